@@ -25,7 +25,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "intloom.hw.generate",
         "intloom.compiler.ir",
         "intloom.compiler.program",
-        "intloom.compiler.custom",
     ),
     "intloom": ("intloom",),
 }

@@ -3,13 +3,15 @@
 from intloom.compiler.ir.graph import IntGraph
 from intloom.compiler.ir.node import Node
 from intloom.compiler.ir.ops.add import Add
+from intloom.compiler.ir.ops.avg_pool import AvgPool
 from intloom.compiler.ir.ops.concat import Concat
 from intloom.compiler.ir.ops.constant import Constant
-from intloom.compiler.ir.ops.conv import Conv, ConvTranspose
+from intloom.compiler.ir.ops.conv import Conv
+from intloom.compiler.ir.ops.conv_transpose import ConvTranspose
 from intloom.compiler.ir.ops.custom import Custom
 from intloom.compiler.ir.ops.matmul import MatMul
+from intloom.compiler.ir.ops.max_pool import MaxPool
 from intloom.compiler.ir.ops.mul import Mul
-from intloom.compiler.ir.ops.pools import AvgPool, MaxPool
 from intloom.compiler.ir.ops.resize import Resize
 from intloom.compiler.ir.ops.slices import Slice
 from intloom.compiler.ir.ops.softmax import Softmax

@@ -1,19 +1,35 @@
-"""The base class of integer operations, and the registry that the operations enter by decorator."""
+"""The base class of integer operations, and the decorator that makes a class an operator of the integer graph.
+
+An operator is one file in `compiler/ir/ops`: fields, shape rule, semantics in numpy and ONNX form. How it becomes
+instructions is registered in `compiler/schedule/operators`, because this package knows no scheduler.
+"""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar, dataclass_transform
 
 from intloom.common.errors import ModelError
-from intloom.compiler.ir.tensor import Shape, Tensor
-from intloom.hw.spec.arith import Affine
+from intloom.compiler.ir.tensor import Image, Shape, Tensor
+from intloom.hw.spec.arith import Affine, RoundingMode
+
+if TYPE_CHECKING:
+    from intloom.compiler.ir.onnx_writer import Writer
 
 Pair = tuple[int, int]
 Pads = tuple[int, int, int, int]
 """Top, left, bottom, right."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the semantics of an operation may know besides its operands."""
+
+    match: RoundingMode
+    tensors: Mapping[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +56,14 @@ class Node(ABC):
         `described` is the shape that the graph gives the result; only operations with free semantics return it.
         """
 
+    @abstractmethod
+    def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
+        """The result. This definition is the golden model: everything else must give the same bytes."""
+
+    @abstractmethod
+    def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
+        """Write the operation as ONNX nodes that give the same bytes in mode `ort`."""
+
     def macs(self, tensors: Mapping[str, Tensor]) -> int:
         """True multiply-accumulates, without padding."""
         return 0
@@ -47,14 +71,6 @@ class Node(ABC):
     def require(self, holds: bool, rule: str, found: object) -> None:
         """Raise ModelError with the rule unless it holds."""
         require(holds, self.name, rule, found)
-
-    def pair_shape(self, operands: Sequence[Tensor]) -> Shape:
-        """The shape of an elementwise result of two operands; a pixel is broadcast over the other operand."""
-        a, b = (x.shape for x in operands)
-        pixel = (1, a[1], 1, 1)
-        fits = a == b or (a[1] == b[1] and pixel in (a, b))
-        self.require(fits, "operands must have one shape, or one must be a pixel", [a, b])
-        return b if a == pixel else a
 
     def check_affine(self, affine: Affine) -> None:
         """Check that affine coefficients fit the fields of an instruction."""
@@ -76,18 +92,28 @@ def require(holds: bool, name: str, rule: str, found: object) -> None:
         raise ModelError(f"integer graph, {name!r}: {rule}, but it was {found!r}")
 
 
-AnyNode = TypeVar("AnyNode", bound=type[Node])
+AnyNode = TypeVar("AnyNode", bound=Node)
 _OPERATORS: dict[str, type[Node]] = {}
 
 
-def operator(kind: AnyNode) -> AnyNode:
-    """Register a node class under its name."""
-    if kind.__name__ in _OPERATORS:
-        raise ValueError(f"the integer operation {kind.__name__} is already registered")
-    _OPERATORS[kind.__name__] = kind
-    return kind
+@dataclass_transform(eq_default=False, kw_only_default=True, frozen_default=True)
+def operator(kind: type[AnyNode]) -> type[AnyNode]:
+    """Make a class an operator: a frozen dataclass with all parts, registered under its name.
+
+    Raises
+    ------
+    TypeError
+        A part is missing: shape rule, semantics or ONNX form. It is a fault of the source, not of an input.
+    """
+    made = dataclass(frozen=True, eq=False, kw_only=True)(kind)
+    if inspect.isabstract(made):
+        raise TypeError(f"the operator {made.__name__} must define {', '.join(sorted(made.__abstractmethods__))}")
+    if made.__name__ in _OPERATORS:
+        raise TypeError(f"the operator {made.__name__} is already registered")
+    _OPERATORS[made.__name__] = made
+    return made
 
 
 def operators() -> Mapping[str, type[Node]]:
-    """All registered node classes by name."""
+    """All operators by name."""
     return _OPERATORS

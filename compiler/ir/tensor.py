@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.int8]
+"""The values of a tensor: (channels, height, width); the batch is always one."""
 Shape = tuple[int, int, int, int]
 """N, C, H, W."""
 

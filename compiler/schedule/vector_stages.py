@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from intloom.compiler.ir import AvgPool, MaxPool
@@ -11,7 +11,6 @@ from intloom.compiler.schedule.copying import emit_move
 from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
-from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.isa import BY_KIND, Kind
 
 
@@ -53,12 +52,6 @@ class VectorStage(Stage, ABC):
         }
 
 
-def affine_fields(affine: Affine) -> dict[str, int]:
-    """The fields of an affine operation."""
-    values = {"m1": affine.m1, "m2": affine.m2, "c": affine.c, "shift": affine.shift}
-    return values | {"even": int(affine.even)}
-
-
 def _operand_fields(name: str, tile: Tile, rect: Rect) -> dict[str, int]:
     base = tile.word(0, rect.y0, rect.x0)
     return {f"{name}_base": base, f"{name}_plane": tile.plane, f"{name}_row": tile.row}
@@ -69,7 +62,7 @@ class ElementwiseStage(VectorStage):
     """One elementwise instruction of two tensors, of which one may be a pixel that is broadcast."""
 
     kind: Kind
-    fields: dict[str, int]
+    fields: Mapping[str, int]
     """The instruction's own fields."""
     table: bytes | None = None
 

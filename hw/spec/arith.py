@@ -155,6 +155,11 @@ class Affine:
     shift: int
     even: bool = False
 
+    @property
+    def fields(self) -> dict[str, int]:
+        """The fields of an instruction that hold the coefficients."""
+        return {"m1": self.m1, "m2": self.m2, "c": self.c, "shift": self.shift, "even": int(self.even)}
+
 
 def affine(x1: int, x2: int, k: Affine) -> int:
     """The affine operation of the vector unit and of the residual adder; see `Affine`."""

@@ -11,9 +11,9 @@ from intloom.compiler.fold.arithmetic.weights import array_weights
 from intloom.compiler.fold.patterns.window import read_window
 from intloom.compiler.importer import Constant, ValueType
 from intloom.compiler.ir import Conv, Tensor
+from intloom.compiler.ir.ops.conv import conv_sums
 from intloom.onnx_nodes.folding import run_folded
 from intloom.onnx_nodes.registry import Evaluation, evaluates
-from intloom.sim.golden.conv import conv_sums
 
 Array = NDArray[Any]
 

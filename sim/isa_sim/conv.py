@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.memory import PIXEL_CHANNELS
-from intloom.hw.spec.arith import INT8_MIN, MAX_SHIFT, Affine
+from intloom.hw.spec.arith import MAX_SHIFT, Affine
 from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import column_rows, is_depthwise, tile_columns, tile_kernel
 from intloom.hw.spec.formats import RESIDUAL_BYTES, SCALE_MANTISSA_MASK, SCALE_SHIFT_LSB, TABLE_BYTES, unpack_residual
 from intloom.hw.spec.isa import ConvMode, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
-from intloom.sim.golden.affine import affine
-from intloom.sim.golden.exact_product import exact_product
-from intloom.sim.golden.requantize import requantize
+from intloom.sim.isa_sim.arithmetic import affine, product, requantize
 from intloom.sim.isa_sim.machine import Machine, Words, grid, output_grid, through
 from intloom.sim.isa_sim.registry import executes
 
@@ -126,12 +124,6 @@ def _unfold(machine: Machine, i: Instruction, base: int) -> Words:
     return view.reshape(i["out_h"] * i["out_w"], -1)
 
 
-def _product(values: Words, matrix: NDArray[np.int16]) -> NDArray[np.int32]:
-    """Sums of products: [pixel, channel]."""
-    reach = int(np.abs(matrix).sum(axis=0, dtype=np.int64).max()) * -INT8_MIN
-    return exact_product(values, matrix, reach)
-
-
 def _history(words: Words, rows: int, i: Instruction) -> Words:
     """What each array row holds when an output pixel's sum is taken: [out y, out x, row, channel].
 
@@ -169,9 +161,9 @@ def _sums(machine: Machine, i: Instruction, matrix: NDArray[np.int16]) -> NDArra
         return _depthwise_sums(machine, i, matrix)
     if not i["in_block_step"]:
         together = matrix.transpose(1, 0, 2).reshape(matrix.shape[1], -1)
-        return _product(_unfold(machine, i, i["in_base"]), together)
+        return product(_unfold(machine, i, i["in_base"]), together)
     bases = [i["in_base"] + b * i["in_block_step"] for b in range(i["out_blocks"])]
-    return np.concatenate([_product(_unfold(machine, i, b), m) for b, m in zip(bases, matrix, strict=True)], axis=1)
+    return np.concatenate([product(_unfold(machine, i, b), m) for b, m in zip(bases, matrix, strict=True)], axis=1)
 
 
 def _wrapped(sums: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
@@ -195,9 +187,9 @@ def conv(machine: Machine, instruction: Instruction) -> None:
         machine.mac_table = constants.table
     sums = _wrapped(_sums(machine, i, constants.matrix), p.acc_bits) + constants.bias
     sums -= _corrections(i, constants.matrix, p.acc_bits)
-    bytes_ = requantize(np.ascontiguousarray(sums.T), constants.mantissa, constants.shift, i["zp_out"], p.match).T
+    bytes_ = requantize(sums, constants.mantissa, constants.shift, i["zp_out"], p.match)
     if i["table"] != TableUse.NONE:
-        bytes_ = through(machine.mac_table, np.ascontiguousarray(bytes_))
+        bytes_ = through(machine.mac_table, bytes_)
     if constants.residual is not None:
         other = _residual(machine, i, bytes_.shape[1])
         bytes_ = affine(bytes_.astype(np.int64), other.astype(np.int64), constants.residual)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from intloom.hw.spec.isa import Instruction, Kind
-from intloom.sim.golden.affine import affine
+from intloom.sim.isa_sim.arithmetic import affine
 from intloom.sim.isa_sim.machine import Machine, affine_fields, operand, write_vector
 from intloom.sim.isa_sim.registry import executes
 

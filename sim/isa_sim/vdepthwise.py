@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words, unpack_depthwise_scale, walk_columns
-from intloom.sim.golden.requantize import requantize
+from intloom.sim.isa_sim.arithmetic import requantize
 from intloom.sim.isa_sim.machine import Machine, Words, grid, through
 from intloom.sim.isa_sim.registry import executes
 
@@ -53,8 +53,7 @@ def vdepthwise(machine: Machine, instruction: Instruction) -> None:
     for ky, kx in product(range(i["kernel_h"]), range(TAPS)):
         # A slice ends at the window's edge, behind which a stride would lead.
         sums += window[ky : ky + down : i["stride_h"], kx : kx + right : i["stride_w"]] * weights[ky, kx]
-    pixels = np.ascontiguousarray(sums.reshape(-1, sums.shape[-1]).T)
-    found = np.ascontiguousarray(requantize(pixels, mantissa, shift, i["zp_out"], machine.params.match).T)
-    values = through(machine.vector_table, found) if i["table"] else found
-    targets = grid(i["out_base"], (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
-    machine.scratch[targets] = values.reshape(*targets.shape, -1)
+    values = requantize(sums, mantissa, shift, i["zp_out"], machine.params.match)
+    if i["table"]:
+        values = through(machine.vector_table, values)
+    machine.scratch[grid(i["out_base"], (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))] = values

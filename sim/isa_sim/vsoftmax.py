@@ -6,7 +6,7 @@ import numpy as np
 
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.softmax import unpack_exponentials
-from intloom.sim.golden.softmax import softmax_bytes
+from intloom.sim.isa_sim.arithmetic import softmax
 from intloom.sim.isa_sim.machine import Machine, operand, write_vector
 from intloom.sim.isa_sim.registry import executes
 
@@ -21,6 +21,6 @@ def vsoftmax(machine: Machine, instruction: Instruction) -> None:
     channels = (i["blocks"] - 1) * machine.params.rows + i["last_bytes"]
     # Each loaded part is one byte of all exponentials.
     exponentials = np.array(unpack_exponentials(machine.exponentials.T.tobytes()))
-    found = softmax_bytes(pixels, exponentials, i["less"], i["zp_out"], channels)
-    blocked = found.reshape(i["out_h"], i["out_w"], i["blocks"], -1)
+    result = softmax(pixels, exponentials, i["less"], i["zp_out"], channels)
+    blocked = result.reshape(i["out_h"], i["out_w"], i["blocks"], -1)
     write_vector(machine, i, np.ascontiguousarray(np.moveaxis(blocked, 2, 0)))

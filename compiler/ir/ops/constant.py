@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.ir.node import Node, operator
-from intloom.compiler.ir.tensor import Shape, Tensor
+from intloom.compiler.ir.node import Context, Node, operator
+from intloom.compiler.ir.onnx_writer import Writer
+from intloom.compiler.ir.tensor import Image, Shape, Tensor
 
 
 @operator
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Constant(Node):
     """A tensor whose values are part of the program."""
 
@@ -29,3 +28,11 @@ class Constant(Node):
         self.require(sound, "its values must be int8 of rank 3", (self.values.dtype, self.values.shape))
         channels, height, width = self.values.shape
         return (1, channels, height, width)
+
+    def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
+        """Its values."""
+        return self.values
+
+    def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
+        """A stored tensor."""
+        w.op("Identity", (w.constant(self.values[None], np.int8),), self.output)

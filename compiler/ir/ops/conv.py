@@ -1,22 +1,26 @@
-"""Convolution and transposed convolution."""
+"""Convolution."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.ir.node import Node, Pads, Pair, operator
-from intloom.compiler.ir.tensor import Shape, Tensor
+from intloom.compiler.ir.arithmetic import exact_product, requantize, through
+from intloom.compiler.ir.node import Context, Node, Pads, Pair, operator
+from intloom.compiler.ir.onnx_writer import Writer
+from intloom.compiler.ir.tensor import Image, Shape, Tensor
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT
 
 ArrayWeights = NDArray[np.signedinteger[Any]]
 """int8 or int16."""
 MOST_SPAN = INT8_MAX - INT8_MIN
 """The largest difference of two weights of a channel, or of a weight and 0: all are int8 minus one int8 zero point."""
+_COLUMN_VALUES = 1 << 21
+"""Values of the unfolded input made at a time: about what a processor's cache holds."""
 
 
 def weight_spans(weights: NDArray[Any]) -> NDArray[np.int64]:
@@ -28,7 +32,6 @@ def weight_spans(weights: NDArray[Any]) -> NDArray[np.int64]:
 
 
 @operator
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Conv(Node):
     """Convolution; also fully connected layers (1x1) and depthwise ones (group = channels).
 
@@ -55,7 +58,7 @@ class Conv(Node):
     def result_shape(self, operands: Sequence[Tensor], described: Shape) -> Shape:
         """One pixel per kernel position."""
         (x,) = operands
-        self._check_constants(x)
+        self.check_constants(x)
         sizes = []
         for i, size in enumerate((x.height, x.width)):
             span = self.dilations[i] * (self.weights.shape[2 + i] - 1) + 1
@@ -66,7 +69,58 @@ class Conv(Node):
         """Each output pixel times the whole kernel."""
         return tensors[self.output].height * tensors[self.output].width * int(self.weights.size)
 
-    def _check_constants(self, x: Tensor) -> None:
+    def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
+        """Exact integer sums through the matrix product of a float type that holds them, then requantization."""
+        out = np.empty(context.tensors[self.output].shape[1:], dtype=np.int8)
+        for channels, rows, sums in conv_sums(self, operands[0]):
+            out[channels, rows] = self.requantized(sums, channels, context)
+        return through(self.table, out)
+
+    def requantized(self, sums: NDArray[np.int32], channels: slice, context: Context) -> Image:
+        """The result bytes of sums (channels, rows, columns) of some channels, before the table."""
+        # In 32 bits, which wrap like the accumulators.
+        total = (sums + self.bias[channels, None, None]).reshape(len(sums), -1)
+        scales = self.mantissa[channels], self.shift[channels]
+        return requantize(total, *scales, self.zp_out, context.match).reshape(sums.shape)
+
+    def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
+        """One QLinearConv; weights of nine bits as the sum of several ConvInteger."""
+        # ONNX's operators subtract the zero point themselves, so what folding put into the bias comes out again.
+        bias = self.bias + self.zp_in * self.weights.reshape(len(self.bias), -1).sum(axis=1, dtype=np.int32)
+        zero = w.constant(self.zp_in, np.int8)
+        if self.weights.dtype == np.int8:
+            one, scale, zeros = w.constant(1, np.float32), w.constant(self.scales, np.float32), np.zeros(len(bias))
+            operands = (self.inputs[0], one, zero, w.constant(self.weights, np.int8), scale, w.constant(zeros, np.int8))
+            constants = (one, w.constant(self.zp_out, np.int8), w.constant(bias, np.int32))
+            value = w.op("QLinearConv", operands + constants, **self.window)
+        else:
+            parts = (w.constant(part, np.int8) for part in _int8_parts(self.weights))
+            sums = [w.op("ConvInteger", (self.inputs[0], part, zero), **self.window) for part in parts]
+            value = self.requantized_onnx(w, reduce(lambda a, b: w.op("Add", (a, b)), sums), bias)
+        w.table(self.table, value, self.output)
+
+    def requantized_onnx(self, w: Writer, sums: str, bias: NDArray[np.int32]) -> str:
+        """`clamp(zp_out + round((sums + bias) * scale))` of int32 sums, in fp32 as mode `ort` defines it."""
+        form = (1, len(bias), 1, 1)
+        total = w.op("Add", (sums, w.constant(bias.reshape(form), np.int32)))
+        real = w.op("Mul", (w.op("Cast", (total,), to=1), w.constant(self.scales.reshape(form), np.float32)))
+        moved = w.op("Add", (w.op("Round", (real,)), w.constant(self.zp_out, np.float32)))
+        limits = (w.constant(v, np.float32) for v in (INT8_MIN, INT8_MAX))
+        return w.op("Cast", (w.op("Clip", (moved, *limits)),), to=3)
+
+    @property
+    def scales(self) -> NDArray[np.float32]:
+        """The scale of each channel."""
+        return np.ldexp(self.mantissa.astype(np.float64), -self.shift.astype(np.int64)).astype(np.float32)
+
+    @property
+    def window(self) -> dict[str, Any]:
+        """ONNX's attributes of the window."""
+        sizes = {"kernel_shape": self.weights.shape[2:], "pads": self.pads, "strides": self.strides}
+        return {**sizes, "dilations": self.dilations, "group": self.group}
+
+    def check_constants(self, x: Tensor) -> None:
+        """Check what does not depend on the geometry of the result."""
         shape, group = self.weights.shape, self.group
         sound = self.weights.dtype in (np.int8, np.int16) and len(shape) == 4
         self.require(sound, "weights must be int8 or int16 of rank 4", (self.weights.dtype, shape))
@@ -92,28 +146,68 @@ class Conv(Node):
         self.require(shift <= MAX_SHIFT, f"a shift must be at most {MAX_SHIFT}", shift)
 
 
-@operator
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ConvTranspose(Conv):
-    """Transposed convolution: input pixel (i, j) adds `(x - zp_in) * w[ky, kx]` at output (i*s + ky*d - pad).
+def conv_sums(node: Conv, x: Image) -> Iterator[tuple[slice, slice, NDArray[np.int32]]]:
+    """The sums of products, in pieces: which channels, which rows, and the sums (channels, rows, columns)."""
+    top, left, bottom, right = node.pads
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=node.zp_in) if any(node.pads) else x
+    weights = node.weights.astype(np.int32)
+    out_channels, per_group, kernel_h, kernel_w = weights.shape
+    rows = (padded.shape[1] - node.dilations[0] * (kernel_h - 1) - 1) // node.strides[0] + 1
+    columns = (padded.shape[2] - node.dilations[1] * (kernel_w - 1) - 1) // node.strides[1] + 1
+    each = out_channels // node.group
+    # A matrix product per channel would have a single row, so shifted products are used.
+    if per_group == 1 and each == 1:
+        yield slice(None), slice(None), _depthwise(node, padded, weights, rows, columns)
+        return
+    for g in range(node.group):
+        channels = slice(g * each, (g + 1) * each)
+        windows = _windows(node, padded[g * per_group : (g + 1) * per_group], kernel_h, kernel_w, rows, columns)
+        matrix = weights[channels].reshape(each, -1)
+        for first, last in _strips(rows, columns * matrix.shape[1]):
+            sums = _product(matrix, windows[..., first:last, :].reshape(matrix.shape[1], -1))
+            yield channels, slice(first, last), sums.reshape(each, last - first, columns)
 
-    Outputs see different taps, so unlike in `Conv` the zero point is not folded into `bias`: code that splits the node
-    by taps subtracts `zp_in * sum(w)` of each part's taps, and feeds `zp_in` outside the image.
-    """
 
-    output_padding: Pair = (0, 0)
+def _windows(node: Conv, x: Image, kernel_h: int, kernel_w: int, rows: int, columns: int) -> Image:
+    """A view (channels, kernel rows, kernel columns, rows, columns) of the input under each tap of the kernel."""
+    plane, row, column = x.strides
+    (stride_h, stride_w), (dilation_h, dilation_w) = node.strides, node.dilations
+    return np.lib.stride_tricks.as_strided(
+        x,
+        (x.shape[0], kernel_h, kernel_w, rows, columns),
+        (plane, row * dilation_h, column * dilation_w, row * stride_h, column * stride_w),
+        writeable=False,
+    )
 
-    def result_shape(self, operands: Sequence[Tensor], described: Shape) -> Shape:
-        """Every pixel that an input pixel reaches."""
-        (x,) = operands
-        self._check_constants(x)
-        sizes = []
-        for i, size in enumerate((x.height, x.width)):
-            span = self.dilations[i] * (self.weights.shape[2 + i] - 1) + 1
-            sizes.append((size - 1) * self.strides[i] + span - self.pads[i] - self.pads[i + 2] + self.output_padding[i])
-        return (1, len(self.weights), sizes[0], sizes[1])
 
-    def macs(self, tensors: Mapping[str, Tensor]) -> int:
-        """Each input pixel times the whole kernel."""
-        x = tensors[self.inputs[0]]
-        return x.height * x.width * int(self.weights.size)
+def _strips(rows: int, values_a_row: int) -> Iterator[tuple[int, int]]:
+    step = max(1, _COLUMN_VALUES // max(1, values_a_row))
+    for first in range(0, rows, step):
+        yield first, min(rows, first + step)
+
+
+def _product(weights: NDArray[np.int32], columns: Image) -> NDArray[np.int32]:
+    """Sums of products: [channel, pixel]."""
+    reach = int(np.abs(weights).sum(axis=1, dtype=np.int64).max()) * -INT8_MIN
+    return exact_product(weights, columns, reach)
+
+
+def _depthwise(node: Conv, x: Image, weights: NDArray[np.int32], rows: int, columns: int) -> NDArray[np.int32]:
+    """One kernel per channel: shifted products, in plain integers."""
+    sums = np.zeros((weights.shape[0], rows, columns), dtype=np.int32)
+    for ky in range(weights.shape[2]):
+        for kx in range(weights.shape[3]):
+            y, x0 = ky * node.dilations[0], kx * node.dilations[1]
+            part = x[:, y : y + (rows - 1) * node.strides[0] + 1 : node.strides[0], :]
+            part = part[:, :, x0 : x0 + (columns - 1) * node.strides[1] + 1 : node.strides[1]]
+            sums += part * weights[:, 0, ky, kx][:, None, None]
+    return sums
+
+
+def _int8_parts(weights: NDArray[Any]) -> Iterator[NDArray[np.int8]]:
+    """Summands of the weights: onnxruntime's ConvInteger has no zero point for each channel."""
+    rest = weights.astype(np.int32)
+    while rest.any():
+        part = np.clip(rest, INT8_MIN, INT8_MAX)
+        yield part.astype(np.int8)
+        rest = rest - part

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
-from intloom.compiler.ir.node import Node, operator
+import numpy as np
+
+from intloom.compiler.ir.arithmetic import exact_product, requantize, through
+from intloom.compiler.ir.node import Context, Node, operator
+from intloom.compiler.ir.onnx_writer import Writer
 from intloom.compiler.ir.ops.constant import Constant
-from intloom.compiler.ir.ops.conv import Conv, ConvTranspose
-from intloom.compiler.ir.tensor import Shape, Tensor
-from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT
+from intloom.compiler.ir.ops.conv import Conv
+from intloom.compiler.ir.ops.conv_transpose import ConvTranspose
+from intloom.compiler.ir.tensor import Image, Shape, Tensor
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, LARGEST_DIFFERENCE, MAX_SHIFT
 
 
 @operator
-@dataclass(frozen=True, eq=False, kw_only=True)
 class MatMul(Node):
     """Scalar products of the pixels of two tensors: pixels of `a`, and one channel for each pixel of `b`.
 
@@ -46,6 +49,28 @@ class MatMul(Node):
         """Each pair of pixels times their channels."""
         a, b = (tensors[name] for name in self.inputs)
         return a.channels * a.height * a.width * b.height * b.width
+
+    def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
+        """Exact sums of products, requantized."""
+        zero_points = (self.zp_a, self.zp_b)
+        a, b = (x.reshape(len(x), -1).astype(np.int32) - z for x, z in zip(operands, zero_points, strict=True))
+        sums = exact_product(b.T, a, len(a) * LARGEST_DIFFERENCE**2)
+        count = len(sums)
+        scales = np.full(count, self.mantissa, np.uint32), np.full(count, self.shift, np.uint8)
+        result = requantize(sums, *scales, self.zp_out, context.match)
+        return through(self.table, result.reshape(count, *operands[0].shape[1:]))
+
+    def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
+        """One QLinearMatMul of matrices of pixels and channels."""
+        a, b = (tensors[name] for name in self.inputs)
+        pixels, columns = a.height * a.width, b.height * b.width
+        moving = w.reshaped(self.inputs[0], (a.channels, pixels))
+        stationary = w.reshaped(self.inputs[1], (b.channels, columns))
+        one, scale = w.constant(1, np.float32), w.constant(np.ldexp(float(self.mantissa), -self.shift), np.float32)
+        zero_a, zero_b, zero_out = (w.constant(z, np.int8) for z in (self.zp_a, self.zp_b, self.zp_out))
+        transposed = w.op("Transpose", (stationary,), perm=(1, 0))
+        product = w.op("QLinearMatMul", (transposed, scale, zero_b, moving, one, zero_a, one, zero_out))
+        w.table(self.table, w.reshaped(product, (1, columns, a.height, a.width)), self.output)
 
 
 def writes_blank_lanes(maker: Node | None, zero_point: int) -> bool:

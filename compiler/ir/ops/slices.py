@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from intloom.compiler.ir.node import Node, operator
-from intloom.compiler.ir.tensor import Shape, Tensor
+import numpy as np
+
+from intloom.compiler.ir.node import Context, Node, operator
+from intloom.compiler.ir.onnx_writer import Writer
+from intloom.compiler.ir.tensor import Image, Shape, Tensor
 
 
 @operator
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Slice(Node):
     """Channels `start` to `stop` (half-open)."""
 
@@ -26,3 +27,12 @@ class Slice(Node):
         inside = 0 <= self.start < self.stop <= x.channels
         self.require(inside, f"its range must lie in 0..{x.channels}", (self.start, self.stop))
         return (1, self.stop - self.start, x.height, x.width)
+
+    def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
+        """The channels."""
+        return operands[0][self.start : self.stop]
+
+    def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
+        """Slice of channels."""
+        bounds = (w.constant([v], np.int64) for v in (self.start, self.stop, 1))
+        w.op("Slice", (self.inputs[0], *bounds), self.output)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from intloom.compiler.ir.node import Node, operator
-from intloom.compiler.ir.tensor import Shape, Tensor
+import numpy as np
+
+from intloom.compiler.ir.node import Context, Node, operator
+from intloom.compiler.ir.onnx_writer import Writer
+from intloom.compiler.ir.tensor import Image, Shape, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LARGEST_TOTAL, MOST_LESS, unpack_exponentials
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LARGEST_TOTAL, MOST_LESS, QUOTIENT_BITS, unpack_exponentials
 
 
 @operator
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Softmax(Node):
     """Exponential divided by the sum of all exponentials, for each pixel over all channels.
 
@@ -38,3 +39,29 @@ class Softmax(Node):
         most = max(unpack_exponentials(self.exponentials)) * operands[0].channels
         self.require(most <= LARGEST_TOTAL, f"the sum of exponentials must be at most {LARGEST_TOTAL}", most)
         return operands[0].shape
+
+    def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
+        """Exponential by exponential, over the sum of a pixel's."""
+        x = operands[0].astype(np.int64)
+        exponentials = np.array(unpack_exponentials(self.exponentials))[255 + x - x.max(axis=0)]
+        total = exponentials.sum(axis=0)
+        quotient = (exponentials * (256 - self.less) + (total >> 1)) // np.maximum(total, 1)
+        quotient = np.where(total == 0, (1 << QUOTIENT_BITS) - 1, quotient)
+        result: Image = np.minimum(quotient + self.zp_out, INT8_MAX).astype(np.int8)
+        return result
+
+    def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
+        """Exponentials by Gather, and a division in int64."""
+        table = w.constant(unpack_exponentials(self.exponentials), np.int64)
+        value = w.widened(self.inputs[0])
+        index = w.op("Sub", (w.op("Add", (value, w.integer(255))), w.op("ReduceMax", (value,), axes=(1,))))
+        exponentials = w.op("Gather", (table, index))
+        # A sum of 0 divides 0: the quotient is then more than any byte.
+        total = w.op("ReduceSum", (exponentials, w.constant([1], np.int64)))
+        none = w.widened(w.op("Equal", (total, w.integer(0))))
+        half = w.op("Div", (total, w.integer(2)))
+        scaled = w.op("Add", (w.op("Mul", (exponentials, w.integer(256 - self.less))), half))
+        lifted = w.op("Add", (scaled, w.op("Mul", (none, w.integer((1 << QUOTIENT_BITS) - 1)))))
+        quotient = w.op("Div", (lifted, w.op("Add", (total, none))))
+        moved = w.op("Add", (quotient, w.integer(self.zp_out)))
+        w.op("Cast", (w.op("Min", (moved, w.integer(INT8_MAX))),), self.output, to=3)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from intloom.compiler.ir.node import Node, operator
-from intloom.compiler.ir.tensor import Shape, Tensor
+from intloom.compiler.ir.arithmetic import through
+from intloom.compiler.ir.node import Context, Node, operator
+from intloom.compiler.ir.onnx_writer import Writer
+from intloom.compiler.ir.tensor import Image, Shape, Tensor
 
 
 @operator
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Table(Node):
     """A function of one byte."""
 
@@ -22,3 +22,11 @@ class Table(Node):
     def result_shape(self, operands: Sequence[Tensor], described: Shape) -> Shape:
         """The operand's shape."""
         return operands[0].shape
+
+    def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
+        """`table[x & 0xFF]`."""
+        return through(self.table, operands[0])
+
+    def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
+        """Gather."""
+        w.table(self.table, self.inputs[0], self.output)

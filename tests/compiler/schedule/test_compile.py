@@ -14,7 +14,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
 from intloom.hw.spec.isa import ConvMode, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.golden.run import run_graph
+from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import random_graph, random_params

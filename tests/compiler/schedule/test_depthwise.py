@@ -17,7 +17,7 @@ from intloom.compiler.schedule.geometry import Rect
 from intloom.hw.spec.isa import ConvMode, Kind
 from intloom.hw.spec.params import PRESETS, HardwareParams, preset
 from intloom.sim.backend import RtlBackend
-from intloom.sim.golden.run import run_graph
+from intloom.sim.golden import run_graph
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting_program
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import RandomGraph

@@ -13,7 +13,7 @@ from intloom.compiler.schedule.pixel_pairs import pair_pixels
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import IsaBackend, RtlBackend
-from intloom.sim.golden.run import run_graph
+from intloom.sim.golden import run_graph
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting_program
 from tests.support.graph_maker import GraphMaker
 

@@ -16,7 +16,7 @@ from intloom.compiler.schedule.selected_pixels import read_images
 from intloom.hw.spec.arith import scale_from_float
 from intloom.hw.spec.params import PRESETS, preset
 from intloom.sim.backend import RtlBackend
-from intloom.sim.golden.run import run_graph
+from intloom.sim.golden import run_graph
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting_program
 from tests.support.graph_maker import GraphMaker
 

@@ -17,7 +17,7 @@ from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import ConvMode, Kind, Target
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.golden.run import run_graph
+from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
 from tests.support.graph_maker import GraphMaker
 

@@ -10,7 +10,7 @@ from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
-from intloom.sim.golden.run import run_graph
+from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
 from tests.support.graph_maker import GraphMaker
 
