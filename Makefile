@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types vocabulary generated docs bench baseline figures fpga asic formal coverage python-coverage mutate wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic formal coverage python-coverage mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,9 +46,6 @@ format: $(READY)  ## rewrite sources in the project's style
 
 types: $(READY)  ## strict typing
 	$(BIN)/mypy
-
-vocabulary: $(READY)  ## words that the project does not use (docs/glossary.md)
-	$(BIN)/python -m tools.vocabulary
 
 generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages, linter's arrows
 	$(BIN)/python -m intloom.hw.spec

@@ -1,4 +1,4 @@
-"""The components of the RTL, found in the packages; the test plan and the mutation tests derive from this list."""
+"""The components of the RTL, found in the packages; the mutation tests derive from this list."""
 
 from __future__ import annotations
 

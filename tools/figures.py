@@ -23,7 +23,7 @@ from intloom.hw.spec.params import preset
 from intloom.images import seeded_input
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
-from tools import terminal, tutorial
+from tools import tutorial
 
 ROOT = Path(__file__).parents[1]
 README, PICTURE = ROOT / "README.md", ROOT / "docs/assets/report.png"
@@ -133,7 +133,7 @@ def take_picture(run: intloom.Run) -> None:
 
 
 def main(chosen: Sequence[str] = ()) -> None:
-    """Measure rows, rewrite them in the table, take the picture, rewrite the tutorial's output and the session.
+    """Measure rows, rewrite them in the table, take the picture, rewrite the tutorial's output.
 
     Arguments select rows by their preset; without arguments, all rows are measured.
     """
@@ -151,7 +151,6 @@ def main(chosen: Sequence[str] = ()) -> None:
     lines = updated(table.removeprefix(_HEAD).splitlines(keepends=True), measured)
     write_text(README, f"{before}{START}{_HEAD}{''.join(lines)}{END}{after}")
     tutorial.main()
-    terminal.main()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The part of `intloom regress nightly` that needs a checkout: all tests, bugs, coverage, mutations, the sign-off page.
+"""The part of `intloom regress nightly` that needs a checkout: all tests, coverage, mutations.
 
 `python -m tools.nightly FOLDER`, with the output folder of the regression.
 """
@@ -15,22 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from intloom.common.atomic_write import write_text
-from tools.python_coverage import TEST_REPORT
-from tools.signoff.present import present_page
-from tools.signoff.runs import RUNS, LongRun, add_run, present_commit, run_of_regression
+from tools.long_runs import ROOT, RUNS, LongRun, add_run, present_commit, run_of_regression
 
-ROOT = Path(__file__).parents[1]
 RECORDED = {"random": "random programs, without faults", "soak": "soak: random programs with random stalls and faults"}
-"""Suites that the sign-off page lists, with their names there."""
-AFTER = "nightly run after its suites: all tests, test plan, planted bugs, coverage, mutations"
+"""Suites that are recorded, with their names there."""
+AFTER = "nightly run after its suites: all tests, coverage, mutations"
 """Its cases are these steps."""
 MUTATION_MINUTES = 30
 """Components are measured in turn over several nights; see `tools.mutate`."""
-
 ALL_TESTS = "nightly or not evidence"
 """Expression of pytest: the tests of `make test`, and the full sizes, marked `nightly`, that it leaves out."""
-
 
 Step = tuple[str, ...]
 """A module to run and its arguments."""
@@ -40,8 +34,6 @@ def stages(today: date) -> list[list[Step]]:
     """Steps of a stage run at the same time. The date is the seed: every night draws other mutations."""
     return [
         [("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal", "-m", ALL_TESTS)],
-        [("tools.testplan", str(TEST_REPORT))],
-        [("tools.mutate.planted",)],
         # One core each.
         [("tools.coverage",), ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}")],
     ]
@@ -53,7 +45,7 @@ def run_module(*arguments: str) -> int:
 
 
 def complete(folder: Path, run: Callable[..., int] = run_module, runs: Path = RUNS) -> list[str]:
-    """Run all steps, record the long suites, and write the page; returns what failed."""
+    """Run all steps and record the long suites; returns what failed."""
     now, started = datetime.now(UTC).date(), time.monotonic()
     night, failed = stages(now), []
     for stage in night:
@@ -67,7 +59,6 @@ def complete(folder: Path, run: Callable[..., int] = run_module, runs: Path = RU
         cases = [case for case in report["cases"] if case["suite"] == suite]
         if cases:
             add_run(run_of_regression({"cases": cases}, name, now.isoformat(), present_commit()), runs)
-    write_text(folder / "sign-off.md", present_page())
     return failed
 
 
@@ -75,10 +66,7 @@ def main() -> None:
     """Parse the command line and complete the regression."""
     parser = argparse.ArgumentParser(prog="python -m tools.nightly", description=__doc__)
     parser.add_argument("folder", type=Path, help="output folder of the regression")
-    folder = parser.parse_args().folder
-    failed = complete(folder)
-    print(folder / "sign-off.md")
-    if failed:
+    if failed := complete(parser.parse_args().folder):
         sys.exit(f"failed: {', '.join(failed)}")
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common.atomic_write import write_text
-from tools.signoff.runs import present_commit
+from tools.long_runs import present_commit
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "out" / "python-coverage"

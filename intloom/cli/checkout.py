@@ -18,6 +18,6 @@ def is_checkout(root: Path = _ROOT) -> bool:
 
 
 def complete_nightly(folder: Path) -> bool:
-    """Measure coverage and mutations, and write the sign-off page into a regression's folder; whether all succeeded."""
+    """Run all tests, measure coverage and mutations, and record a regression; whether all succeeded."""
     command = [sys.executable, "-m", _NIGHTLY, str(folder.resolve())]
     return subprocess.run(command, cwd=_ROOT, check=False).returncode == 0

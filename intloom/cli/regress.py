@@ -26,7 +26,7 @@ from intloom.sim.regress.suites import GROUPS, SEEDED, SUITES, suite
 _NIGHTLY = "nightly"
 _HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join((*SUITES, *GROUPS))}.
 
-In a checkout, nightly then measures coverage and mutations, and writes the sign-off page.
+In a checkout, nightly then runs all tests and measures coverage and mutations.
 
 An interrupted regression resumes. Results are written as JUnit XML, JSON and HTML. For every failed case, the command
 that runs it alone is printed.
@@ -94,9 +94,9 @@ def _run(
 
 
 def _complete(terminal: Terminal, folder: Path) -> bool:
-    """Coverage, mutations and the sign-off page; whether all succeeded."""
+    """All tests, coverage and mutations; whether all succeeded."""
     if not is_checkout():
-        terminal.say("coverage, mutations and the sign-off page need a checkout of the repository")
+        terminal.say("coverage and mutations need a checkout of the repository")
         return True
     return complete_nightly(folder)
 

@@ -11,7 +11,6 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from tests.hw.protocols import handshakes, monitor, of_port
-from tests.hw.top_bits_seen import watchers
 
 Process = Callable[[Any], Any]
 MOST_CYCLES = 200_000
@@ -73,11 +72,8 @@ def run(
     Both sides of all handshakes in the design's signature are watched, and of the streams inside it that `monitors`
     names.
     """
-    fragment = Fragment.get(design, None)
-    simulator = Simulator(fragment)
+    simulator = Simulator(Fragment.get(design, None))
     simulator.add_clock(1e-8)
-    for watcher in watchers(fragment):
-        simulator.add_process(watcher)
     for process in processes:
         simulator.add_testbench(process)
     watched = [of_port(port, name) for port, name in monitors]

@@ -1,4 +1,4 @@
-"""The end of a night: every step runs, long suites are recorded, and the page is written."""
+"""The end of a night: every step runs, long suites are recorded."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from threading import Barrier
 
 import pytest
 
+from tools.long_runs import read_runs
 from tools.nightly import AFTER, ALL_TESTS, RECORDED, complete, stages
-from tools.signoff.runs import read_runs
 
 ROOT = Path(__file__).parents[2]
 GATES = "tests/hw/fpga/test_gates"
@@ -66,7 +66,7 @@ def test_steps_run_and_long_suites_are_recorded(tmp_path: Path) -> None:
         return int(arguments[0] == "tools.mutate")
 
     assert complete(tmp_path, run, tmp_path / "runs.json") == ["tools.mutate"]
-    assert called[:3] == steps()[:3], "in this order"
+    assert called[0] == steps()[0]
     assert {step[0] for step in called} == {step[0] for step in steps()}
     runs = {r.name: (r.cases, r.failed, r.instructions, r.seeds) for r in read_runs(tmp_path / "runs.json")}
     assert runs == {
@@ -74,14 +74,12 @@ def test_steps_run_and_long_suites_are_recorded(tmp_path: Path) -> None:
         RECORDED["random"]: (2, 0, 20, "4 to 7"),
         RECORDED["soak"]: (1, 1, 10, "100 to 100"),
     }
-    assert (tmp_path / "sign-off.md").read_text().startswith("# Sign-off")
 
 
-def test_every_night_draws_other_mutations_and_plants_all_bugs() -> None:
+def test_every_night_draws_other_mutations() -> None:
     found = {step[0]: step[1:] for step in steps()}
     assert found["tools.mutate"][-2:] == ("--seed", "20260102")
     assert "--resume" not in found["tools.mutate"], "components with a score are measured again"
-    assert found["tools.mutate.planted"] == (), "without names: all"
     assert "--erase" in found["tools.python_coverage"]
 
 

@@ -43,7 +43,7 @@ from tools.coverage.page import KINDS, page, tallies, total
 from tools.coverage.patterns import Series, end_series, field_series, index_series, transfers, wait_series
 from tools.coverage.summary import Summary, component_paths, shares, write_summary
 from tools.coverage.waivers import read_waivers
-from tools.signoff.runs import present_commit
+from tools.long_runs import present_commit
 
 # Verilator 5.48 crashes on Amaranth's Verilog with --coverage, which includes FSM coverage.
 _FLAGS = ("--coverage-line", "--coverage-toggle")

@@ -1,4 +1,4 @@
-"""What is covered of each component, for the sign-off page: `docs/data/coverage.json`."""
+"""What is covered of each component: `docs/data/coverage.json`."""
 
 from __future__ import annotations
 

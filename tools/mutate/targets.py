@@ -1,8 +1,10 @@
-"""The components that are mutated: all of the test plan, but for a few with a reason."""
+"""The components that are mutated, and their benches."""
 
 from __future__ import annotations
 
-from tools.testplan.plan import read_plan
+from functools import cache
+
+from tools.components import components, name_of
 
 NOT_MUTATED = {
     "engine:Engine": "it only connects components, and has no bench of its own",
@@ -12,8 +14,18 @@ NOT_MUTATED = {
     "soc.soc:Soc": "it only connects components",
 }
 """Components without mutations, and why."""
+_SHARED_BENCHES = dict.fromkeys(("soc.bus_errors", "soc.register_bridge", "soc.uart"), "tests/hw/soc/test_devices.py")
+"""Benches of several modules; every other module has its own, of its name."""
 
 
+def bench_of(component: str) -> str:
+    """The file with a component's own tests: `tests/hw/dma/test_load.py` for `dma.load:LoadUnit`."""
+    module = component.partition(":")[0]
+    *folders, name = module.split(".")
+    return _SHARED_BENCHES.get(module) or "/".join(["tests/hw", *folders, f"test_{name}.py"])
+
+
+@cache
 def targets() -> dict[str, str]:
     """Component and its bench."""
-    return {e.component: e.bench for e in read_plan() if e.component not in NOT_MUTATED}
+    return {name: bench_of(name) for name in map(name_of, components()) if name not in NOT_MUTATED}

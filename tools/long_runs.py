@@ -10,7 +10,7 @@ from typing import Any
 
 from intloom.common.atomic_write import write_text
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "docs" / "data" / "long-runs.json"
 
 
