@@ -47,10 +47,9 @@ format: $(READY)  ## rewrite sources in the project's style
 types: $(READY)  ## strict typing
 	$(BIN)/mypy
 
-generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages, linter's arrows
+generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages, timing diagrams
 	$(BIN)/python -m intloom.hw.spec
 	$(BIN)/python -m intloom.manual
-	$(BIN)/python -m tools.arrows
 	$(BIN)/python -m tools.timing_diagrams
 
 docs: $(READY)  ## documentation site, in site/

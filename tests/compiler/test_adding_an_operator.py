@@ -105,7 +105,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         subprocess.run(["git", "apply", "-"], cwd=copy, input=patch, text=True, check=True)
     run(copy, "-m", "intloom.hw.spec")
     run(copy, "-m", "intloom.manual")
-    run(copy, "-m", "tools.arrows")
     return copy
 
 
