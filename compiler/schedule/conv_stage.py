@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,14 @@ from intloom.compiler.schedule.depthwise import DepthwiseCut, depthwise_cut
 from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
+from intloom.hw.spec import timing
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.conv_stream import ConvStream
-from intloom.hw.spec.isa import ConvMode, Kind, TableUse
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.isa import ConvMode, Kind, TableUse, Unit
+
+GUARD_WORDS = 1
+"""Words around a packed input, since the array also reads the neighboring word."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,11 @@ class ConvStage(Stage):
     _known_runs: dict[tuple[range, int], tuple[InputRun, ...]] = field(default_factory=dict)
 
     @property
+    def unit(self) -> Unit:
+        """The array."""
+        return Unit.MAC
+
+    @property
     def packed(self) -> bool:
         """Whether the input is stored as packed pixels."""
         return self.operands[0].buffer.layout is Layout.PIXELS4
@@ -63,6 +74,16 @@ class ConvStage(Stage):
         if not self.params.depthwise or not per_channel or len(self.passes) > 1 or self.packed:
             return None
         return depthwise_cut(self.passes[0][0], self.extent, self.params, self.conv_blocks)
+
+    @property
+    def depends_on_heights(self) -> bool:
+        """Of a depthwise stage they do."""
+        return self.depthwise is not None
+
+    @property
+    def writes_only_result(self) -> bool:
+        """All columns of each output block are written."""
+        return not self.keep_result or -(-self.conv_blocks * self.params.cols // self.params.rows) == self.out.blocks
 
     @property
     def row_step(self) -> tuple[int, int]:
@@ -201,6 +222,51 @@ class ConvStage(Stage):
         Otherwise a store, whose banks follow each other, waits once in every column until the array has read it.
         """
         return rect.width | 1 if self.depthwise and operand == 0 else rect.width
+
+    def operand_guard(self, operand: int) -> int:
+        """One word around packed pixels."""
+        return GUARD_WORDS if self.packed and operand == 0 else 0
+
+    def ring_rows(self, operand: int) -> int:
+        """A CONV wraps its input itself."""
+        return 0 if operand == 0 else 1
+
+    def tile_cycles(self, rect: Rect, blocks: int) -> int:
+        """Cycles of the array."""
+        p = self.params
+        pixels = rect.area
+        strips = -(-pixels // p.strip)
+        conv_blocks = max(1, blocks * p.rows // p.cols)
+        if self.depthwise:
+            cut = self.depthwise.for_tiles((rect.height,), rect.width)
+            return conv_blocks * cut.cycles(rect.height, rect.width, conv_blocks)
+        # A strip of fewer pixels than `cols` still takes `cols` cycles for each weight tile.
+        return conv_blocks * self._weight_tiles * max(pixels, strips * p.cols)
+
+    @property
+    def _weight_tiles(self) -> int:
+        """Weight tiles of an output block in the first pass."""
+        _, per_group, kernel_h, kernel_w = (int(n) for n in self.passes[0][1].shape)
+        return kernel_h * kernel_w * ceil(per_group / self.params.rows)
+
+    def array_cycles(self, rows: int, heights: Sequence[int], *, new_table: bool) -> int:
+        """Products, readout, constants and a new table, of all output blocks and passes."""
+        p, blocks, passes = self.params, self.conv_blocks, len(self.passes)
+        block = self._block_cycles(rows, heights)
+        busy = max(block, rows * self.extent[1] * (p.cols // p.lanes) // passes, 2 * p.cols + timing.CONSTANTS_GAP)
+        table = TABLE_BYTES if new_table and self.node.table is not None else 0
+        # Constants are requested while the instruction before is executing.
+        late = max(0, table + 2 * p.cols + p.cols - block) if table or blocks > 1 else 0
+        return passes * (blocks * busy + timing.MAC_GAP) + late
+
+    def _block_cycles(self, rows: int, heights: Sequence[int]) -> int:
+        """Cycles of the products of one output block in one pass."""
+        p, width = self.params, self.extent[1]
+        if self.depthwise:
+            return self.depthwise.for_tiles(heights or (rows,), width).cycles(rows, width)
+        # The passes of a transposed convolution share the pixels.
+        pixels = ceil(rows * width / len(self.passes))
+        return self._weight_tiles * max(pixels, ceil(rows * width / p.strip) * p.cols)
 
     def _window(self, g: Geometry, rect: Rect) -> Rect:
         width = g.kernel[1] * self.params.pixels_per_word if self.packed else g.reach[1]

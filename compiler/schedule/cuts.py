@@ -15,12 +15,9 @@ import numpy as np
 
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Program
-from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.dataflow import Access, Dataflow
-from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Rect
 from intloom.compiler.schedule.stage import Stage
-from intloom.compiler.schedule.stage_cost import conv_cycles, vector_cycles
 from intloom.compiler.schedule.stripe_time import Cycles, stripe_cycles
 from intloom.compiler.schedule.stripes import StripePlanner, Stripes
 from intloom.compiler.schedule.tiling import Tiling
@@ -30,7 +27,7 @@ WORD_PRICE = 0.4
 """Cycles that a moved word may cost beside a memory of one word per cycle; a slower memory raises it."""
 _TASK_PRICE = 12
 """Cycles that a tile's start and end cost on average."""
-_TILE_PRICE = 60
+_LOADED_TILE_PRICE = 60
 """The same for a tile whose operands come from DRAM."""
 _SLOT_PRICE = 150
 """Cycles between two stages of which the second one needs the whole result of the first."""
@@ -96,10 +93,7 @@ class GroupCosts:
         The weights of a depthwise stage depend on the `heights` of all its tasks.
         """
         stage = self._flow.stages[index]
-        array = 0
-        if isinstance(stage, ConvStage):
-            array = conv_cycles(stage, rows, heights, new_table=fused)
-        return array, vector_cycles(stage, rows)
+        return stage.array_cycles(rows, heights, new_table=fused), stage.vector_cycles(rows)
 
     def _constants(self, first: int, stop: int) -> int:
         """Words of the tables of all stages, and of the constants of the largest one."""
@@ -117,9 +111,8 @@ class GroupCosts:
         stage = self._flow.stages[index]
         stored = sum(w.words for w in self._flow.writes[index])
         moved = tiling.moved + stored
-        cost = (
-            self._time(*self.cycles(index, stage.extent[0], False), moved) + self._goal.price(moved) + 60 * tiling.tiles
-        )
+        time = self._time(*self.cycles(index, stage.extent[0], False), moved)
+        cost = time + self._goal.price(moved) + _LOADED_TILE_PRICE * tiling.tiles
         return Group(index, index + 1, cost)
 
     # Groups that run stage by stage with whole tensors on chip.
@@ -185,7 +178,7 @@ class GroupCosts:
         for k, progress in zip(range(first, stop), plan.progress, strict=True):
             steps = np.diff(progress)
             sizes, counts = np.unique(steps, return_counts=True)
-            heights = tuple(steps[steps > 0].tolist()) if _is_depthwise(self._flow.stages[k]) else ()
+            heights = tuple(steps[steps > 0].tolist()) if self._flow.stages[k].depends_on_heights else ()
             for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
                 if size:
                     a, v = self.cycles(k, size, stop - first > 1, heights)
@@ -245,11 +238,7 @@ class GroupCosts:
 
 def _is_beside(stages: Sequence[Stage]) -> bool:
     """Whether the vector unit computes one of these stages for as long as the array may compute others."""
-    return any(isinstance(s, DepthwiseStage) for s in stages)
-
-
-def _is_depthwise(stage: Stage) -> bool:
-    return isinstance(stage, ConvStage) and stage.depthwise is not None
+    return any(s.overlaps_array for s in stages)
 
 
 def transient_words(stage: Stage, rows: int) -> int:
@@ -311,7 +300,7 @@ class CutSearch:
         paces = _paces(flow.stages[first])
         blocked = False
         for stop in range(first + 1, min(first + _LONGEST_GROUP, len(flow.stages)) + 1):
-            blocked = blocked or not flow.may_write_in_place(flow.stages[stop - 1])
+            blocked = blocked or not flow.stages[stop - 1].writes_only_result
             if blocked:
                 break
             whole = self._costs.whole(first, stop) if stop > first + 1 else None

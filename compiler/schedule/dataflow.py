@@ -10,11 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.geometry import Buffer, Rect
 from intloom.compiler.schedule.stage import Stage
-from intloom.compiler.schedule.tiling import GUARD_WORDS
-from intloom.compiler.schedule.vector_stages import PoolStage, VectorStage
+from intloom.hw.spec.isa import Unit
 
 Rows = NDArray[np.int32]
 
@@ -51,12 +49,12 @@ class Read(Access):
     @property
     def guard(self) -> int:
         """Words around the operand that the array may touch."""
-        return GUARD_WORDS if isinstance(self.stage, ConvStage) and self.stage.packed and self.operand == 0 else 0
+        return self.stage.operand_guard(self.operand)
 
     @property
     def in_order(self) -> bool:
         """Whether an instruction reads windows without a ring: the operand must be whole."""
-        return isinstance(self.stage, PoolStage) and not self.stage.separable and not self.stage.block_rows
+        return self.stage.needs_whole(self.operand)
 
     @property
     def row(self) -> int:
@@ -66,7 +64,7 @@ class Read(Access):
     @property
     def unit(self) -> int:
         """Rows of the operand that an instruction reads together, which must not wrap in a ring."""
-        return (self.stage.block_rows or 1) if isinstance(self.stage, PoolStage) else 1
+        return max(1, self.stage.ring_rows(self.operand))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,7 +125,7 @@ class Inside:
 def _writes_of(stage: Stage) -> list[Write]:
     found = []
     if stage.keep_result:
-        vector, blocks = isinstance(stage, VectorStage), stage.out.block_range
+        vector, blocks = stage.unit is Unit.VEC, stage.out.block_range
         found.append(Write(stage=stage, buffer=stage.out.buffer, blocks=blocks, factor=1, by_vector_unit=vector))
     for copy in stage.copies:
         first, count = copy.target_blocks((copy.start, copy.stop))
@@ -184,10 +182,3 @@ class Dataflow:
     def whole(self, buffer: Buffer) -> Inside:
         """What all stages read and write of a buffer."""
         return Inside(buffer, self.readers[buffer], self.writers[buffer], frozenset())
-
-    def may_write_in_place(self, stage: Stage) -> bool:
-        """Whether the stage writes no word beyond its result, so that the result may lie among other tensors."""
-        if not isinstance(stage, ConvStage) or not stage.keep_result:
-            return True
-        words = -(-stage.conv_blocks * stage.params.cols // stage.params.rows)
-        return words == stage.out.blocks

@@ -90,7 +90,25 @@ class DepthwiseStage(VectorStage):
         """Odd, since columns are read: neighbors in a column then lie in different banks."""
         return rect.width | 1
 
-    def own_cycles(self, rect: Rect, blocks: int) -> int:
+    @property
+    def overlaps_array(self) -> bool:
+        """It does."""
+        return True
+
+    @property
+    def follows_chunks(self) -> bool:
+        """It does."""
+        return True
+
+    def ring_rows(self, operand: int) -> int:
+        """VDEPTHWISE wraps its input itself."""
+        return 0
+
+    def own_cycles(self, rect: Rect) -> int:
+        """Those of all blocks."""
+        return self.tile_cycles(rect, self.out.blocks)
+
+    def tile_cycles(self, rect: Rect, blocks: int) -> int:
         """Cycles of the instructions for some blocks of a tile."""
         return blocks * instruction_cycles(self.node, rect.height, rect.width, self.params)
 

@@ -14,7 +14,7 @@ from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.tasks import Region, Step, Task
-from intloom.compiler.schedule.vector_stages import VectorStage
+from intloom.hw.spec.isa import Unit
 
 LAG = 2
 """Distance in tasks from the producer of a vector task's input to that task: its load need not wait for the store."""
@@ -59,7 +59,7 @@ def interleave(tasks: Sequence[Step], slots: Sequence[Slot]) -> Interleaved:
     keys: list[tuple[int, bool, int]] = []
     for number, task in enumerate(tasks):
         position, moved = number, False
-        if isinstance(task, Task) and isinstance(task.stage, VectorStage):
+        if isinstance(task, Task) and task.stage.unit is Unit.VEC:
             ready = _ready(task, writers)
             if ready is not None and ready + LAG < number:
                 first = tasks[ready + LAG].slot.index

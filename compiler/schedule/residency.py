@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from intloom.compiler.schedule.alloc import tightest_fit
-from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.cuts import Group, stripe_constants, transient_words
 from intloom.compiler.schedule.dataflow import Dataflow, Read
-from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Buffer, runs_of
 from intloom.compiler.schedule.local_buffer import LocalBuffer
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.tiling import Space, Tiling, choose_tiling
-from intloom.compiler.schedule.vector_stages import PoolStage, VectorStage
+from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.params import HardwareParams
 
 _SAVED_WORD = 4
@@ -116,11 +114,7 @@ class Residency:
         """The buffer whole from its first writer to its last reader, if that is more than one group does."""
         inside = self._flow.whole(buffer)
         # The host writes a graph's inputs into DRAM.
-        if (
-            inside.loaded
-            or not inside.written
-            or not all(self._flow.may_write_in_place(w.stage) for w in inside.writes)
-        ):
+        if inside.loaded or not inside.written or not all(w.stage.writes_only_result for w in inside.writes):
             return None
         users = [self.slot_of[a.stage.index] for a in inside.accesses]
         birth, death = min(users), max(users)
@@ -150,7 +144,7 @@ class Residency:
         """Let results of the vector unit begin with the stages before, so that its tiles can run beside theirs."""
         for item in list(self._items):
             slot = self.slots[item.birth]
-            if slot.stripes is not None or not isinstance(slot.stages[0], VectorStage):
+            if slot.stripes is not None or slot.stages[0].unit is not Unit.VEC:
                 continue
             sources = [w.stage for r in self._flow.reads[slot.stages[0].index] for w in self._flow.writers[r.buffer]]
             first = max((self.slot_of[s.index] for s in sources if s.index < slot.stages[0].index), default=item.birth)
@@ -262,10 +256,10 @@ class Residency:
         That is the convolution's own chunk, which is a part of its result before a depthwise convolution.
         """
         stage, flow = slot.stages[0], self._flow
-        if isinstance(stage, ConvStage):
+        if stage.unit is Unit.MAC:
             beside = any(self._is_whole(r, slot) for r in flow.readers[stage.out.buffer])
             return -(-stage.out.blocks // _CHUNKS_BESIDE) if beside else None
-        if not isinstance(stage, DepthwiseStage | PoolStage) or len(flow.writers[stage.operands[0].buffer]) != 1:
+        if not stage.follows_chunks or len(flow.writers[stage.operands[0].buffer]) != 1:
             return None
         before = self.slots[self.slot_of[flow.writers[stage.operands[0].buffer][0].stage.index]]
         return before.tiling.chunk if before.tiling is not None and stage.operands[0].buffer in slot.local else None
@@ -274,4 +268,4 @@ class Residency:
         """Whether a depthwise convolution on the vector unit reads what a slot makes as a whole in the scratchpad."""
         reader = self.slots[self.slot_of[read.stage.index]]
         local = read.buffer in slot.local and read.buffer in reader.local
-        return local and reader.stripes is None and isinstance(read.stage, DepthwiseStage)
+        return local and reader.stripes is None and read.stage.overlaps_array

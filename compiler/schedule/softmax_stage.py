@@ -33,8 +33,8 @@ class SoftmaxStage(VectorStage):
         """All blocks at once."""
         return [self.out.blocks]
 
-    def own_slices(self, rect: Rect) -> int:
-        """Slices of a word that the instruction takes as long as: `softmax_lanes` bytes take a cycle in each pass."""
+    def own_words(self, rect: Rect) -> int:
+        """Words that take as long as the instruction: `softmax_lanes` bytes take a cycle in each pass."""
         return PASSES * rect.area * self.out.blocks * self.params.vector_lanes // self.params.softmax_lanes
 
     def compute(self, context: TileContext) -> None:

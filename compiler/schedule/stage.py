@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from intloom.compiler.schedule.copying import Copy, emit_copy
 from intloom.compiler.schedule.geometry import Rect, View, clip
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
+from intloom.hw.spec import timing
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -38,6 +41,16 @@ class Stage(ABC):
     index: int = -1
 
     @property
+    @abstractmethod
+    def unit(self) -> Unit:
+        """The unit that makes the result; the vector unit makes all copies."""
+
+    @property
+    def overlaps_array(self) -> bool:
+        """Whether the vector unit computes the stage for as long as the array may compute others."""
+        return False
+
+    @property
     def extent(self) -> tuple[int, int]:
         """Rows and columns of the result, which tiles cut up."""
         return self.out.buffer.height, self.out.buffer.width
@@ -51,6 +64,16 @@ class Stage(ABC):
     def stripe_rows(self) -> int:
         """Rows of which a task in stripes should have a multiple."""
         return self.row_step[0]
+
+    @property
+    def follows_chunks(self) -> bool:
+        """Whether chunks of at most the size of its producer's let it run in parallel with the producer."""
+        return False
+
+    @property
+    def writes_only_result(self) -> bool:
+        """Whether it writes no word beyond its result, so that the result may lie among other tensors."""
+        return True
 
     @property
     def vector_tables(self) -> list[bytes]:
@@ -88,6 +111,57 @@ class Stage(ABC):
     @abstractmethod
     def compute(self, context: TileContext) -> None:
         """Emit the instructions that make a tile's result."""
+
+    def tile_cycles(self, rect: Rect, blocks: int) -> int:
+        """Cycles for `blocks` words of each pixel of a tile, with which the tile's copies overlap."""
+        return 0
+
+    def array_cycles(self, rows: int, heights: Sequence[int], *, new_table: bool) -> int:
+        """Cycles of the array for `rows` rows, of a stage whose tasks have these heights; of one task if none."""
+        return 0
+
+    @property
+    def depends_on_heights(self) -> bool:
+        """Whether the weights, and so the cycles of the array, depend on the heights of all tasks."""
+        return False
+
+    def own_cycles(self, rect: Rect) -> int:
+        """Cycles of the vector unit for a rectangle of the result, without copies."""
+        return 0
+
+    def vector_cycles(self, rows: int) -> int:
+        """Cycles of the vector unit for `rows` rows: its own instruction and the copies."""
+        slices, width = self.params.vector_slices, self.extent[1]
+        cycles = self.own_cycles(Rect(0, rows, 0, width))
+        for copy in self.copies:
+            blocks = copy.target_blocks((copy.start, copy.stop))[1]
+            words = rows * copy.factors[0] * width * copy.factors[1] * blocks
+            cycles += words * slices + timing.VECTOR_END
+        return cycles + len(self.vector_tables) * (TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
+
+    def copy_cycles(self, rect: Rect, chunk: Chunk) -> int:
+        """Cycles of the vector unit for a tile's copies; of several tables each is loaded for every tile."""
+        if not self.copies and not self.vector_tables:
+            return 0
+        made = self.result_channels(chunk)
+        words = sum(c.target_rect(rect).area * c.target_blocks(made)[1] for c in self.copies)
+        tables = len(set(self.vector_tables))
+        return words * self.params.vector_slices + (tables * TABLE_BYTES if tables > 1 else 0)
+
+    def operand_guard(self, operand: int) -> int:
+        """Words before and after a loaded operand that the array may read."""
+        return 0
+
+    def ring_rows(self, operand: int) -> int:
+        """Operand rows for each row of the result that must not wrap in a ring.
+
+        0: instructions wrap the operand themselves, or read it row by row.
+        """
+        return 1
+
+    def needs_whole(self, operand: int) -> bool:
+        """Whether an instruction reads windows without a ring: the operand must be whole."""
+        return False
 
     def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
         """First block and number of blocks of an operand that a chunk reads."""

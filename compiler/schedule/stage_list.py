@@ -13,13 +13,12 @@ import numpy as np
 from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.ir import Conv, IntGraph, Node
 from intloom.compiler.program.program import Layout
-from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.copying import Copy
 from intloom.compiler.schedule.geometry import View
 from intloom.compiler.schedule.placement import Placement, node_input
 from intloom.compiler.schedule.stage import Origin, Stage
 from intloom.compiler.schedule.vector_stages import CopyStage
-from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.isa import BY_KIND, Kind, Unit
 from intloom.hw.spec.params import HardwareParams
 
 _LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
@@ -114,7 +113,7 @@ class StageList:
     def _can_copy(self, source: _ResultView, target: View) -> bool:
         """Whether a stage can make the copy: a convolution's chunks must fill whole words of the target."""
         shifted = (source.start - target.channel) % self.params.rows
-        return max(source.factors) <= _LARGEST_FACTOR and not (shifted and isinstance(source.stage, ConvStage))
+        return max(source.factors) <= _LARGEST_FACTOR and not (shifted and source.stage.unit is Unit.MAC)
 
     def drop_dead_stages(self) -> None:
         """Walk back from the outputs: keep what a kept stage reads, and number the stages that remain."""

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from intloom.compiler.emit.constants import ConstantImage
-from intloom.compiler.schedule.conv_stage import ConvStage
-from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Buffer, Rect
 from intloom.compiler.schedule.local_buffer import LocalBuffer
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.stripes import Stripes
 from intloom.compiler.schedule.tasks import Fill, Region, Step, Task, constant_requests, make_task
-from intloom.compiler.schedule.vector_stages import PoolStage
 
 
 class _StageStripes:
@@ -34,9 +31,7 @@ class _StageStripes:
         """Rings in which a tile must not wrap, and their rows for each row of the result."""
         stage, found = self._stage, []
         for operand, view in enumerate(stage.operands):
-            # Convolutions wrap their input themselves; the rows of a maximum go to a temporary one by one.
-            rows = stage.block_rows if isinstance(stage, PoolStage) else int(not _wraps_itself(stage, operand))
-            if rows:
+            if rows := stage.ring_rows(operand):
                 found.append((view.buffer, rows))
         if stage.keep_result:
             found.append((stage.out.buffer, 1))
@@ -60,10 +55,6 @@ class _StageStripes:
                 rect = Rect(top, bottom, 0, width)
                 yield make_task(self._slot, self._stage, self._number, rect, chunk, visit, self._constants)
                 self._number += 1
-
-
-def _wraps_itself(stage: Stage, operand: int) -> bool:
-    return isinstance(stage, ConvStage | DepthwiseStage) and operand == 0
 
 
 def _chunk_size(stage: Stage, *, resident: bool) -> int:

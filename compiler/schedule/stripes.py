@@ -14,12 +14,10 @@ from math import lcm
 
 import numpy as np
 
-from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.dataflow import Dataflow, Inside, Read, Rows, Write
-from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Buffer, runs_of
 from intloom.compiler.schedule.local_buffer import LocalBuffer
-from intloom.compiler.schedule.vector_stages import VectorStage
+from intloom.hw.spec.isa import Unit
 
 
 @dataclass(eq=False)
@@ -82,8 +80,8 @@ def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
     Each step runs the last stage first, so stages after the reader or before the writer would be such work.
     """
     others = (*range(group.start, write.stage.index), *range(read.stage.index + 1, group.stop))
-    on_array = isinstance(read.stage, ConvStage)
-    return write.by_vector_unit and on_array and not any(isinstance(flow.stages[k], ConvStage) for k in others)
+    on_array = read.stage.unit is Unit.MAC
+    return write.by_vector_unit and on_array and not any(flow.stages[k].unit is Unit.MAC for k in others)
 
 
 def on_both_units(read: Read, writes: Sequence[Write]) -> bool:
@@ -91,9 +89,9 @@ def on_both_units(read: Read, writes: Sequence[Write]) -> bool:
 
     What the array reads has such a step if a depthwise convolution makes it, which may take as long as the array.
     """
-    if isinstance(read.stage, VectorStage):
+    if read.stage.unit is Unit.VEC:
         return not all(w.by_vector_unit for w in writes)
-    return any(isinstance(w.stage, DepthwiseStage) for w in writes)
+    return any(w.stage.overlaps_array for w in writes)
 
 
 def _disjoint(a: range, b: range) -> bool:
@@ -140,7 +138,7 @@ class StripePlanner:
 
     def _is_only_convolution(self, group: Stripes, reads: list[Read]) -> bool:
         """Whether the array has no other work in a step than the stage that reads these rows."""
-        convs = [s for s in self._flow.stages[group.first : group.stop] if isinstance(s, ConvStage)]
+        convs = [s for s in self._flow.stages[group.first : group.stop] if s.unit is Unit.MAC]
         return len(convs) == 1 and any(r.stage is convs[0] for r in reads)
 
     def _is_alone(self, group: Stripes, write: Write) -> bool:
@@ -148,7 +146,7 @@ class StripePlanner:
         others = (k for k in range(group.first, group.stop) if k != write.stage.index)
         if write.by_vector_unit:
             return not any(w.by_vector_unit for k in others for w in self._flow.writes[k])
-        return not any(isinstance(self._flow.stages[k], ConvStage) for k in others)
+        return not any(self._flow.stages[k].unit is Unit.MAC for k in others)
 
     def _ring_rows(self, group: Stripes, local: LocalBuffer, inside: Inside) -> int:
         """The most rows that are live at once, rounded so that no unit of rows wraps."""

@@ -8,12 +8,11 @@ from functools import cached_property
 
 from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.program.footprint import Memory
-from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.geometry import Buffer, Rect, Tile, runs_of
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk
-from intloom.compiler.schedule.tiling import GUARD_WORDS, Tiling, operand_words, tile_rects, work_words
+from intloom.compiler.schedule.tiling import Tiling, operand_words, tile_rects, work_words
 from intloom.compiler.schedule.weight_part import WeightPart
 from intloom.hw.spec.isa import Target
 
@@ -161,10 +160,9 @@ def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tu
     first, blocks = stage.operand_blocks(operand, chunk)
     part = stage.operand_rect(operand, rect)
     region = Region(view.buffer, view.first_block + first, blocks, part)
-    packed = isinstance(stage, ConvStage) and stage.packed and operand == 0
     words = operand_words(stage, operand, rect, chunk)
     key = (stage.index, id(view.buffer), part, region.first, blocks)
-    guard, row = GUARD_WORDS if packed else 0, stage.operand_row(operand, part)
+    guard, row = stage.operand_guard(operand), stage.operand_row(operand, part)
     return BufferRequest(key, Memory.SCRATCH, words, region=region, guard=guard, row=row), region
 
 

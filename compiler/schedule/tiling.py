@@ -12,15 +12,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from intloom.common.errors import CapacityError
-from intloom.compiler.schedule.conv_stage import ConvStage
-from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Buffer, Rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk
-from intloom.hw.spec.formats import TABLE_BYTES
-
-GUARD_WORDS = 1
-"""Words around a packed input, since the array also reads the neighboring word."""
 
 LARGEST_KIB = 1024
 """No memory of legal hardware is larger."""
@@ -76,9 +70,8 @@ def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk, local: C
     if stage.operands[operand].buffer in local:
         return 0
     blocks = stage.operand_blocks(operand, chunk)[1]
-    guard = 2 * GUARD_WORDS if isinstance(stage, ConvStage) and stage.packed and operand == 0 else 0
     part = stage.operand_rect(operand, rect)
-    return part.height * stage.operand_row(operand, part) * blocks + guard
+    return part.height * stage.operand_row(operand, part) * blocks + 2 * stage.operand_guard(operand)
 
 
 def work_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
@@ -122,38 +115,11 @@ def _samples(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
     return [r for r in rects if r.height > 0 and r.width > 0]
 
 
-def mac_cycles(stage: Stage, tile: tuple[int, int], out_blocks: int) -> int:
-    """Cycles that the array takes for `out_blocks` words of a tile of some rows and columns."""
-    if not isinstance(stage, ConvStage):
-        return 0
-    p = stage.params
-    pixels = tile[0] * tile[1]
-    strips = -(-pixels // p.strip)
-    blocks = max(1, out_blocks * p.rows // p.cols)
-    if stage.depthwise:
-        return blocks * stage.depthwise.for_tiles(tile[:1], tile[1]).cycles(*tile, blocks)
-    _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
-    in_blocks = -(-per_group // p.rows)
-    # A strip of fewer pixels than `cols` still takes `cols` cycles for each weight tile.
-    return blocks * kernel_h * kernel_w * in_blocks * max(pixels, strips * p.cols)
-
-
-def copy_cycles(stage: Stage, tile: tuple[int, int], chunk: Chunk) -> int:
-    """Cycles that the vector unit takes for a tile's copies; of several tables each is loaded for every tile."""
-    if not stage.copies and not stage.vector_tables:
-        return 0
-    made, rect = stage.result_channels(chunk), Rect(0, tile[0], 0, tile[1])
-    words = sum(c.target_rect(rect).area * c.target_blocks(made)[1] for c in stage.copies)
-    tables = len(set(stage.vector_tables))
-    return words * stage.params.vector_slices + (tables * TABLE_BYTES if tables > 1 else 0)
-
-
 def _busy(stage: Stage, tile: tuple[int, int], chunks: list[Chunk]) -> int:
     """Cycles that a tile of all chunks takes, of the array, or of copies or a depthwise convolution beside it."""
     rect = Rect(0, tile[0], 0, tile[1])
-    own = stage.own_cycles if isinstance(stage, DepthwiseStage) else lambda _, blocks: mac_cycles(stage, tile, blocks)
-    mac = {count: own(rect, count) for count in {c.out_blocks for c in chunks}}
-    return sum(max(mac[c.out_blocks], copy_cycles(stage, tile, c)) for c in chunks)
+    own = {count: stage.tile_cycles(rect, count) for count in {c.out_blocks for c in chunks}}
+    return sum(max(own[c.out_blocks], stage.copy_cycles(rect, c)) for c in chunks)
 
 
 def _cost(

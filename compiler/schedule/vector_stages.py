@@ -11,12 +11,27 @@ from intloom.compiler.schedule.copying import emit_move
 from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
-from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec import timing
+from intloom.hw.spec.isa import BY_KIND, Kind, Unit
 
 
 @dataclass(eq=False, kw_only=True)
 class VectorStage(Stage, ABC):
     """A stage without weights, which may be cut along channels between any two blocks."""
+
+    @property
+    def unit(self) -> Unit:
+        """The vector unit."""
+        return Unit.VEC
+
+    def own_words(self, rect: Rect) -> int:
+        """Words that the stage's instructions process for a rectangle of the result."""
+        return rect.area * self.out.blocks * max(1, len(self.operands) // 2)
+
+    def own_cycles(self, rect: Rect) -> int:
+        """A cycle for each slice of a word."""
+        words = self.own_words(rect)
+        return words * self.params.vector_slices + (timing.VECTOR_END if words else 0)
 
     def chunk_sizes(self) -> Sequence[int]:
         """Any number of blocks; only all of them when a copy moves channels to other bytes of a word."""
@@ -124,13 +139,31 @@ class PoolStage(VectorStage):
         return isinstance(self.node, MaxPool) and min(self.node.kernel) > 1
 
     @property
-    def block_rows(self) -> int:
+    def follows_chunks(self) -> bool:
+        """It does."""
+        return True
+
+    def own_words(self, rect: Rect) -> int:
+        """Each word of a window; a sliding maximum reads each word of a line once."""
+        kernel_h, kernel_w = self.node.kernel
+        if isinstance(self.node, AvgPool):
+            return rect.area * self.out.blocks * kernel_h * kernel_w
+        across = 1 if kernel_w <= timing.SLIDING_TAPS and self.node.strides[1] == 1 else kernel_w
+        down = 1 if kernel_h <= timing.SLIDING_TAPS and self.node.strides[0] == 1 else kernel_h
+        rows = self.operand_rect(0, rect).height
+        return rect.width * self.out.blocks * (rows * across + rect.height * down)
+
+    def ring_rows(self, operand: int) -> int:
         """Operand rows of a row of the result if no other row reads them, so that a ring of such blocks can hold them.
 
         0 if windows overlap, or start above the operand.
         """
         rows = self.node.kernel[0]
         return rows if isinstance(self.node, AvgPool) and self.node.strides[0] == rows and not self.node.pads[0] else 0
+
+    def needs_whole(self, operand: int) -> bool:
+        """The rows of a maximum go to a temporary one by one."""
+        return not self.separable and not self.ring_rows(operand)
 
     def _window(self, rect: Rect) -> Rect:
         top, left = self.node.pads[:2]
@@ -225,6 +258,10 @@ class CopyStage(VectorStage):
     def in_place(self) -> bool:
         """The loaded tile is the result."""
         return True
+
+    def own_words(self, rect: Rect) -> int:
+        """None."""
+        return 0
 
     def compute(self, context: TileContext) -> None:
         """Nothing: the copies follow."""
