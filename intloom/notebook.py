@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from intloom.compiler.ir import IntGraph
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import Program, array_use
 
 _MOST_ROWS = 200
 _GOOD, _BAD = "#1f9d6b", "#b3261e"
@@ -16,8 +16,7 @@ _GOOD, _BAD = "#1f9d6b", "#b3261e"
 def program_html(program: Program) -> str:
     """The hardware of a program, and every layer with its predicted cost."""
     p = program.params
-    macs = sum(layer.macs for layer in program.layers)
-    use = macs / (program.predicted_cycles * p.macs) if program.predicted_cycles else 0.0
+    use = array_use(program.macs, program.predicted_cycles, p)
     head = (
         f"<b>{escape(program.name)}</b>: {len(program.instructions):,} instructions for a {p.rows}x{p.cols} array, "
         f"{program.predicted_cycles:,} cycles predicted, array utilization {100 * use:.1f} %"
@@ -26,7 +25,7 @@ def program_html(program: Program) -> str:
         (
             escape(layer.name),
             escape(layer.op),
-            _number(layer.macs),
+            _number(layer.macs + layer.vector_macs),
             _number(layer.predicted_cycles),
             _meter(layer.macs, layer.predicted_cycles * p.macs),
             _number(layer.dram_words * p.word_bytes),

@@ -69,8 +69,13 @@ class GoldenBackend:
         start = time.monotonic()
         # The mode of rounding belongs to the hardware, which has one requantizer.
         outputs = run_graph(self._graphs[program.region], inputs, match=program.params.match)
-        macs = sum(layer.macs for layer in program.layers)
-        return RunResult(backend=self.name, outputs=outputs, wall_s=time.monotonic() - start, macs=macs)
+        return RunResult(
+            backend=self.name,
+            outputs=outputs,
+            wall_s=time.monotonic() - start,
+            macs=program.macs,
+            vector_macs=program.vector_macs,
+        )
 
 
 class IsaBackend:
@@ -111,12 +116,12 @@ class IsaBackend:
                 progress(_progress(program, index, time.monotonic() - start))
         wall_s = time.monotonic() - start
         memory = simulator.machine.dram.reshape(-1).view(np.uint8)
-        macs = sum(layer.macs for layer in program.layers)
         return RunResult(
             backend=self.name,
             outputs=simulator.outputs(),
             wall_s=wall_s,
-            macs=macs,
+            macs=program.macs,
+            vector_macs=program.vector_macs,
             tensors=without_pairs(tensors | (local.tensors() if self._keep_tensors else {})),
             memory=memory,
         )

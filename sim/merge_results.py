@@ -31,6 +31,7 @@ def merge_results(results: Sequence[RunResult]) -> RunResult:
         build_s=sum(r.build_s for r in results),
         cycles=cycles,
         macs=sum(r.macs for r in results),
+        vector_macs=sum(r.vector_macs for r in results),
         # A mean weighted by cycles; the plain mean would count short regions too much.
         mac_use=sum(r.mac_use * r.cycles for r in results) / cycles if cycles else 0.0,
         sim_hz=cycles / simulated if simulated else 0.0,

@@ -23,9 +23,12 @@ class LayerResult:
     name: str
     op: str
     macs: int
+    """Multiply-accumulates of the array, without padding."""
+    vector_macs: int
+    """Multiply-accumulates of the vector unit, without padding."""
     cycles: int
     mac_use: float
-    """True multiply-accumulates over what the array could do in these cycles, 0 to 1."""
+    """`macs` over the products that the array could make in these cycles, 0 to 1."""
     stalls: Mapping[str, int]
     """Stalled cycles by unit and cause, as the hardware's counters name them."""
     busy: Mapping[str, int]
@@ -42,6 +45,7 @@ class RunResult:
     build_s: float = 0.0
     cycles: int = 0
     macs: int = 0
+    vector_macs: int = 0
     mac_use: float = 0.0
     sim_hz: float = 0.0
     dram_bytes: int = 0
@@ -94,7 +98,7 @@ class RunResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The run's figures as plain values, for JSON."""
-        names = ("backend", "cycles", "macs", "mac_use", "sim_hz", "wall_s", "build_s", "dram_bytes")
+        names = ("backend", "cycles", "macs", "vector_macs", "mac_use", "sim_hz", "wall_s", "build_s", "dram_bytes")
         layers = [
             {
                 "name": layer.name,

@@ -100,7 +100,7 @@ def _slice(program: Program, index: int, simulator: IsaSimulator) -> TileSlice:
     source = program.provenance[index]
     name = f"{_layer_name(program, source)} tile {source.tile} #{index} {instruction.kind}"
     # The share of the layer's products in this tile is not known.
-    layer = replace(program.layers[source.layer], macs=0)
+    layer = replace(program.layers[source.layer], macs=0, vector_macs=0)
     made = _program(name, params, code, scratch, weights, layer)
     return TileSlice(name, index, made, {SCRATCHPAD: np.ascontiguousarray(after.T)[None, :, None, :]})
 

@@ -40,7 +40,7 @@ from intloom.hw.spec.params import HardwareParams, from_dict
 from intloom.hw.spec.program_check import remove_check
 
 MAGIC = b"INTLOOM\0"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 ALIGNMENT = 64
 _HEADER = struct.Struct("<8sI4xQQQ")
 _DIGEST_BYTES = 32

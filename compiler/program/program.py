@@ -92,10 +92,17 @@ class Layer:
     op: str
     origin: tuple[str, ...]
     macs: int
-    """Multiply-accumulates of the operator, without padding."""
+    """Multiply-accumulates that the array makes, without padding."""
+    vector_macs: int
+    """Multiply-accumulates that the vector unit makes (VDEPTHWISE), without padding."""
     predicted_cycles: int
     dram_words: int
     """Words its loads and stores move."""
+
+
+def array_use(macs: int, cycles: int, params: HardwareParams) -> float:
+    """Share of the array's products in some cycles that are `macs`, from 0 to 1."""
+    return macs / (cycles * params.macs) if cycles else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +150,16 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<Program {self.name!r}, {len(self.instructions)} instructions, {len(self.image)} bytes of constants>"
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates that the array makes, without padding."""
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def vector_macs(self) -> int:
+        """Multiply-accumulates that the vector unit makes, without padding."""
+        return sum(layer.vector_macs for layer in self.layers)
 
     def tensor(self, name: str) -> TensorBuffer:
         """The tensor called `name`."""

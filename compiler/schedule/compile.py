@@ -245,12 +245,16 @@ def _layers(plan: _Plan, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer
     words = _dram_words(emitter, len(plan.graph.nodes))
     # Layers that lead to no output have no instructions.
     used = {origin.layer for origin in emitter.provenance}
+    issued = zip(emitter.instructions, emitter.provenance, strict=True)
+    on_vector = {origin.layer for instruction, origin in issued if instruction.kind is Kind.VDEPTHWISE}
+    macs = [node.macs(plan.graph.tensors) if k in used else 0 for k, node in enumerate(plan.graph.nodes)]
     return tuple(
         Layer(
             name=node.name,
             op=type(node).__name__,
             origin=node.origin,
-            macs=node.macs(plan.graph.tensors) if k in used else 0,
+            macs=0 if k in on_vector else macs[k],
+            vector_macs=macs[k] if k in on_vector else 0,
             predicted_cycles=cycles[k],
             dram_words=words[k],
         )

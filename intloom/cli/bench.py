@@ -144,7 +144,8 @@ def _time(terminal: Terminal, word: str, network: Network, params: HardwareParam
     found.require_equal()
     wall_s = result.wall_s + time.monotonic() - started
     terminal.say(f"{word}: {result.cycles:,} cycles in {wall_s:.1f} s")
-    figures = {"network": word, "cycles": result.cycles, "wall_s": wall_s, "sim_hz": result.sim_hz}
+    counts = {key: getattr(result, key) for key in ("cycles", "macs", "vector_macs", "mac_use", "sim_hz")}
+    figures = {"network": word, "wall_s": wall_s, **counts}
     expected = _forecast(program, result)
     terminal.say(f"{word}: predicted {expected['cycles']:,} cycles, {_furthest(expected)}")
     return {**figures, "compared_bytes": found.compared_bytes, "build_s": result.build_s, "forecast": expected}

@@ -12,7 +12,7 @@ from intloom.cli.options import AsJson, Config, Dims, Preset, parse_dims, termin
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import array_use
 from intloom.compiler.schedule.compile import DEFAULT_MEMORY
 from intloom.files import check_output
 from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
@@ -109,7 +109,6 @@ def _run(
 def summarize(compiled: Compiled) -> dict[str, Any]:
     """Result of a compilation as plain values."""
     program = compiled.program
-    macs = sum(layer.macs for layer in program.layers)
     return {
         "name": program.name,
         "hardware": hardware_name(program),
@@ -117,8 +116,9 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
         "instructions": len(program.instructions),
         "predicted_cycles": program.predicted_cycles,
         "memory": {"latency": program.memory.read_latency, "bandwidth": program.memory.bandwidth},
-        "macs": macs,
-        "predicted_mac_use": _use(macs, program.predicted_cycles, program),
+        "macs": program.macs,
+        "vector_macs": program.vector_macs,
+        "predicted_mac_use": array_use(program.macs, program.predicted_cycles, program.params),
         "dram_bytes": sum(layer.dram_words for layer in program.layers) * program.params.word_bytes,
         "regions": len(compiled.programs),
         "scratch_peak_bytes": max(peak_words(p, Memory.SCRATCH) for p in compiled.programs) * program.params.word_bytes,
@@ -130,8 +130,9 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
                 "name": layer.name,
                 "op": layer.op,
                 "macs": layer.macs,
+                "vector_macs": layer.vector_macs,
                 "predicted_cycles": layer.predicted_cycles,
-                "predicted_mac_use": _use(layer.macs, layer.predicted_cycles, program),
+                "predicted_mac_use": array_use(layer.macs, layer.predicted_cycles, program.params),
                 "dram_bytes": layer.dram_words * program.params.word_bytes,
             }
             for layer in program.layers
@@ -139,17 +140,14 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
     }
 
 
-def _use(macs: int, cycles: int, program: Program) -> float:
-    return macs / (cycles * program.params.macs) if cycles else 0.0
-
-
 def _show(terminal: Terminal, output: Path, summary: dict[str, Any]) -> None:
     if terminal.verbosity > 0:
         table = new_table("layer", "kind", ">MACs", ">cycles", ">utilization", ">memory bytes")
         for layer in summary["layers"]:
             use = f"{100 * layer['predicted_mac_use']:.1f} %" if layer["macs"] else ""
-            cells = [f"{layer[k]:,}" for k in ("macs", "predicted_cycles", "dram_bytes")]
-            table.add_row(layer["name"], layer["op"], cells[0], cells[1], use, cells[2])
+            products = f"{layer['macs'] + layer['vector_macs']:,}"
+            cells = [f"{layer[k]:,}" for k in ("predicted_cycles", "dram_bytes")]
+            table.add_row(layer["name"], layer["op"], products, cells[0], use, cells[1])
         terminal.err.print(table)
     terminal.say(
         f"{output}: {summary['instructions']:,} instructions for {summary['hardware']}, "

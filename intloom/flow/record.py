@@ -17,7 +17,7 @@ import numpy as np
 from intloom.compiler.program.chains import chains
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import memory_map, memory_size
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import Program, array_use
 from intloom.files import atomic_path, write_text
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
 from intloom.hw.spec.params import preset_name
@@ -41,7 +41,6 @@ def hardware_name(program: Program) -> str:
 def make_record(program: Program, result: RunResult) -> dict[str, Any]:
     """A run as plain values, for JSON; `program` contains all regions of the model."""
     checks = result.checks
-    macs = sum(layer.macs for layer in program.layers)
     return {
         "name": program.name,
         "hardware": hardware_name(program),
@@ -52,8 +51,9 @@ def make_record(program: Program, result: RunResult) -> dict[str, Any]:
         "backend": result.backend,
         # None where the backend counts no cycles.
         "cycles": result.cycles or None,
-        "macs": macs,
-        "mac_use": macs / (result.cycles * program.params.macs) if result.cycles else None,
+        "macs": program.macs,
+        "vector_macs": program.vector_macs,
+        "mac_use": array_use(program.macs, result.cycles, program.params) if result.cycles else None,
         "mismatches": sum(c.mismatches for c in checks),
         "compared_bytes": sum(c.bytes for c in checks),
         "sim_hz": result.sim_hz or None,
@@ -112,6 +112,7 @@ def _layers(program: Program, result: RunResult) -> list[dict[str, Any]]:
                 "op": layer.op,
                 "origin": list(layer.origin),
                 "macs": layer.macs,
+                "vector_macs": layer.vector_macs,
                 "cycles": cost.cycles if cost else None,
                 "mac_use": cost.mac_use if cost else None,
                 "busy": dict(cost.busy) if cost else {},
@@ -180,7 +181,8 @@ def save_run(folder: Path, program: Program, result: RunResult) -> dict[str, Any
 def layers_csv(record: Mapping[str, Any]) -> str:
     """The layers as CSV."""
     text = io.StringIO()
-    plain = ["index", "name", "op", "macs", "cycles", "mac_use", "predicted_cycles", "dram_bytes", "instructions"]
+    plain = ["index", "name", "op", "macs", "vector_macs", "cycles", "mac_use"]
+    plain += ["predicted_cycles", "dram_bytes", "instructions"]
     causes = sorted({cause for layer in record["layers"] for cause in layer["stalls"]})
     writer = csv.writer(text)
     writer.writerow([*plain, "compared_bytes", "mismatches", *causes])

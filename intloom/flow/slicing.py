@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from intloom.compiler.frontend import FoldedModel
-from intloom.compiler.program.program import Program, Role
+from intloom.compiler.program.program import Program, Role, array_use
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.host import Int8
 from intloom.hw.spec.params import HardwareParams
@@ -124,7 +124,8 @@ def slices_record(name: str, params: HardwareParams, runs: list[SliceRun], start
         "backend": "rtl",
         "cycles": cycles,
         "macs": macs,
-        "mac_use": macs / (cycles * params.macs) if cycles else 0.0,
+        "vector_macs": sum(int(r.figures["vector_macs"]) for r in runs),
+        "mac_use": array_use(macs, cycles, params),
         "mismatches": sum(r.mismatches for r in runs),
         "compared_bytes": sum(r.compared_bytes for r in runs),
         "sim_hz": max((float(r.figures["sim_hz"]) for r in runs), default=0.0),

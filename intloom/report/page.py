@@ -24,8 +24,8 @@ MEASURED_MHZ = {"nano": 116.2, "small": 104.4, "base": 96.8}
 _OTHER_MHZ = 100.0
 """Clock shown for other hardware: the target of the presets."""
 _LAYER_KEYS = (
-    "index", "name", "op", "origin", "macs", "cycles", "mac_use", "busy", "stalls", "dram_bytes",
-    "predicted_cycles", "instructions", "compared_bytes", "mismatches", "compared_in",
+    "index", "name", "op", "origin", "macs", "vector_macs", "cycles", "mac_use", "busy", "stalls",
+    "dram_bytes", "predicted_cycles", "instructions", "compared_bytes", "mismatches", "compared_in",
 )  # fmt: skip
 _LINKS = (
     ("trace.json", "Perfetto trace"),
@@ -189,7 +189,10 @@ def _tiles(record: dict[str, Any]) -> list[_Tile]:
     else:
         note = "predicted by the compiler; --backend rtl counts them"
         tiles.append(_Tile("cycles", *_scaled(record["predicted_cycles"]), note))
-    tiles.append(_Tile("work", *_scaled(record["macs"], "MAC"), f"{len(record['layers'])} layers"))
+    note = f"{len(record['layers'])} layers"
+    if record["vector_macs"]:
+        note += f"; {' '.join(_scaled(record['vector_macs'], 'MAC'))} of it on the vector unit"
+    tiles.append(_Tile("work", *_scaled(record["macs"] + record["vector_macs"], "MAC"), note))
     if record["dram_bytes"]:
         value, unit = _bytes(record["dram_bytes"]).split()
         tiles.append(_Tile("memory traffic", value, unit, "weights, tensors and instructions"))

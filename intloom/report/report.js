@@ -109,7 +109,7 @@ const columns = [
   ["#", (l) => l.index, (l) => l.index, true],
   ["layer", (l) => l.name, (l) => `<button type="button">${escape(l.name)}</button>`, false],
   ["kind", (l) => l.op, (l) => `<span class="op">${escape(l.op)}</span>`, false],
-  ["MACs", (l) => l.macs, (l) => l.macs ? short(l.macs) : "", true, (l) => !l.macs],
+  ["MACs", (l) => l.macs + l.vector_macs, (l) => l.macs + l.vector_macs ? short(l.macs + l.vector_macs) : "", true, (l) => !(l.macs + l.vector_macs)],
   ["cycles", (l) => l.cycles, (l) => l.cycles ? number(l.cycles) : '<span class="dim">–</span>', true, (l) => !l.cycles],
   ["ideal", (l) => l.macs / peak, (l) => l.macs ? number(l.macs / peak) : "", true, (l) => !l.macs],
   ["predicted", (l) => l.predicted_cycles, (l) => l.predicted_cycles ? number(l.predicted_cycles) : "", true, (l) => !l.predicted_cycles],

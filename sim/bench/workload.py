@@ -85,8 +85,8 @@ def dense_program(params: HardwareParams, *, side: int, blocks: int, repeats: in
         ),
         layers=(
             Layer(
-                name="dense", op="Conv", origin=(), macs=macs, predicted_cycles=macs // params.macs,
-                dram_words=repeats * (inputs + outputs + weights),
+                name="dense", op="Conv", origin=(), macs=macs, vector_macs=0,
+                predicted_cycles=macs // params.macs, dram_words=repeats * (inputs + outputs + weights),
             ),
         ),
         predicted_cycles=macs // params.macs,

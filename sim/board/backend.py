@@ -9,7 +9,7 @@ from typing import Protocol
 
 from intloom.common.errors import CapacityError, HardwareMismatchError, SimulationError
 from intloom.compiler.program.memory import memory_parts, unpack_tensor
-from intloom.compiler.program.program import Program, Role
+from intloom.compiler.program.program import Program, Role, array_use
 from intloom.hw.spec import regs
 from intloom.sim.board.bus import WORD_BYTES, BoardError, BusMemory, BusRegisters
 from intloom.sim.host.run_program import Ending, HostReport, Interrupt, RunSetup, run_blocking, run_program
@@ -202,7 +202,6 @@ class BoardBackend:
     def _result(self, program: Program, report: HostReport, wall_s: float) -> RunResult:
         word, counters = program.params.word_bytes, report.counters
         cycles = counters["CYCLES"]
-        macs = sum(layer.macs for layer in program.layers)
         outputs = {
             t.name: unpack_tensor(t, program.params, self._board.memory.read(t.address * word, t.words * word))
             for t in program.tensors
@@ -213,8 +212,9 @@ class BoardBackend:
             outputs=outputs,
             wall_s=wall_s,
             cycles=cycles,
-            macs=macs,
-            mac_use=macs / (cycles * program.params.macs) if cycles else 0.0,
+            macs=program.macs,
+            vector_macs=program.vector_macs,
+            mac_use=array_use(program.macs, cycles, program.params),
             dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * word,
             counters=counters,
             report=report,

@@ -112,7 +112,7 @@ def make_segment(program: Program, first: int, last: int, state: State) -> Segme
         memory_words=_Areas(program).end,
         tensors=(),
         # The share of a layer's products in a segment is not known.
-        layers=tuple(replace(layer, macs=0) for layer in program.layers),
+        layers=tuple(replace(layer, macs=0, vector_macs=0) for layer in program.layers),
     )
     earlier, ends = _ends(program, skipped, added)
     return Segment(own, _image(program, own, state), first, last, ends, earlier)

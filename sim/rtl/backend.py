@@ -17,7 +17,7 @@ from intloom.common.errors import SimulationError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.cost import instruction_cost
 from intloom.compiler.program.memory import initial_memory, read_outputs
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import Program, array_use
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
@@ -221,15 +221,15 @@ def run_result(
     """The result of a simulation of the whole program; it has no layers and tensors yet."""
     report, counters = recording.report, recording.report.counters
     cycles = counters["CYCLES"]
-    macs = sum(layer.macs for layer in program.layers)
     return RunResult(
         backend="rtl",
         outputs=read_outputs(program, recording.memory),
         wall_s=recording.wall_s,
         build_s=build_s,
         cycles=cycles,
-        macs=macs,
-        mac_use=macs / (cycles * program.params.macs) if cycles else 0.0,
+        macs=program.macs,
+        vector_macs=program.vector_macs,
+        mac_use=array_use(program.macs, cycles, program.params),
         sim_hz=cycles / report.seconds if report.seconds else 0.0,
         clock_stopped=stopped_shares(recording.clocked, recording.status.cycle),
         dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * program.params.word_bytes,

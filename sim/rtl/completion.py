@@ -69,11 +69,11 @@ def _contradiction(program: Program, report: HostReport, status: Status | None) 
     """Why the counters of a completed run cannot be true, or None; a multiplier makes one product per cycle."""
     counters = report.counters
     cycles, multipliers = counters["CYCLES"], program.params.macs
-    macs = sum(layer.macs for layer in program.layers)
+    macs = program.macs
     if macs > cycles * multipliers:
         return (
-            f"counter CYCLES is {cycles}, but {macs} products take at least {-(-macs // multipliers)} cycles on "
-            f"{multipliers} multipliers: array utilization is above 100 %"
+            f"counter CYCLES is {cycles}, but {macs} products of the array take at least "
+            f"{-(-macs // multipliers)} cycles on {multipliers} multipliers: array utilization is above 100 %"
         )
     counted = None
     if status is not None:

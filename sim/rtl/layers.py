@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from intloom.compiler.program.layer_cycles import layer_cycles
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import Program, array_use
 from intloom.hw.spec import regs
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.sim.result import LayerResult, RunResult
@@ -87,8 +87,9 @@ def _layer(program: Program, index: int, cycles: int, spent: Mapping[str, int]) 
         name=layer.name,
         op=layer.op,
         macs=layer.macs,
+        vector_macs=layer.vector_macs,
         cycles=cycles,
-        mac_use=layer.macs / (cycles * program.params.macs) if cycles else 0.0,
+        mac_use=array_use(layer.macs, cycles, program.params),
         stalls={n: spent[n] for n in stall_names if spent.get(n)},
         busy={u.name: spent.get(f"{u.name}_BUSY", 0) for u in QUEUED_UNITS},
     )

@@ -149,3 +149,16 @@ def test_a_full_queue_of_one_unit_does_not_delay_the_others() -> None:
     program = check(maker, inverted_residual(maker, maker.input(64, 14, 14), 384, 1), BASE)
     deep = compiled(maker.graph(maker.nodes[-1].output), BASE.replace(queue_depth=64))
     assert program.predicted_cycles < 1.03 * deep.predicted_cycles
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("on_vector", [True, False])
+def test_products_of_the_vector_unit_are_counted_apart(on_vector: bool) -> None:
+    maker = GraphMaker(3)
+    wide = maker.conv(maker.input(16, 24, 24), 32, 1)
+    graph = maker.graph(maker.conv(maker.conv(wide, 32, 3, group=32), 16, 1))
+    program = compiled(graph, BASE.replace(vector_depthwise=on_vector))
+    depthwise, pointwise = 9 * 32 * 24 * 24, 16 * 32 * 24 * 24
+    counts = [(layer.macs, layer.vector_macs) for layer in program.layers]
+    assert counts == [(pointwise, 0), (0, depthwise) if on_vector else (depthwise, 0), (pointwise, 0)]
+    assert (program.macs, program.vector_macs) == tuple(map(sum, zip(*counts, strict=True)))

@@ -14,8 +14,8 @@ from intloom.quantization import ActivationType
 from intloom.sim.rtl.verilog import verilog_of
 
 KEYS = {
-    "backend", "cycles", "macs", "mac_use", "mismatches", "compared_bytes", "sim_hz", "wall_s", "build_s", "dram_bytes",
-    "layers", "original", "clock_stopped",
+    "backend", "cycles", "macs", "vector_macs", "mac_use", "mismatches", "compared_bytes", "sim_hz", "wall_s",
+    "build_s", "dram_bytes", "layers", "original", "clock_stopped",
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def test_output_names_become_different_safe_file_names():
 
 
 def test_the_table_has_a_column_for_every_stall_cause():
-    base = dict.fromkeys(("op", "macs", "mac_use", "predicted_cycles", "dram_bytes", "instructions"), 0)
+    base = dict.fromkeys(("op", "macs", "vector_macs", "mac_use", "predicted_cycles", "dram_bytes", "instructions"), 0)
     base |= {"compared_bytes": 0, "mismatches": 0}
     layers = [
         {**base, "index": 0, "name": "a", "cycles": 5, "stalls": {"MAC_STALL_WAIT": 2}},
