@@ -1,7 +1,8 @@
 """The README's table of measured figures, made by running every row.
 
-`make figures` builds, quantizes, compiles and simulates each network, checks every byte, and writes the table between
-the markers in README.md. Nothing in it is written by hand. The picture of a report is the first row's.
+`make figures` builds, quantizes, compiles and simulates each network, checks every byte, records the figures in
+docs/data/figures.json, and writes the table between the markers in README.md. Nothing in it is written by hand. The
+picture of a report is the first row's.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import intloom
+from intloom.common import evidence
 from intloom.demo import DemoOptions
 from intloom.files import write_text
 from intloom.flow.networks import quantized_network
@@ -27,6 +29,10 @@ from tools import tutorial
 
 ROOT = Path(__file__).parents[1]
 README, PICTURE = ROOT / "README.md", ROOT / "docs/assets/report.png"
+FIGURES = ROOT / "docs/data/figures.json"
+_KEPT = ("mac_use", "dram_bytes", "cycles", "wall_s")
+_SOURCES = ("hw/npu.py", "compiler", "intloom/zoo", "intloom/quantization")
+"""What the figures depend on, with what they import."""
 _PICTURE_SIZE = (1360, 1160)
 START, END = "<!-- figures: make figures -->\n", "<!-- end of figures -->\n"
 _HEAD = """\
@@ -44,6 +50,11 @@ class Row:
     imgsz: int
     preset: str
     memory: MemorySettings = field(default_factory=MemorySettings)
+
+    @property
+    def key(self) -> str:
+        """Its name among the recorded figures."""
+        return f"{self.label}, {self.preset}"
 
 
 DEMO = DemoOptions(folder=Path())
@@ -98,21 +109,20 @@ def _run(row: Row, model: Path) -> intloom.Run:
     return session.last
 
 
-def line(row: Row, record: Mapping[str, Any]) -> str:
+def line(row: Row, values: Mapping[str, Any]) -> str:
     """The row as Markdown."""
     p = preset(row.preset)
-    use = f"{100 * record['mac_use']:.1f} %"
-    shown = f"**{use}**" if record["mac_use"] >= _GOOD else use
-    traffic = f"{record['dram_bytes'] / 1e6:.1f} MB"
-    cells = (row.label, f"`{row.preset}`", f"{p.rows}x{p.cols}", f"{record['cycles']:,}", shown, traffic)
-    return f"| {' | '.join(cells)} | {record['wall_s']:.0f} s |\n"
+    use = f"{100 * values['mac_use']:.1f} %"
+    shown = f"**{use}**" if values["mac_use"] >= _GOOD else use
+    traffic = f"{values['dram_bytes'] / 1e6:.1f} MB"
+    cells = (row.label, f"`{row.preset}`", f"{p.rows}x{p.cols}", f"{values['cycles']:,}", shown, traffic)
+    return f"| {' | '.join(cells)} | {values['wall_s']:.0f} s |\n"
 
 
-def updated(lines: Sequence[str], measured: Mapping[Row, str]) -> list[str]:
-    """The table's lines in the order of `ROWS`: measured ones, and present ones of rows that were not measured."""
-    present = {tuple(cell.strip() for cell in text.split("|")[1:3]): text for text in lines}
-    found = (measured.get(row) or present.get((row.label, f"`{row.preset}`")) for row in ROWS)
-    return [text for text in found if text is not None]
+def table() -> str:
+    """The recorded rows, in the order of `ROWS`."""
+    records = evidence.read(FIGURES)
+    return _HEAD + "".join(line(row, records[row.key].values) for row in ROWS if row.key in records)
 
 
 _GOOD = 0.93
@@ -137,19 +147,17 @@ def main(chosen: Sequence[str] = ()) -> None:
 
     Arguments select rows by their preset; without arguments, all rows are measured.
     """
-    before, rest = README.read_text(encoding="utf-8").split(START)
-    table, after = rest.split(END)
-    measured = {}
     for row in ROWS:
         if chosen and row.preset not in chosen:
             continue
         run = measure(row)
-        measured[row] = line(row, run.record)
-        print(measured[row], end="", flush=True)
+        values = {name: run.record[name] for name in _KEPT}
+        evidence.record(FIGURES, row.key, evidence.measured(values, "make figures", ROOT, _SOURCES))
+        print(line(row, values), end="", flush=True)
         if row is ROWS[0]:
             take_picture(run)
-    lines = updated(table.removeprefix(_HEAD).splitlines(keepends=True), measured)
-    write_text(README, f"{before}{START}{_HEAD}{''.join(lines)}{END}{after}")
+    before, rest = README.read_text(encoding="utf-8").split(START)
+    write_text(README, f"{before}{START}{table()}{END}{rest.split(END)[1]}")
     tutorial.main()
 
 

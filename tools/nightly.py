@@ -9,18 +9,18 @@ import argparse
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
-from tools.long_runs import ROOT, RUNS, LongRun, add_run, present_commit, run_of_regression
+from intloom.common import evidence
 
-RECORDED = {"random": "random programs, without faults", "soak": "soak: random programs with random stalls and faults"}
-"""Suites that are recorded, with their names there."""
-AFTER = "nightly run after its suites: all tests, coverage, mutations"
-"""Its cases are these steps."""
+ROOT = Path(__file__).parents[1]
+RUNS = ROOT / "docs" / "data" / "long-runs.json"
+RECORDED = ("random", "soak")
+"""Suites whose last run is recorded."""
 MUTATION_MINUTES = 30
 """Components are measured in turn over several nights; see `tools.mutate`."""
 ALL_TESTS = "nightly or not evidence"
@@ -44,21 +44,30 @@ def run_module(*arguments: str) -> int:
     return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, check=False).returncode
 
 
+def totals(cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The totals of a suite."""
+    seeds = [case["seed"] for case in cases]
+    return {
+        "cases": len(cases),
+        "failed": sum(case["outcome"] != "pass" for case in cases),
+        "instructions": sum(case["instructions"] for case in cases),
+        "cycles": sum(case["cycles"] for case in cases),
+        "seeds": f"{min(seeds)} to {max(seeds)}",
+    }
+
+
 def complete(folder: Path, run: Callable[..., int] = run_module, runs: Path = RUNS) -> list[str]:
     """Run all steps and record the long suites; returns what failed."""
-    now, started = datetime.now(UTC).date(), time.monotonic()
-    night, failed = stages(now), []
-    for stage in night:
+    failed = []
+    for stage in stages(datetime.now(UTC).date()):
         with ThreadPoolExecutor(len(stage)) as pool:
             codes = list(pool.map(lambda step: run(*step), stage))
         failed += [step[0] for step, code in zip(stage, codes, strict=True) if code]
-    spent = round(time.monotonic() - started)
-    add_run(LongRun(AFTER, now.isoformat(), present_commit(), sum(map(len, night)), len(failed), 0, 0, spent), runs)
     report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    for suite, name in RECORDED.items():
-        cases = [case for case in report["cases"] if case["suite"] == suite]
-        if cases:
-            add_run(run_of_regression({"cases": cases}, name, now.isoformat(), present_commit()), runs)
+    for suite in RECORDED:
+        if cases := [case for case in report["cases"] if case["suite"] == suite]:
+            row = evidence.measured(totals(cases), "intloom regress nightly", ROOT, ("hw/npu.py",))
+            evidence.record(runs, suite, row)
     return failed
 
 

@@ -16,17 +16,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from intloom.common import evidence
 from intloom.common.atomic_write import write_text
-from tools.long_runs import present_commit
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "out" / "python-coverage"
-TEST_REPORT = FOLDER / "tests.xml"
-"""JUnit report of the tests."""
 SUMMARY = ROOT / "docs" / "data" / "python-coverage.json"
 PACKAGES = ("compiler", "sim", "intloom")
 REQUIRED_PERCENT = 95.0
@@ -64,31 +61,9 @@ class PackageCoverage:
         return 100 * self.reached / max(1, self.points)
 
 
-@dataclass(frozen=True)
-class PythonCoverage:
-    """One measurement."""
-
-    date: str
-    commit: str
-    packages: Mapping[str, PackageCoverage]
-
-    def below(self) -> list[str]:
-        """Packages with less than the required percentage, or without a measurement."""
-        return [n for n in PACKAGES if self.packages.get(n, PackageCoverage()).percent < REQUIRED_PERCENT]
-
-
-def read_python_coverage(path: Path = SUMMARY) -> PythonCoverage | None:
-    """The measurement in the repository."""
-    if not path.exists():
-        return None
-    values = json.loads(path.read_text(encoding="utf-8"))
-    packages = {name: PackageCoverage(**package) for name, package in values["packages"].items()}
-    return PythonCoverage(values["date"], values["commit"], packages)
-
-
-def write_python_coverage(found: PythonCoverage, path: Path = SUMMARY) -> None:
-    """Replace the measurement in the repository."""
-    write_text(path, json.dumps(asdict(found), indent=1) + "\n")
+def below(packages: Mapping[str, PackageCoverage]) -> list[str]:
+    """Packages with less than the required percentage, or without a measurement."""
+    return [n for n in PACKAGES if packages.get(n, PackageCoverage()).percent < REQUIRED_PERCENT]
 
 
 def packages_of(files: Mapping[str, Mapping[str, Any]]) -> dict[str, PackageCoverage]:
@@ -112,7 +87,7 @@ def measure(tests: Iterable[str]) -> bool:
     """Run tests and add their counts; whether they pass."""
     # The C tracer is the only one that measures branches at this speed on Python 3.11.
     os.environ["COVERAGE_CORE"] = "ctrace"
-    passed = _coverage("run", "-m", "pytest", f"--junit-xml={TEST_REPORT}", *tests) == 0
+    passed = _coverage("run", "-m", "pytest", *tests) == 0
     _coverage("combine", "--append", "--quiet", FOLDER)
     return passed
 
@@ -134,14 +109,15 @@ def main() -> None:
         shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
     passed = options.report or measure(tests)
-    found = PythonCoverage(datetime.now(UTC).date().isoformat(), present_commit(), report())
-    write_python_coverage(found)
-    for name, package in found.packages.items():
+    packages = report()
+    values = {name: asdict(package) for name, package in packages.items()}
+    evidence.record(SUMMARY, "all", evidence.measured(values, "make python-coverage", ROOT, (*PACKAGES, "tests")))
+    for name, package in packages.items():
         print(f"{name}: {package.percent:.1f} % of {package.points:,} statements and branches")
     if not passed:
         sys.exit("some tests failed")
-    if below := found.below():
-        sys.exit(f"less than {REQUIRED_PERCENT:.0f} %: {', '.join(below)}")
+    if too_few := below(packages):
+        sys.exit(f"less than {REQUIRED_PERCENT:.0f} %: {', '.join(too_few)}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from intloom.common.errors import IntloomError
 from intloom.hw.asic.flow import estimate
-from intloom.hw.asic.table import DATA, path_row, record, size_row, update
+from intloom.hw.asic.table import PAGE, path_row, record, size_row, update
 from intloom.hw.spec.params import preset
 from intloom.hw.verilog import generate_verilog_with_macros
 
@@ -35,7 +35,7 @@ def main() -> int:
     measured = record(result)
     print(size_row(options.preset, measured))
     print(path_row(options.preset, measured["path"]))
-    if (DOCS / DATA).exists():
+    if (DOCS / PAGE).exists():
         update(DOCS, options.preset, measured)
     return 0
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from intloom.common import evidence
+from intloom.common.atomic_write import write_text
 from intloom.hw.asic.report import Estimate
 from intloom.hw.npu import TOP_NAME
 
 PAGE = "asic.md"
 DATA = "data/asic.json"
+_SOURCES = ("hw/npu.py", "hw/asic/flow.py")
+"""What an estimate depends on, with what they import."""
 _LEAST_SHARE = 0.02
 _DEEPEST = 4
 """Levels of the hierarchy with a row, the top level included."""
@@ -66,8 +69,9 @@ _HEADS = {
 }
 
 
-def rendered(docs: Path, records: Mapping[str, Record]) -> str:
-    """The page with the tables of these records; its prose is kept."""
+def rendered(docs: Path) -> str:
+    """The page with the tables of the recorded figures; its prose is kept."""
+    records = read(docs)
     tables = {
         "sizes": [size_row(name, of) for name, of in sorted(records.items())],
         "paths": [path_row(name, of["path"]) for name, of in sorted(records.items())],
@@ -86,12 +90,10 @@ def rendered(docs: Path, records: Mapping[str, Record]) -> str:
 
 def read(docs: Path) -> dict[str, Record]:
     """The records of the data file by preset."""
-    file = docs / DATA
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {name: row.values for name, row in evidence.read(docs / DATA).items()}
 
 
 def update(docs: Path, preset: str, new: Record) -> None:
     """Record an estimate and rewrite the page's tables."""
-    records = read(docs) | {preset: new}
-    (docs / PAGE).write_text(rendered(docs, records), encoding="utf-8")
-    (docs / DATA).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    evidence.record(docs / DATA, preset, evidence.measured(new, f"make asic PRESET={preset}", docs.parent, _SOURCES))
+    write_text(docs / PAGE, rendered(docs))

@@ -9,7 +9,7 @@ from pathlib import Path
 from intloom.common.errors import IntloomError
 from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES, Flow, pack, place_and_route
 from intloom.hw.fpga.report import Resource, TooLargeError
-from intloom.hw.fpga.table import DATA, path_row, record, row, size_record, update, update_size
+from intloom.hw.fpga.table import PAGE, path_row, record, row, size_record, update, update_size
 from intloom.hw.spec.params import preset
 
 DOCS = Path("docs")
@@ -26,7 +26,7 @@ def _report(error: IntloomError) -> int:
 
 def _note_size(name: str, device: str, used: dict[str, Resource]) -> None:
     print(row(name, size_record(device, used)))
-    if (DOCS / DATA).exists():
+    if (DOCS / PAGE).exists():
         update_size(DOCS, name, device, used)
 
 
@@ -55,7 +55,7 @@ def main() -> int:
     measured = record(result, {})
     print(row(options.preset, measured))
     print(path_row(options.preset, measured["paths"][-1]))
-    if (DOCS / DATA).exists():
+    if (DOCS / PAGE).exists():
         update(DOCS, options.preset, result)
     return 0
 

@@ -1,4 +1,4 @@
-"""Measurements of the FPGA flow in `docs/data`, and the tables of `docs/fpga.md` that are derived from them."""
+"""Measurements of the FPGA flow, and the tables of `docs/fpga.md` that are derived from them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from intloom.common import evidence
 from intloom.common.atomic_write import write_text
 from intloom.hw.fpga.flow import GRADES
 from intloom.hw.fpga.report import KINDS, Bitstream, Resource, Result
 
 PAGE = "fpga.md"
-DATA = "data/fpga.json"
+DATA = "../hw/fpga/measured.json"
+"""In the package, since reports show the measured clock; like the other names relative to the folder of the page."""
 EXPERIMENTS = "data/fpga-experiments.json"
 BITSTREAMS = "data/bitstreams.json"
+_SOURCES = ("hw/npu.py", "hw/fpga/flow.py")
+"""What a layout depends on, with what they import."""
 
 _FMAX = " | ".join(f"Fmax, MHz, grade {grade}" for grade in GRADES)
 _HEADS = {
@@ -90,35 +94,32 @@ def _line(*cells: object) -> str:
 
 def update(docs: Path, preset: str, result: Result) -> None:
     """Record a routed design and rewrite the page's tables."""
-    records = read(docs)
-    _write(docs, records | {preset: record(result, records.get(preset, {}))})
+    _write(docs, preset, record(result, read(docs).get(preset, {})))
 
 
 def update_size(docs: Path, preset: str, device: str, used: Mapping[str, Resource]) -> None:
     """Record a design that was packed only, unless a routed result of the preset is recorded."""
-    records = read(docs)
-    if "mhz" not in records.get(preset, {}):
-        _write(docs, records | {preset: size_record(device, used)})
+    if "mhz" not in read(docs).get(preset, {}):
+        _write(docs, preset, size_record(device, used))
 
 
 def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None:
     """Record a board's bitstream and rewrite the page's tables."""
-    records = json.loads((docs / BITSTREAMS).read_text(encoding="utf-8"))
-    text = json.dumps(records | {board: bitstream_record(preset, of)}, indent=1, sort_keys=True)
-    write_text(docs / BITSTREAMS, text + "\n")
-    _write(docs, read(docs))
+    sources = (*_SOURCES, "intloom/soc/board.py")
+    row = evidence.measured(bitstream_record(preset, of), f"make fpga BOARD={board}", docs.parent, sources)
+    evidence.record(docs / BITSTREAMS, board, row)
+    write_text(docs / PAGE, rendered(docs))
 
 
 def read(docs: Path) -> dict[str, Record]:
     """The records of the data file by preset."""
-    records: dict[str, Record] = json.loads((docs / DATA).read_text(encoding="utf-8"))
-    return records
+    return {name: row.values for name, row in evidence.read(docs / DATA).items()}
 
 
-def rendered(docs: Path, records: Mapping[str, Record]) -> str:
-    """The page with the tables of these records; its prose is kept."""
+def rendered(docs: Path) -> str:
+    """The page with the tables of the recorded figures; its prose is kept."""
+    records, bitstreams = read(docs), {name: row.values for name, row in evidence.read(docs / BITSTREAMS).items()}
     experiments = json.loads((docs / EXPERIMENTS).read_text(encoding="utf-8"))
-    bitstreams = json.loads((docs / BITSTREAMS).read_text(encoding="utf-8"))
     tables = {
         "sizes": [row(name, records[name]) for name in sorted(records)],
         "paths": [path_row(name, path) for name in sorted(records) for path in records[name].get("paths", [])],
@@ -140,9 +141,8 @@ def _replaced(text: str, name: str, lines: list[str]) -> str:
     return "\n".join([before + start, head, rule, *lines, "", end + rest.split(end)[1]])
 
 
-def _write(docs: Path, records: Mapping[str, Record]) -> None:
-    """Write page and data; each file is replaced as a whole."""
-    for name, text in ((PAGE, rendered(docs, records)), (DATA, json.dumps(records, indent=1, sort_keys=True) + "\n")):
-        new = docs / f"{name}.new"
-        new.write_text(text, encoding="utf-8")
-        new.replace(docs / name)
+def _write(docs: Path, preset: str, values: Record) -> None:
+    """Write data and page; each file is replaced as a whole."""
+    row = evidence.measured(values, f"make fpga PRESET={preset}", docs.parent, _SOURCES)
+    evidence.record(docs / DATA, preset, row)
+    write_text(docs / PAGE, rendered(docs))

@@ -10,6 +10,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+import intloom.hw.fpga
+from intloom.common import evidence
 from intloom.common.errors import EncodingError, FileFormatError
 from intloom.files import check_output, read_bytes, write_text
 from intloom.hw.spec.formats import move_words
@@ -19,10 +21,10 @@ from intloom.report.template import asset, fill
 RECORD = "run.json"
 TIMELINE = "timeline.json"
 PAGE = "report.html"
-MEASURED_MHZ = {"nano": 116.2, "small": 104.4, "base": 96.8}
-"""Fmax of the presets after place and route for an ECP5 of speed grade 6; docs/data/fpga.json has the records."""
+_MEASURED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
+_GRADE = "6"
 _OTHER_MHZ = 100.0
-"""Clock shown for other hardware: the target of the presets."""
+"""Clock shown for hardware that was not placed and routed: the target of the presets."""
 _LAYER_KEYS = (
     "index", "name", "op", "origin", "macs", "vector_macs", "cycles", "mac_use", "busy", "stalls",
     "dram_bytes", "predicted_cycles", "instructions", "compared_bytes", "mismatches", "compared_in",
@@ -68,6 +70,12 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     return page
 
 
+def measured_mhz(hardware: str) -> float:
+    """The clock of a preset after place and route for an ECP5 of speed grade 6."""
+    row = evidence.read(_MEASURED).get(hardware)
+    return row.values.get("mhz", {}).get(_GRADE, _OTHER_MHZ) if row is not None else _OTHER_MHZ
+
+
 def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[str, str]]) -> str:
     """The HTML text of the page."""
     _check_layers(record["layers"])
@@ -82,7 +90,7 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
         files=links,
         chains=[c for c in record["chains"] if len(c["layers"]) > 1],
         single=_single(record["chains"]),
-        clock=MEASURED_MHZ.get(record["hardware"], _OTHER_MHZ),
+        clock=measured_mhz(record["hardware"]),
         js=Markup(asset("report.js")),  # our own file
         data=_embedded(
             {

@@ -16,7 +16,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.fpga.board.bitstream import make_bitstream
 from intloom.hw.fpga.board.boards import BOARDS, Board, board_named
 from intloom.hw.fpga.flow import Flow
-from intloom.hw.fpga.table import BITSTREAMS, bitstream_row, update_bitstream
+from intloom.hw.fpga.table import PAGE, bitstream_row, update_bitstream
 from intloom.hw.spec.c_text import header
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden import run_graph
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None, *, say: Callable[[str], None] | Non
         return int(error.exit_code)
     flow.tell(bitstream_row(board.name, chosen.preset, result))
     flow.tell(f"bitstream: {result.file}, {result.file.stat().st_size:,} bytes")
-    if (DOCS / BITSTREAMS).exists():
+    if (DOCS / PAGE).exists():
         update_bitstream(DOCS, board.name, chosen.preset, result)
     return 0
 

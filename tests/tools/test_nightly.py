@@ -12,8 +12,8 @@ from threading import Barrier
 
 import pytest
 
-from tools.long_runs import read_runs
-from tools.nightly import AFTER, ALL_TESTS, RECORDED, complete, stages
+from intloom.common import evidence
+from tools.nightly import ALL_TESTS, complete, stages
 
 ROOT = Path(__file__).parents[2]
 GATES = "tests/hw/fpga/test_gates"
@@ -68,11 +68,10 @@ def test_steps_run_and_long_suites_are_recorded(tmp_path: Path) -> None:
     assert complete(tmp_path, run, tmp_path / "runs.json") == ["tools.mutate"]
     assert called[0] == steps()[0]
     assert {step[0] for step in called} == {step[0] for step in steps()}
-    runs = {r.name: (r.cases, r.failed, r.instructions, r.seeds) for r in read_runs(tmp_path / "runs.json")}
+    runs = {name: row.values for name, row in evidence.read(tmp_path / "runs.json").items()}
     assert runs == {
-        AFTER: (len(called), 1, 0, ""),
-        RECORDED["random"]: (2, 0, 20, "4 to 7"),
-        RECORDED["soak"]: (1, 1, 10, "100 to 100"),
+        "random": {"cases": 2, "failed": 0, "instructions": 20, "cycles": 200, "seeds": "4 to 7"},
+        "soak": {"cases": 1, "failed": 1, "instructions": 10, "cycles": 100, "seeds": "100 to 100"},
     }
 
 

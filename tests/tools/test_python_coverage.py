@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
+from intloom.common import evidence
 from tools import python_coverage
-from tools.python_coverage import (
-    PACKAGES,
-    PackageCoverage,
-    PythonCoverage,
-    packages_of,
-    read_python_coverage,
-    write_python_coverage,
-)
+from tools.python_coverage import PACKAGES, PackageCoverage, packages_of
 
 
 def file(lines: int, covered: int, branches: int, taken: int) -> dict[str, dict[str, int]]:
@@ -36,14 +29,6 @@ def test_files_count_for_their_package() -> None:
     assert (found["compiler"].percent, PackageCoverage().percent) == (90.0, 0.0)
 
 
-def test_a_measurement_is_kept(tmp_path: Path) -> None:
-    path = tmp_path / "coverage.json"
-    found = PythonCoverage("2026-01-02", "abc", {"sim": PackageCoverage(20, 18)})
-    assert read_python_coverage(path) is None
-    write_python_coverage(found, path)
-    assert read_python_coverage(path) == found
-
-
 @pytest.mark.parametrize(("reached", "below"), [(95, ""), (94, "sim"), (None, "sim")])
 def test_the_command_fails_if_a_package_has_less_than_the_required_percentage(
     reached: int | None, below: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -52,12 +37,12 @@ def test_the_command_fails_if_a_package_has_less_than_the_required_percentage(
     packages |= {} if reached is None else {"sim": PackageCoverage(100, reached)}
     monkeypatch.setattr(python_coverage, "report", lambda: packages)
     monkeypatch.setattr(python_coverage, "FOLDER", tmp_path / "counts")
-    monkeypatch.setattr(python_coverage, "write_python_coverage", lambda found: write_python_coverage(found, path))
-    monkeypatch.setattr(sys, "argv", ["python_coverage", "--report"])
     path = tmp_path / "summary.json"
+    monkeypatch.setattr(python_coverage, "SUMMARY", path)
+    monkeypatch.setattr(sys, "argv", ["python_coverage", "--report"])
     if below:
         with pytest.raises(SystemExit, match=f"less than 95 %: {below}$"):
             python_coverage.main()
     else:
         python_coverage.main()
-    assert json.loads(path.read_text())["packages"].keys() == packages.keys()
+    assert evidence.read(path)["all"].values.keys() == packages.keys()

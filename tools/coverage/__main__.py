@@ -41,9 +41,8 @@ from tools.coverage.directed import directed_programs
 from tools.coverage.fields import cover_points, reached
 from tools.coverage.page import KINDS, page, tallies, total
 from tools.coverage.patterns import Series, end_series, field_series, index_series, transfers, wait_series
-from tools.coverage.summary import Summary, component_paths, shares, write_summary
+from tools.coverage.summary import component_paths, shares, write_summary
 from tools.coverage.waivers import read_waivers
-from tools.long_runs import present_commit
 
 # Verilator 5.48 crashes on Amaranth's Verilog with --coverage, which includes FSM coverage.
 _FLAGS = ("--coverage-line", "--coverage-toggle")
@@ -388,9 +387,7 @@ def _report(collector: Collector, path: Path) -> None:
         print(f"{kind}: {total(found, kind).percent:.2f} %")
     print(f"cover points: {reached_points} of {len(points)}")
     print(path)
-    today = datetime.now(UTC).date().isoformat()
-    components = shares(found, component_paths(WIDE))
-    write_summary(Summary(today, present_commit(), reached_points, len(points), components))
+    write_summary(len(points), [p for p in points if not collector.seen[p]], shares(found, component_paths(WIDE)))
 
 
 if __name__ == "__main__":

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from amaranth.hdl import Fragment
 from amaranth.lib import wiring
 
-from intloom.common.atomic_write import write_text
+from intloom.common import evidence
 from intloom.hw.mac.array.product import OneModule
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
 from tools.components import name_of
 from tools.coverage.page import Tally
 
-SUMMARY = Path(__file__).parents[2] / "docs" / "data" / "coverage.json"
+ROOT = Path(__file__).parents[2]
+SUMMARY = ROOT / "docs" / "data" / "coverage.json"
+SOURCES = ("hw/npu.py",)
+"""What is measured, with what it imports."""
 _ARRAY = "intloom_mac_array"
 """The array's plain form, which the hierarchy names otherwise."""
 _ARRAY_COMPONENT = "mac.array.mac_array:MacArray"
@@ -37,28 +39,9 @@ class Share:
         """Share of the points without a waiver that were reached."""
         return 100 * self.reached / max(1, self.reached + self.missed)
 
-    def plus(self, other: Share) -> Share:
+    def __add__(self, other: Share) -> Share:
         """The sum."""
         return Share(self.reached + other.reached, self.missed + other.missed, self.waived + other.waived)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One measurement."""
-
-    date: str
-    commit: str
-    reached_cover_points: int
-    cover_points: int
-    components: Mapping[str, Mapping[str, Share]] = field(default_factory=dict)
-    """Shares by kind, by component."""
-
-    def total(self, kind: str) -> Share:
-        """The sum over all components."""
-        found = Share()
-        for kinds in self.components.values():
-            found = found.plus(kinds.get(kind, Share()))
-        return found
 
 
 def component_paths(params: HardwareParams) -> dict[str, str]:
@@ -89,21 +72,23 @@ def shares(found: Mapping[tuple[str, str], Tally], paths: Mapping[str, str]) -> 
     by_component: dict[str, dict[str, Share]] = defaultdict(dict)
     for (module, kind), tally in found.items():
         kinds = by_component[component_of(module, paths)]
-        kinds[kind] = kinds.get(kind, Share()).plus(Share(tally.reached, len(tally.missed), tally.waived))
+        kinds[kind] = kinds.get(kind, Share()) + Share(tally.reached, len(tally.missed), tally.waived)
     return dict(sorted(by_component.items()))
 
 
-def write_summary(summary: Summary, path: Path = SUMMARY) -> None:
-    """Replace the summary in the repository."""
-    write_text(path, json.dumps(asdict(summary), indent=1) + "\n")
-
-
-def read_summary(path: Path = SUMMARY) -> Summary | None:
-    """The summary in the repository."""
-    if not path.exists():
-        return None
-    values = json.loads(path.read_text(encoding="utf-8"))
-    components = {
-        name: {kind: Share(**share) for kind, share in kinds.items()} for name, kinds in values["components"].items()
+def write_summary(cover_points: int, missed: Sequence[str], components: Mapping[str, Mapping[str, Share]]) -> None:
+    """Replace the measurement in the repository."""
+    values = {
+        "cover_points": cover_points,
+        "missed_cover_points": [*missed],
+        "components": {
+            name: {kind: asdict(share) for kind, share in kinds.items()} for name, kinds in components.items()
+        },
     }
-    return Summary(**values | {"components": components})
+    evidence.record(SUMMARY, "all", evidence.measured(values, "make coverage", ROOT, SOURCES))
+
+
+def read_shares(row: evidence.Evidence) -> dict[str, dict[str, Share]]:
+    """Shares by kind, by component."""
+    components = row.values["components"].items()
+    return {name: {kind: Share(**share) for kind, share in kinds.items()} for name, kinds in components}

@@ -8,13 +8,13 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tools.mutate.bench import Bench, Outcome
 from tools.mutate.equivalence import equivalent
 from tools.mutate.listed import unexplained
-from tools.mutate.score import SCORES, Score, read_scores, sources_key, write_score
+from tools.mutate.score import SCORES, Score, read_scores, write_score
 from tools.mutate.sites import Mutant, draw
 from tools.mutate.targets import NOT_MUTATED, targets
 
@@ -37,7 +37,7 @@ def run(component: str, tests: str, count: int, seed: int, folder: Path) -> Scor
     for hole, proved in zip(holes, same, strict=True):
         print(f"  {'equivalent' if proved else 'not found'}: {hole}")
     listed = len(survivors) - len(holes)
-    score = Score(sources_key(component, tests), len(mutants), len(mutants) - len(survivors), sum(same), listed, seed)
+    score = Score(len(mutants), len(mutants) - len(survivors), sum(same), listed, seed)
     print(
         f"{component}: {score.faults} faults, {score.found} found, {score.harmless} proved equivalent, "
         f"{score.listed} listed: {score.percent:.1f} %",
@@ -52,19 +52,19 @@ def write_outcomes(path: Path, mutants: Sequence[Mutant], outcomes: Sequence[Out
     path.write_text("".join(rows), encoding="utf-8")
 
 
-def measuring_order(scores: Mapping[str, Score], keys: Mapping[str, str]) -> list[str]:
+def measuring_order(scores: Mapping[str, Score], components: Iterable[str]) -> list[str]:
     """Components in the order in which they are measured, since a night does not suffice for all.
 
     First those without a score, then those whose sources have changed, then by seed: if it is the date, the score that
     is longest ago comes first.
     """
-    missing = Score("")
+    missing = Score()
 
     def rank(name: str) -> tuple[bool, bool, int]:
         score = scores.get(name, missing)
-        return name in scores, score.key == keys[name], score.seed
+        return name in scores, score.current, score.seed
 
-    return sorted(keys, key=rank)
+    return sorted(components, key=rank)
 
 
 def main() -> None:
@@ -85,11 +85,11 @@ def main() -> None:
         parser.error(f"there are no mutations of {', '.join(sorted(unknown))}{reasons}")
     failed = []
     deadline = time.monotonic() + 60 * options.minutes
-    scores, keys = read_scores(), {name: sources_key(name, tests) for name, tests in known.items()}
-    for name in options.components or measuring_order(scores, keys):
+    scores = read_scores()
+    for name in options.components or measuring_order(scores, known):
         if time.monotonic() > deadline:
             break
-        if options.resume and name in scores and scores[name].key == keys[name]:
+        if options.resume and name in scores and scores[name].current:
             continue
         folder = options.output / name.replace(":", ".")
         try:

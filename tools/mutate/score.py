@@ -1,28 +1,22 @@
-"""Scores of the mutation tests, kept in the repository with a key of the sources that they belong to."""
+"""Scores of the mutation tests."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from intloom.common.atomic_write import write_text
-from tools.mutate.sources import code_used
+from intloom.common import evidence
+from tools.mutate.targets import bench_of
 
 ROOT = Path(__file__).parents[2]
 SCORES = ROOT / "docs" / "data" / "mutation.json"
-_METHOD = b"a test of the bench fails"
-"""What a fault that is found means; scores of another meaning are out of date."""
 
 
 @dataclass(frozen=True)
 class Score:
     """The faults of one component."""
 
-    key: str
-    """Hash of the component's and the bench's code, with what they import."""
     faults: int = 0
     """How many were drawn."""
     found: int = 0
@@ -33,6 +27,8 @@ class Score:
     """Listed with a reason why they change nothing that matters."""
     seed: int = 1
     """The faults were drawn with it."""
+    current: bool = True
+    """Whether component and bench are unchanged since."""
 
     @property
     def percent(self) -> float:
@@ -40,22 +36,18 @@ class Score:
         return 100 * self.found / max(1, self.faults - self.harmless - self.listed)
 
 
-def sources_key(component: str, tests: str, root: Path = ROOT) -> str:
-    """Changes with the component's module, with its bench, and with what they use of other files (`sources`)."""
-    module = component.partition(":")[0].replace(".", "/")
-    texts = [text.encode() for text in code_used((f"hw/{module}.py", tests), root)]
-    return hashlib.sha256(b"\0".join([_METHOD, *texts])).hexdigest()[:16]
+def sources_of(component: str) -> tuple[str, str]:
+    """The component's module and its bench."""
+    return f"hw/{component.partition(':')[0].replace('.', '/')}.py", bench_of(component)
 
 
 def read_scores(path: Path = SCORES) -> Mapping[str, Score]:
     """All scores by component."""
-    if not path.exists():
-        return {}
-    return {name: Score(**row) for name, row in json.loads(path.read_text(encoding="utf-8")).items()}
+    return {name: Score(**row.values, current=row.is_current(ROOT)) for name, row in evidence.read(path).items()}
 
 
 def write_score(path: Path, component: str, score: Score) -> None:
     """Add or replace one score."""
-    rows = {name: asdict(known) for name, known in read_scores(path).items()} | {component: asdict(score)}
-    text = json.dumps(dict(sorted(rows.items())), indent=1)
-    write_text(path, f"{text}\n")
+    values = {name: value for name, value in asdict(score).items() if name != "current"}
+    row = evidence.measured(values, f"python -m tools.mutate {component}", ROOT, sources_of(component))
+    evidence.record(path, component, row)

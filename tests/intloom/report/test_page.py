@@ -10,7 +10,7 @@ from intloom.cli import main
 from intloom.common.errors import FileFormatError
 from intloom.report import write_report
 from intloom.report.compare import compare_runs, write_compare
-from intloom.report.page import MEASURED_MHZ
+from intloom.report.page import measured_mhz
 from tests.intloom.report.pages import evaluation, memory, misplaced_values, regression
 
 
@@ -168,10 +168,11 @@ def test_an_altered_timeline_is_refused_by_name(run_folder, tmp_path):
         write_report(tmp_path)
 
 
-def test_clocks_of_presets_are_the_measured_ones():
-    measured = json.loads((Path(__file__).parents[3] / "docs/data/fpga.json").read_text())
-    grades = {name: entry["mhz"] for name, entry in measured.items() if "mhz" in entry}
-    assert {name: mhz["6"] for name, mhz in grades.items()} == MEASURED_MHZ
+def test_a_preset_has_its_measured_clock_and_other_hardware_the_target():
+    page = (Path(__file__).parents[3] / "docs/fpga.md").read_text()
+    (row,) = re.findall(r"^\| nano \|.* of \d+ \| (\d+\.\d) \|", page, re.MULTILINE)
+    assert measured_mhz("nano") == float(row)
+    assert measured_mhz("mine.toml") == measured_mhz("large") == 100.0
 
 
 def test_a_record_of_an_older_version_has_no_stopped_clocks(run_folder, tmp_path):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from intloom.common import evidence
 from intloom.hw.spec.params import preset
+from tools.coverage import summary
 from tools.coverage.counts import Point
 from tools.coverage.page import Tally
-from tools.coverage.summary import Share, Summary, component_of, component_paths, read_summary, shares, write_summary
+from tools.coverage.summary import Share, component_of, component_paths, shares
 
 PATHS = {"npu": "npu:Npu", "npu.engine.mac": "mac.unit:MacUnit", "npu.engine.mac.loader": "mac.loader:Loader"}
 
@@ -21,7 +25,7 @@ def test_a_module_belongs_to_the_component_at_or_above_its_path() -> None:
     assert component_of("intloom_clock_gate", PATHS) == "intloom_clock_gate"
 
 
-def test_modules_of_one_component_are_added_up(tmp_path: Path) -> None:
+def test_modules_of_one_component_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missed = [Point("npu.engine.mac.loader", "line", 3, "")]
     found = {
         ("npu.engine.mac.loader", "line"): Tally(3, 1, missed),
@@ -30,11 +34,12 @@ def test_modules_of_one_component_are_added_up(tmp_path: Path) -> None:
     }
     components = shares(found, PATHS)
     assert components == {"mac.loader:Loader": {"line": Share(9, 1, 1)}, "npu:Npu": {"toggle": Share(5, 0, 2)}}
-    summary = Summary("2026-01-02", "abc", 3, 4, components)
-    write_summary(summary, tmp_path / "coverage.json")
-    assert read_summary(tmp_path / "coverage.json") == summary
-    assert (summary.total("line").percent, summary.total("branch")) == (90.0, Share())
-    assert read_summary(tmp_path / "missing.json") is None
+    monkeypatch.setattr(summary, "SUMMARY", path := tmp_path / "coverage.json")
+    summary.write_summary(4, ["LOAD.n0 1"], components)
+    row = evidence.read(path)["all"]
+    assert summary.read_shares(row) == components
+    assert (row.values["cover_points"], row.values["missed_cover_points"]) == (4, ["LOAD.n0 1"])
+    assert (Share(9, 1) + Share(0, 2, 3)).percent == 75.0
 
 
 def test_the_accelerator_has_its_components() -> None:

@@ -1,7 +1,8 @@
-"""MkDocs hook: draws the WaveDrom sources of docs/timing as SVG while the site is built."""
+"""MkDocs hook: draws the WaveDrom sources of docs/timing as SVG, and adds the page of the evidence."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,15 @@ from mkdocs.structure.files import File, Files
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add timing/NAME.svg for every timing/NAME.json."""
+    """Add timing/NAME.svg for every timing/NAME.json, and evidence.md."""
+    # MkDocs runs from the repository, but does not import from it.
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tools.evidence_page import page
+
     for source in sorted(Path(config["docs_dir"], "timing").glob("*.json")):
         drawing = wavedrom.render(source.read_text(encoding="utf-8"))
         # WaveDrom draws in black on transparent ground, which a dark theme hides.
         drawing.elements.insert(1, drawing.rect(size=("100%", "100%"), fill="white"))
         files.append(File.generated(config, f"timing/{source.stem}.svg", content=drawing.tostring()))
+    files.append(File.generated(config, "evidence.md", content=page()))
     return files

@@ -1,0 +1,117 @@
+"""The page of all recorded measurements, each with its date.
+
+Every measurement says by itself if it is of an older design: its hash differs from that of the present sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from intloom.common import evidence
+from tools.coverage.page import KINDS
+from tools.coverage.summary import SUMMARY, Share, read_shares
+from tools.coverage.waivers import read_waivers
+from tools.figures import FIGURES
+from tools.mutate.score import Score, read_scores
+from tools.mutate.targets import NOT_MUTATED
+from tools.nightly import RUNS
+from tools.python_coverage import SUMMARY as PYTHON
+from tools.python_coverage import PackageCoverage
+
+ROOT = Path(__file__).parents[1]
+_FILES = {
+    "coverage of the RTL": SUMMARY,
+    "coverage of the Python packages": PYTHON,
+    "random programs of a night": RUNS,
+    "FPGA": ROOT / "hw/fpga/measured.json",
+    "bitstreams of boards": ROOT / "docs/data/bitstreams.json",
+    "standard cells": ROOT / "docs/data/asic.json",
+    "networks": FIGURES,
+}
+_HEAD = """\
+---
+hide: [toc]
+---
+
+# Evidence
+
+What was measured, when, and by which command. A measurement is *of an older design* if the code that it depends on has
+changed since.
+
+"""
+_MUTATIONS = """
+## Components of the RTL
+
+Coverage is that of whole programs on the accelerator, without the points that `tools/coverage/waivers.yaml` lists with
+a reason. A mutation is a small fault in the RTL: a bit of an operand is inverted or stuck. It counts as found if a test
+of the component's bench fails. It is left out if Yosys proves that it changes nothing, or if
+`tools/mutate/equivalent.yaml` lists it with a reason.
+
+"""
+
+
+def _table(*heads: str) -> str:
+    return f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|\n"
+
+
+def _measurements() -> Iterator[str]:
+    yield _table("measurement", "of", "command", "measured")
+    for name, path in _FILES.items():
+        for key, row in evidence.read(path).items():
+            yield f"| {name} | {key} | `{row.command}` | {row.when(ROOT)} |\n"
+
+
+def _score(name: str, scores: Mapping[str, Score]) -> str:
+    if name in NOT_MUTATED:
+        return f"none: {NOT_MUTATED[name]}"
+    if name not in scores:
+        return "not measured"
+    score = scores[name]
+    older = "" if score.current else ", measured on an older design"
+    return f"{score.percent:.1f} % of {score.faults - score.harmless - score.listed}{older}"
+
+
+def _components(covered: Mapping[str, Mapping[str, Share]], scores: Mapping[str, Score]) -> Iterator[str]:
+    yield _table("component", *(f"{kind} %" for kind in KINDS), "waived points", "mutations found")
+    for name in sorted({*covered, *scores, *NOT_MUTATED}):
+        kinds = covered.get(name, {})
+        shares = (f"{kinds[kind].percent:.1f}" if kind in kinds else "-" for kind in KINDS)
+        waived = sum(share.waived for share in kinds.values())
+        yield f"| {' | '.join((name, *shares, f'{waived:,}', _score(name, scores)))} |\n"
+
+
+def _totals(covered: Mapping[str, Mapping[str, Share]], values: Mapping[str, Any]) -> Iterator[str]:
+    yield "\n## Coverage\n\n" + _table("", "covered", "missed", "waived")
+    for kind in KINDS:
+        share = sum((kinds[kind] for kinds in covered.values() if kind in kinds), Share())
+        covers = f"{share.percent:.2f} % of {share.reached + share.missed:,}"
+        yield f"| {kind} | {covers} | {share.missed:,} | {share.waived:,} |\n"
+    missed = len(values["missed_cover_points"])
+    yield f"| cover points | {values['cover_points'] - missed:,} of {values['cover_points']:,} | {missed} | 0 |\n"
+    for row in evidence.read(PYTHON).values():
+        for name, counts in row.values.items():
+            package = PackageCoverage(**counts)
+            missed = package.points - package.reached
+            yield f"| branches of `{name}` | {package.percent:.1f} % of {package.points:,} | {missed:,} | 0 |\n"
+
+
+def _code(text: str) -> str:
+    """A regular expression in a table: Markdown would read its bars, stars and brackets."""
+    return f"<code>{''.join(c if c.isalnum() or c in ' .-' else f'&#{ord(c)};' for c in text)}</code>"
+
+
+def _waivers() -> Iterator[str]:
+    yield "\n## Waivers\n\n" + _table("modules", "kind", "points", "reason")
+    for w in read_waivers():
+        lines = f" in lines with {_code(w.text)}" if w.text else ""
+        yield f"| {_code(w.module)} | {w.kind or 'all'} | {_code(w.name)}{lines} | {w.reason} |\n"
+
+
+def page() -> str:
+    """The page as Markdown."""
+    row = evidence.read(SUMMARY)["all"]
+    covered, scores = read_shares(row), read_scores()
+    parts = (_measurements(), _MUTATIONS, _components(covered, scores), _totals(covered, row.values), _waivers())
+    return _HEAD + "".join("".join(part) for part in parts)
