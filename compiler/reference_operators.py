@@ -124,7 +124,7 @@ def write_average(form: FormWriter, node: OnnxNode, unit: QuantizationUnit | Non
         return
     operand, result = form.model.producers[node.input(0)].inputs, unit.quantize.inputs[1:3]
     sums = _window_sums if node.op == "AveragePool" else _whole_sums
-    stored = f"{node.outputs[0]}/stored"
+    stored = f"{node.outputs[0]}/byte"
     _write_rounded(form, node, sums(form, node, operand), (operand[1], *result), stored)
     form.nodes.append(OnnxNode(f"{stored}/back", DEQUANTIZE, (stored, *result), node.outputs, {}, unit.quantize.domain))
 

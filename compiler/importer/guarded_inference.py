@@ -10,7 +10,7 @@ the number of parts of a Split.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import onnx
 from onnx import helper
@@ -18,7 +18,7 @@ from onnx.shape_inference import InferenceContext
 
 from intloom.common.errors import ModelError
 
-_DOMAIN, _GUARD = "intloom.importer", "SizeGuard"
+DOMAIN, _GUARD = "intloom.importer", "SizeGuard"
 _GUARDED = frozenset({"Add", "Cast", "Concat", "Gather", "GatherND", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"})
 """Operators with propagation of shape data, and those that use a size without a check."""
 _LONGEST_SHAPE_DATA = 1 << 22
@@ -39,10 +39,10 @@ def guarded_inference(proto: onnx.ModelProto, *, check_type: bool = True, strict
         _check_attributes(graph)
     if not any(_needs_guard(n) for g in _graphs(proto.graph) for n in g.node):
         return _inferred(proto, check_type, strict)
-    _register()
+    add_schema(_GUARD, _check_sizes)
     guarded = onnx.ModelProto()
     guarded.CopyFrom(proto)
-    guarded.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
+    guarded.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     for graph in list(_graphs(guarded.graph)):
         _add_guards(graph)
     result = _inferred(guarded, check_type, strict)
@@ -79,29 +79,31 @@ def _add_guards(graph: onnx.GraphProto) -> None:
         if _needs_guard(node):
             values = [v for v in node.input if v]
             names = {_NODE: node.name or node.op_type, _VALUES: values}
-            guard = helper.make_node(_GUARD, values, [""], domain=_DOMAIN, **names)
+            guard = helper.make_node(_GUARD, values, [""], domain=DOMAIN, **names)
             graph.node.insert(index, guard)
 
 
 def _remove_guards(graph: onnx.GraphProto) -> None:
     for index in range(len(graph.node) - 1, -1, -1):
-        if graph.node[index].domain == _DOMAIN:
+        if graph.node[index].domain == DOMAIN:
             del graph.node[index]
 
 
-def _register() -> None:
-    if onnx.defs.has(_GUARD, domain=_DOMAIN):
+def add_schema(name: str, infer: Callable[[InferenceContext], None]) -> None:
+    """Define an operator of `DOMAIN` for any number of tensors and results, unless it exists."""
+    if onnx.defs.has(name, domain=DOMAIN):
         return
     parameter, option = onnx.defs.OpSchema.FormalParameter, onnx.defs.OpSchema.FormalParameterOption
+    several = {"param_option": option.Variadic, "is_homogeneous": False}
     schema = onnx.defs.OpSchema(
-        _GUARD,
-        _DOMAIN,
+        name,
+        DOMAIN,
         1,
-        inputs=[parameter("values", "T", param_option=option.Variadic, is_homogeneous=False)],
-        outputs=[parameter("unused", "tensor(float)")],
+        inputs=[parameter("values", "T", **several)],
+        outputs=[parameter("results", "T", **several)],
         type_constraints=[("T", _all_types(), "Any type.")],
     )
-    schema.set_type_and_shape_inference_function(_check_sizes)
+    schema.set_type_and_shape_inference_function(infer)
     onnx.defs.register_schema(schema)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import onnx
 
 from intloom.common.errors import ModelError
-from intloom.compiler.importer.contributed import infer_with_contributed, keeps_shape
+from intloom.compiler.importer.contributed import infer_with_contributed
+from intloom.compiler.importer.model import MICROSOFT
 
 
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -15,7 +16,7 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     be that of one branch.
     """
     given = list(proto.graph.value_info)
-    known = [n for n in proto.graph.node if n.domain in ("", "ai.onnx") or keeps_shape(n)]
+    known = [n for n in proto.graph.node if n.domain in ("", "ai.onnx", MICROSOFT)]
     standard = {name for n in known for name in n.output}
     uncertain = _after_subgraphs(proto.graph)
     del proto.graph.value_info[:]

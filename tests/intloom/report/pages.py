@@ -19,7 +19,7 @@ _MISPLACED = re.compile(
 
 
 class _Text(HTMLParser):
-    """Collects the text and the attributes that a reader sees or hears."""
+    """Collects the text and the attributes that a page shows or a screen reader speaks."""
 
     def __init__(self):
         super().__init__()
