@@ -74,7 +74,7 @@ formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal
 
 coverage: $(READY)  ## lines, branches and toggles of the RTL and cover points, in out/coverage/index.html
-	$(BIN)/python -m tools.coverage
+	$(BIN)/python -m tests.hw.coverage
 
 python-coverage: $(READY)  ## lines and branches of the Python packages by all tests, in out/python-coverage/html
 	$(BIN)/python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal

@@ -11,6 +11,7 @@ ROOT = TESTS.parent
 PURPOSES = {
     "support": "builders and assertions that several test folders share",
     "support/corpus": "small models of every form of quantization, with what the compiler makes of each",
+    "hw/coverage": "programs that reach every point of the RTL's coverage; `make coverage` runs them",
     "hw/formal": "proofs with SymbiYosys about components of several folders",
     "hw/npu": "whole accelerator on the detailed bench",
     "intloom/yolo_scripts": "scripts as users of onnxruntime write them, run by a test of the session",

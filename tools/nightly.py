@@ -35,7 +35,7 @@ def stages(today: date) -> list[list[Step]]:
     return [
         [("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal", "-m", ALL_TESTS)],
         # One core each.
-        [("tools.coverage",), ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}")],
+        [("tests.hw.coverage",), ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}")],
     ]
 
 

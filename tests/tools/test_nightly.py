@@ -61,7 +61,7 @@ def test_steps_run_and_long_suites_are_recorded(tmp_path: Path) -> None:
 
     def run(*arguments: str) -> int:
         called.append(arguments)
-        if arguments[0] in {"tools.coverage", "tools.mutate"}:
+        if arguments[0] in {"tests.hw.coverage", "tools.mutate"}:
             together.wait(timeout=60)
         return int(arguments[0] == "tools.mutate")
 

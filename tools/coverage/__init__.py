@@ -1,1 +1,1 @@
-"""Coverage of the RTL: lines, branches and toggles by Verilator, and cover points from the specification."""
+"""Coverage of the RTL: what Verilator counted, and cover points, by component; `make coverage` runs the programs."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from intloom.hw.spec.isa import make
+from tests.hw.coverage.fields import cover_points, reached
 from tools.coverage.counts import Point, add_up, load, save
-from tools.coverage.fields import cover_points, reached
 from tools.coverage.page import page, tallies, total
 from tools.coverage.waivers import Waiver, read_waivers, waiver_of
 

@@ -1,4 +1,4 @@
-"""Coverage of the RTL by extreme, faulty and random programs: `python -m tools.coverage`.
+"""Coverage of the RTL by extreme, faulty and random programs: `python -m tests.hw.coverage`.
 
 The output folder keeps the counts of each version of the RTL: a later call with other seeds adds to what earlier ones
 reached.
@@ -31,16 +31,16 @@ from intloom.sim.rtl.bare import COVERAGE_VARIABLE, bare_plan
 from intloom.sim.rtl.build import Build, build
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
 from intloom.sim.rtl.verilog import verilog_of
+from tests.hw.coverage.directed import directed_programs
+from tests.hw.coverage.fields import cover_points, reached
+from tests.hw.coverage.patterns import Series, end_series, field_series, index_series, transfers, wait_series
 from tests.hw.npu.coincidences import EXCLUSIONS, wanted_points
 from tests.hw.npu.disturbed import run
 from tests.sim.random_programs import top_bits
 from tests.sim.random_programs.extremes import LONG, WIDE, extreme_program
 from tests.sim.random_programs.short_runs import DONE, PROGRAM_BYTE, Ending, altered, checked, ending, waits
 from tools.coverage.counts import add_up, load, save
-from tools.coverage.directed import directed_programs
-from tools.coverage.fields import cover_points, reached
 from tools.coverage.page import KINDS, page, tallies, total
-from tools.coverage.patterns import Series, end_series, field_series, index_series, transfers, wait_series
 from tools.coverage.summary import component_paths, shares, write_summary
 from tools.coverage.waivers import read_waivers
 
@@ -355,7 +355,7 @@ def _directed(collector: Collector) -> None:
 
 def main() -> None:
     """Parse the command line, run, and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m tools.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.hw.coverage", description=__doc__)
     parser.add_argument("--first", type=int, default=0, help="seed of the first random program")
     parser.add_argument("--count", type=int, default=80, help="random programs")
     parser.add_argument("--output", type=Path, default=Path("out/coverage"), help="folder of the page")

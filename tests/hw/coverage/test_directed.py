@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from intloom.hw.spec.isa import Kind
 from intloom.sim.random_programs.program import constant_area, is_legal
+from tests.hw.coverage.directed import directed_programs
+from tests.hw.coverage.fields import PAIR, cover_points, reached
 from tests.sim.random_programs import top_bits
 from tests.sim.random_programs.extremes import LONG, WIDE
-from tools.coverage.directed import directed_programs
-from tools.coverage.fields import PAIR, cover_points, reached
 
 
 def test_every_cover_point_has_a_legal_program_or_an_address_fault() -> None:

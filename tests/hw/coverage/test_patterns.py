@@ -6,8 +6,8 @@ import random
 from collections import defaultdict
 
 from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, QUEUED_UNITS, Kind, decode
+from tests.hw.coverage.patterns import end_series, field_series, index_series, transfers, wait_series
 from tests.sim.random_programs.extremes import WIDE
-from tools.coverage.patterns import end_series, field_series, index_series, transfers, wait_series
 
 
 def _instructions(program: bytes) -> list:

@@ -19,7 +19,7 @@ from intloom.sim.random_programs.program import (
     is_legal,
     random_program,
 )
-from tools.coverage.fields import PAIR, bins
+from tests.hw.coverage.fields import PAIR, bins
 
 _ATTEMPTS = 3000
 _STEPS = 20
