@@ -14,10 +14,8 @@ from intloom.hw.fpga.blocks import absorb
 from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
 from intloom.hw.fpga.loadable_adders import merge_loadable_adders
 from intloom.hw.fpga.netlist import trim
+from intloom.hw.fpga.placement import ignore_delays, rearrange, reopen, shorten
 from intloom.hw.fpga.report import Resource, Result, check_fit, read_clock, read_reports, read_utilization
-from intloom.hw.fpga.routing import ignore_delays, reopen
-from intloom.hw.fpga.shorten import shorten
-from intloom.hw.fpga.sites import rearrange
 from intloom.hw.fpga.tools import nextpnr, tool
 from intloom.hw.generate import generate_verilog
 from intloom.hw.mac.array.product import PARTS

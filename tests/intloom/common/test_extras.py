@@ -15,7 +15,7 @@ import pytest
 from intloom.common.errors import EnvironmentFault, ExitCode
 from intloom.common.extras import install_command, require_extra
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.fpga.sites import _best_order
+from intloom.hw.fpga.placement.sites import _best_order
 from intloom.hw.resources import run_yosys
 from intloom.sim.regress.case import Tools
 from intloom.sim.regress.runner import _on_dask

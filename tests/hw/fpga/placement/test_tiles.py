@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.fpga.tiles import Half, Tiles, Unit
+from intloom.hw.fpga.placement.tiles import Half, Tiles, Unit
 from tests.hw.fpga.placed import Cells, cell, lut, register
 
 _HERE, _THERE = (2, 2), (9, 9)

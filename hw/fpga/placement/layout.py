@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from intloom.hw.fpga.delays import Integers
-from intloom.hw.fpga.paths import Paths
-from intloom.hw.fpga.tiles import Half, Tile, Tiles, Unit
+from intloom.hw.fpga.placement.delays import Integers
+from intloom.hw.fpga.placement.paths import Paths
+from intloom.hw.fpga.placement.tiles import Half, Tile, Tiles, Unit
 
 _MOST_TRIES = 400
 """Tiles in which a free site is looked for, the best ones first."""

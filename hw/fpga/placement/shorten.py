@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from intloom.common.atomic_write import write_text
-from intloom.hw.fpga import delays
-from intloom.hw.fpga.delays import Integers
-from intloom.hw.fpga.gather import gather
-from intloom.hw.fpga.layout import Layout, Move
-from intloom.hw.fpga.tiles import Unit
+from intloom.hw.fpga.placement import delays
+from intloom.hw.fpga.placement.delays import Integers
+from intloom.hw.fpga.placement.gather import gather
+from intloom.hw.fpga.placement.layout import Layout, Move
+from intloom.hw.fpga.placement.tiles import Unit
 
 _TARGET = 9_500
 """Paths of at most this delay, in ps, are left alone."""

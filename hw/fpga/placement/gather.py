@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from intloom.hw.fpga.layout import Layout, Move
-from intloom.hw.fpga.tiles import Unit
+from intloom.hw.fpga.placement.layout import Layout, Move
+from intloom.hw.fpga.placement.tiles import Unit
 
 _SWEEPS = 4
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from intloom.hw.fpga import delays
-from intloom.hw.fpga.delays import Integers
 from intloom.hw.fpga.netlist import COMB, is_mode
-from intloom.hw.fpga.sites import point_of
+from intloom.hw.fpga.placement import delays
+from intloom.hw.fpga.placement.delays import Integers
+from intloom.hw.fpga.placement.sites import point_of
 
 _CLOCKS = {"CLK", "CLKA", "CLKB", "CLK0", "CLK1", "CLK2", "CLK3", "WCK"}
 _INPUTS = {"A", "B", "C", "D", "M", "F1", "FXA", "FXB", "FCI"}

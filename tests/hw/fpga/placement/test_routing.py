@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from intloom.hw.fpga.flow import Flow
+from intloom.hw.fpga.placement.routing import ignore_delays, reopen
 from intloom.hw.fpga.report import read_clock
-from intloom.hw.fpga.routing import ignore_delays, reopen
 from tests.hw.fpga.small_design import small_layout
 
 FAR = 5_000.0

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from intloom.common.errors import EnvironmentFault
 from intloom.hw.fpga.blocks import MEMORY, MULTIPLIER
-from intloom.hw.fpga.sites import Placement, point_of, rearrange
+from intloom.hw.fpga.placement.sites import Placement, point_of, rearrange
 
 
 def _cell(kind: str, site: str | None, *bits: int | str) -> dict[str, Any]:

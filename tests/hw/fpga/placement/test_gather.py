@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 
-from intloom.hw.fpga.gather import gather
-from intloom.hw.fpga.layout import Layout
+from intloom.hw.fpga.placement.gather import gather
+from intloom.hw.fpga.placement.layout import Layout
 from tests.hw.fpga.placed import Cells, cell, lut, module, netlists
 
 

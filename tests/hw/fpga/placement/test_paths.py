@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intloom.hw.fpga import delays
-from intloom.hw.fpga.paths import Paths
+from intloom.hw.fpga.placement import delays
+from intloom.hw.fpga.placement.paths import Paths
 from tests.hw.fpga.placed import Cells, cell, lut, module, netlists, register
 
 _CLOCKED = delays.CLOCK_TO_OUTPUT["TRELLIS_FF"]
