@@ -7,7 +7,7 @@
 """
 
 from intloom.hw.fpga.placement.routing import ignore_delays, reopen
-from intloom.hw.fpga.placement.shorten import Shortened, shorten
+from intloom.hw.fpga.placement.shortening import Shortened, shorten
 from intloom.hw.fpga.placement.sites import rearrange
 
 __all__ = ["Shortened", "ignore_delays", "rearrange", "reopen", "shorten"]

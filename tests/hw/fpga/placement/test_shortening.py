@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from intloom.hw.fpga import shorten as shortening
+from intloom.hw.fpga.placement import shortening
 from intloom.hw.fpga.placement.paths import Paths
-from intloom.hw.fpga.placement.shorten import Shortened, shorten
+from intloom.hw.fpga.placement.shortening import Shortened, shorten
 from tests.hw.fpga.placed import Cells, lut, module, netlists, register
 from tests.hw.fpga.small_design import small_layout
 
