@@ -85,7 +85,7 @@ def _add_guards(graph: onnx.GraphProto) -> None:
 
 def _remove_guards(graph: onnx.GraphProto) -> None:
     for index in range(len(graph.node) - 1, -1, -1):
-        if graph.node[index].domain == DOMAIN:
+        if graph.node[index].domain == DOMAIN and graph.node[index].op_type == _GUARD:
             del graph.node[index]
 
 

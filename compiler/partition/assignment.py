@@ -39,8 +39,8 @@ def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str]:
     return f"{node.domain}::{node.op} has no standard form here", "give it constant scale and zero point"
 
 
-def _outside(model: Model, node: OnnxNode, needed: Set[str]) -> tuple[Target, str, str]:
-    """Target, reason and remedy of a node that belongs to no quantization unit."""
+def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> tuple[Target, str, str]:
+    """Target, reason and remedy of a node outside all quantization units; `left` are nodes that the passes kept."""
     if node.domain == MICROSOFT and node.op in (QUANTIZE, DEQUANTIZE):
         return Target.HOST, *_of_microsoft(model, node)
     if node.op == "Constant":
@@ -49,6 +49,8 @@ def _outside(model: Model, node: OnnxNode, needed: Set[str]) -> tuple[Target, st
         return Target.PLACEMENT, "on the boundary: fused with the nodes that read it", ""
     if node.name not in needed:
         return Target.PLACEMENT, "no output depends on it", ""
+    if node.name not in left:
+        return Target.PLACEMENT, "computed at compile time: its result is constant", ""
     return Target.HOST, FLOAT_RESULT, "add a QuantizeLinear, DequantizeLinear pair after it"
 
 
@@ -61,13 +63,14 @@ def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
             for origin in node.origins:
                 by_origin.setdefault(origin, []).append((target, reason, builder.remedies.get(node.name, "")))
     needed = {n.name for n in before(model, model.outputs, ())}
+    left = {origin for node in builder.model.nodes for origin in node.origins}
     rows = []
     for node in model.nodes:
         found = by_origin.get(node.name)
         if found:
             target, reason, remedy = min(found, key=lambda f: _WEIGHT[f[0]])
         else:
-            target, reason, remedy = _outside(model, node, needed)
+            target, reason, remedy = _outside(model, node, needed, left)
         if target is Target.HOST and (node.domain, node.op) not in host_operators():
             target, reason = (
                 Target.UNSUPPORTED,

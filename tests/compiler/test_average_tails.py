@@ -96,6 +96,8 @@ def contributed_tail(seed: int) -> onnx.ModelProto:
             inputs = [*q, value, *p, value, *p]
         attributes = {"QLinearConcat": {"axis": 1}, "QLinearLeakyRelu": {"alpha": 0.1}}.get(op, {})
         (value,), p = m.node(op, inputs, **attributes, **MS), q
+    if rng.random() < 0.5:
+        (value,) = m.node("Slice", [value, *(m.constant(np.array([n])) for n in (0, 2, 2))])
     q = parameters()
     if rng.random() < 0.5:
         (value,) = m.node("QLinearAveragePool", [value, *p, *q], kernel_shape=[2, 2], strides=[2, 2], **MS)
