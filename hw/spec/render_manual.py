@@ -34,8 +34,8 @@ In assembly text, an instruction is its name followed by `field=value`. Omitted 
 LOAD wait_mac=3 dram=4096 local=0x100 n0=64 n1=8 dram_s1=640 local_s1=64
 ```
 
-[Architecture](architecture.md) describes the computation. The constants that [CONV](#constants-of-conv) and
-[VDEPTHWISE](#constants-of-vdepthwise) read are listed at the end.
+[Operation of CONV](#operation-of-conv) has its exact sums and addresses. The constants that
+[CONV](#constants-of-conv) and [VDEPTHWISE](#constants-of-vdepthwise) read are listed at the end.
 """
 
 _REGISTER_INTRO = f"""\
@@ -60,6 +60,41 @@ match = "exact"
 Invalid or contradictory values are errors that name the values. Software reads every parameter from the capability
 registers. Every program contains the parameters' fingerprint, so a program cannot run on other hardware.
 """
+
+
+_CONV = """\
+## Operation of CONV
+
+```
+for output block (cols channels):          read [table] [residual constants] (first block only), then channel parameters
+  for strip of at most `strip` pixels of the out_h x out_w tile, in raster order, strips as equal as possible:
+    for kernel row, for kernel column, for input block:                 next weight tile
+      for pixel of the strip: acc[pixel] += word . tile                 (first tile: =)
+    readout: acc + bias [- zp_in * sum of the column's weights] -> requantize -> table -> residual -> write
+```
+
+There are n = ceil(pixels / strip) strips; the first pixels % n of them have one pixel more than the others.
+
+**Input.** The word of output pixel (oy, ox) under tap (ky, kx) of input block b and output block ob is at input row
+iy = iy0 + oy * stride_h + ky * dilation_h and column ix = ix0 + ox * stride_w + kx * dilation_w. Outside 0 <= iy <
+in_h, 0 <= ix < in_w every byte is `zp_in`. Otherwise its address is in_base + ob * in_block_step + b * in_plane +
+row_off + ix. Here row_off is in_row_off for iy0 and increases by in_row per input row; if in_ring is not 0, it is
+reduced modulo in_ring. All address arithmetic is modulo 2^20.
+
+In mode 1 (packed) a word holds rows/4 neighboring pixels of four bytes, kernel columns count groups of rows/4 pixels,
+ix = ix0 + ox * stride_w + kx * dilation_w * rows/4 is a pixel, and the input is the rows/4 pixels from there on: from
+the word ix // (rows/4) and the next one, with `zp_in` in place of pixels outside 0 <= x < in_w.
+
+**Sums.** The weights are the int8 of the tile minus the zero point of their column. With `subtract_zp_in`, each sum
+loses `zp_in` times the sum of all weights of its column and block, so that it is a sum of (x - zp_in) * w. Sums and
+this product wrap in `acc_bits`; acc + bias - product wraps in 32 bits.
+
+**Residual.** The result is affine(result byte, residual byte), see [Numerics](numerics.md). The residual byte of
+channel k is byte k % rows of word res_base + (k // rows) * res_plane + oy * res_row + ox.
+
+**Output.** Channel k of the instruction (k = block * cols + column) is written to byte (out_lane + k) % rows of word
+out_base + ((out_lane + k) // rows) * out_plane + oy * out_row + ox * out_x. All `cols` channels of every block are
+written."""
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -118,7 +153,7 @@ def render_isa() -> str:
     """The page `isa.md`."""
     rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
     overview = _table(("name", "opcode", "unit", "operation"), rows)
-    ends = (_constants(), _depthwise(), _vector_depthwise(), _program_check())
+    ends = (_CONV, _constants(), _depthwise(), _vector_depthwise(), _program_check())
     return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), *ends])
 
 
