@@ -57,8 +57,8 @@ class LocalTensors:
         """Enter words, by their position among the words that the instruction writes; `mask` selects bytes."""
         buffer = self._buffers[result.buffer]
         block, y, x = (c[order] for c in self.coordinates(result))
-        # Blocks that belong to no local tensor are not kept. Byte by byte, since a word may be written in parts.
-        word, lane = np.nonzero(mask & (block < len(buffer))[:, None])
+        # Words that belong to no local tensor are not kept. Byte by byte, since a word may be written in parts.
+        word, lane = np.nonzero(mask & ((block < len(buffer)) & (y < buffer.shape[1]))[:, None])
         buffer[block[word], y[word], x[word], lane] = data[word, lane]
 
     def tensors(self) -> dict[str, NDArray[np.int8]]:

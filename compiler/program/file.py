@@ -11,32 +11,21 @@ equal bytes.
 from __future__ import annotations
 
 import hashlib
-import json
 import mmap
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from intloom.common.atomic_write import write_bytes
-from intloom.common.errors import EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
+from intloom.common.errors import EncodingError, FileFormatError, HardwareMismatchError, UsageError
+from intloom.common.typed_json import SchemaError
+from intloom.compiler.program.manifest import manifest_bytes, parse_manifest, read_manifest
 from intloom.compiler.program.memory import encode_all
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import (
-    Layer,
-    Layout,
-    LocalResult,
-    LocalTensor,
-    Program,
-    Provenance,
-    Residence,
-    Role,
-    TensorBuffer,
-)
+from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import ISA_VERSION, decode
-from intloom.hw.spec.params import HardwareParams, from_dict
+from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import remove_check
 
 MAGIC = b"INTLOOM\0"
@@ -46,38 +35,13 @@ _HEADER = struct.Struct("<8sI4xQQQ")
 _DIGEST_BYTES = 32
 
 
-def _manifest(program: Program) -> dict[str, Any]:
-    return {
-        "name": program.name,
-        "source": program.source,
-        "dims": dict(program.dims),
-        "region": program.region,
-        "regions": program.regions,
-        "isa_version": ISA_VERSION,
-        "fingerprint": program.params.fingerprint(),
-        "params": program.params.to_dict(),
-        "instructions_at": program.instructions_at,
-        "image_at": program.image_at,
-        "memory_words": program.memory_words,
-        "predicted_cycles": program.predicted_cycles,
-        "memory": asdict(program.memory),
-        "tensors": [asdict(p) for p in program.tensors],
-        "local_tensors": [asdict(t) for t in program.local_tensors],
-        "residences": [asdict(r) for r in program.residences],
-        "local_results": program.local_results,
-        "layers": [asdict(layer) for layer in program.layers],
-        "provenance": [[p.layer, p.tile, p.note] for p in program.provenance],
-    }
-
-
 def _padded(data: bytes) -> bytes:
     return data + bytes(-len(data) % ALIGNMENT)
 
 
 def to_bytes(program: Program) -> bytes:
     """The content of the program's file."""
-    # Sorted keys and fixed separators: equal programs give equal bytes. JSON has no NaN, so a NaN must fail here.
-    manifest = json.dumps(_manifest(program), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    manifest = manifest_bytes(program)
     code = encode_all(program)
     header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(manifest), len(code), len(program.image))
     body = _padded(manifest) + _padded(code) + program.image
@@ -117,7 +81,11 @@ def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes],
     _, version, *lengths = _HEADER.unpack_from(data)
     # Before the checksum: another version may store it elsewhere, and its user needs to know the version.
     if version != FORMAT_VERSION:
-        raise FileFormatError(f"{path} must have format version {FORMAT_VERSION}, not {version}: compile it again")
+        writer = "an older" if version < FORMAT_VERSION else "a newer"
+        raise FileFormatError(
+            f"{path} must have format version {FORMAT_VERSION}, not {version} of {writer} release of Intloom: compile "
+            "it again with this one"
+        )
     offsets = [start + -start % ALIGNMENT]
     for length in lengths[:2]:
         offsets.append(offsets[-1] + length + -length % ALIGNMENT)
@@ -135,35 +103,6 @@ def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes],
     return (manifest, code, image), end
 
 
-def _tensor(values: dict[str, Any]) -> TensorBuffer:
-    shape = tuple(values.pop("shape"))
-    return TensorBuffer(**values | {"shape": shape, "role": Role(values["role"]), "layout": Layout(values["layout"])})
-
-
-def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
-    return Program(
-        name=manifest["name"],
-        params=from_dict(manifest["params"]),
-        instructions=tuple(map(decode, remove_check(code))),
-        provenance=tuple(Provenance(layer=k, tile=t, note=n) for k, t, n in manifest["provenance"]),
-        instructions_at=manifest["instructions_at"],
-        image_at=manifest["image_at"],
-        image=image,
-        memory_words=manifest["memory_words"],
-        tensors=tuple(_tensor(p) for p in manifest["tensors"]),
-        layers=tuple(Layer(**layer | {"origin": tuple(layer["origin"])}) for layer in manifest["layers"]),
-        predicted_cycles=manifest["predicted_cycles"],
-        local_tensors=tuple(LocalTensor(**t | {"shape": tuple(t["shape"])}) for t in manifest["local_tensors"]),
-        residences=tuple(Residence(**r) for r in manifest["residences"]),
-        local_results=tuple(LocalResult(*r) for r in manifest["local_results"]),
-        memory=MemoryTiming(**manifest["memory"]),
-        source=manifest["source"],
-        dims={str(name): int(size) for name, size in manifest["dims"].items()},
-        region=manifest["region"],
-        regions=manifest["regions"],
-    )
-
-
 def _check_hardware(manifest: dict[str, Any], expect: HardwareParams | None, path: Path) -> None:
     if manifest["isa_version"] != ISA_VERSION:
         raise HardwareMismatchError(
@@ -176,19 +115,27 @@ def _check_hardware(manifest: dict[str, Any], expect: HardwareParams | None, pat
     raise HardwareMismatchError(f"{path} was compiled for other hardware: {differing}; compile it for this hardware")
 
 
+def _spaced(error: SchemaError) -> str:
+    """A path or a predicate as it follows the word `manifest`."""
+    text = str(error)
+    return text if text.startswith(".") else f" {text}"
+
+
 def from_bytes(data: bytes, path: Path, expect: HardwareParams | None = None) -> tuple[Program, ...]:
     """The programs in a file's content; `path` is for messages only."""
     view, programs = memoryview(data), list[Program]()
     start = 0
     while True:
-        (manifest_bytes, code, image), size = _sections(view[start:], path)
+        (manifest, code, image), size = _sections(view[start:], path)
         try:
-            manifest = json.loads(manifest_bytes)
-            _check_hardware(manifest, expect, path)
-            programs.append(_program(manifest, code, image))
+            values = parse_manifest(manifest)
+            _check_hardware(values, expect, path)
+            programs.append(read_manifest(values, tuple(map(decode, remove_check(code))), image))
         # The checksum is no signature: a file made on purpose can hold any manifest.
-        except (ValueError, KeyError, TypeError, AttributeError, EncodingError, ParameterError) as error:
-            raise FileFormatError(f"{path} has a correct checksum but a broken manifest or program: {error}") from None
+        except SchemaError as error:
+            raise FileFormatError(f"{path} must be compiled again: its manifest{_spaced(error)}") from None
+        except EncodingError as error:
+            raise FileFormatError(f"{path} must be compiled again: {error}") from None
         end = start + size
         if len(programs) == programs[0].regions:
             break

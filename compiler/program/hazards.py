@@ -117,7 +117,8 @@ class AccessTracker:
         # `view` has no bounds check of its own.
         if access.last < size:
             return (access,)
-        if access.memory is not Memory.WEIGHT:
+        # Weight addresses wrap, but the words of one run must be different ones.
+        if access.memory is not Memory.WEIGHT or access.dims[-1][0] > size:
             raise ProgramError(
                 f"{'write' if access.write else 'read'} of {access.memory.name.lower()} word {access.last} is outside "
                 f"its {size} words"

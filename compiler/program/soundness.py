@@ -6,7 +6,7 @@ Rules, each checked for every instruction:
 2. Every word read was written by an earlier instruction, or holds an input or a constant.
 3. Every hazard (RAW, WAR, WAW) is ordered by waits or by the in-order issue of a unit. Buffers that share memory are
    then never live together.
-4. Addresses are inside their memories. Stores touch neither constants, inputs nor instructions.
+4. Addresses are inside their memories. Stores touch neither constants, inputs nor instructions, which are disjoint.
 5. A table is used only after one has been loaded, and exponentials only after all of their bytes have been.
 6. The program starts with `BEGIN` and ends with `END`; neither occurs elsewhere.
 
@@ -44,6 +44,7 @@ class SoundnessChecker:
         self._order = Order()
         self._tracker = AccessTracker(program.params, program.memory_words)
         self._fixed = _fixed_regions(program)
+        _check_disjoint(program, self._fixed)
         for start, words in self._fixed:
             self._tracker.mark_initialized(Access(Memory.DRAM, False, start, ((words, 1),)))
         self._tables: set[Unit] = set()
@@ -143,6 +144,18 @@ def _fixed_regions(program: Program) -> list[tuple[int, int]]:
     ]
     regions += [(p.address, p.words) for p in program.tensors if p.role is Role.INPUT]
     return [(start, words) for start, words in regions if words]
+
+
+def _check_disjoint(program: Program, regions: Iterable[tuple[int, int]]) -> None:
+    """Of overlapping regions, one would replace the other after the check."""
+    end = 0
+    for start, words in sorted(regions):
+        if start < end:
+            raise ProgramError(
+                f"program {program.name!r} must have instructions, constants and inputs in different words of memory, "
+                f"but word {start} belongs to two of them"
+            )
+        end = start + words
 
 
 def _check_frame(program: Program) -> None:

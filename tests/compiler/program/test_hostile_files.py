@@ -1,0 +1,147 @@
+"""Program files made by an attacker: each ends in a result or in one line, never in another exception."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from intloom.cli.disasm import listing, rows
+from intloom.common.errors import FileFormatError, IntloomError
+from intloom.compiler.program.device_image import device_image
+from intloom.compiler.program.file import from_bytes, to_bytes
+from intloom.compiler.program.program import Program, Role
+from intloom.compiler.program.soundness import check_program
+from intloom.compiler.schedule import compile_graph
+from intloom.flow.bundle import bundle_without_model
+from intloom.flow.export import render_program_header
+from intloom.hw.spec.params import preset
+from intloom.sim.isa_sim import IsaSimulator
+from tests.support.graph_maker import GraphMaker
+from tests.support.loom_mutation import joined, mutated, outcome, sections
+
+FILE = Path("hostile.loom")
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    maker = GraphMaker(0)
+    x = maker.conv(maker.input(3, 12, 12), 8, 3)
+    return compile_graph(maker.graph(maker.max_pool(maker.conv(x, 8, 3), 3, pad=1)), preset("nano"))
+
+
+def _use(data: bytes) -> None:
+    """Everything that a user can do with a file without its model and a simulator of the RTL."""
+    programs = from_bytes(data, FILE)
+    bundle = bundle_without_model(programs)
+    repr(bundle)
+    for one in programs:
+        rows(one)
+        listing(one)
+    image = device_image(programs)
+    render_program_header(programs, image)
+    for one in programs:
+        check_program(one)
+        if one.memory_words <= 1 << 20:
+            inputs = {t.name: np.zeros(t.shape, np.int8) for t in one.tensors if t.role is Role.INPUT}
+            IsaSimulator(one).run(inputs)
+
+
+def _many(program: Program, count: int, seed: int) -> Counter[str]:
+    rng, data = random.Random(seed), to_bytes(program)
+    return Counter(outcome(lambda: _use(mutated(rng, data))) for _ in range(count))
+
+
+def _assert_harmless(results: Counter[str]) -> None:
+    foreign = {what: n for what, n in results.items() if what not in ("accepted", "refused")}
+    assert not foreign, "\n".join(f"{n} x {what}" for what, n in sorted(foreign.items()))
+    # Both outcomes, or the changes test nothing.
+    assert results["refused"] > results["accepted"] > 0
+
+
+def test_changed_files_are_used_or_refused(program):
+    _assert_harmless(_many(program, 400, seed=1))
+
+
+@pytest.mark.slow
+def test_ten_thousand_changed_files_are_used_or_refused(program):
+    _assert_harmless(_many(program, 10_000, seed=2))
+
+
+def _with(data: bytes, **changes: object) -> bytes:
+    manifest, code, image = sections(data)
+    return joined(json.dumps(json.loads(manifest) | changes).encode(), code, image)
+
+
+def _first_tensor(data: bytes, **changes: object) -> bytes:
+    tensors = json.loads(sections(data)[0])["tensors"]
+    return _with(data, tensors=[tensors[0] | changes, *tensors[1:]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"image_at": -(1 << 20)}, r"manifest\.image_at must lie inside the program's \d+ words"),
+        ({"image_at": 1 << 40}, r"manifest\.image_at must lie inside"),
+        ({"memory_words": 1 << 62}, r"manifest\.memory_words must be from 1 to 1073741824"),
+        ({"instructions_at": 3}, r"manifest\.instructions_at must be a multiple of 16"),
+        ({"predicted_cycles": "9"}, r"manifest\.predicted_cycles must be an integer .* not '9'"),
+        ({"dims": {"n": 0}}, r"manifest\.dims must have sizes from 1"),
+        ({"region": 1}, r"manifest\.region must be from 0 to 0"),
+        ({"extra": 1}, r"manifest must not have the member 'extra'"),
+        ({"provenance": []}, r"manifest\.provenance must have an entry for each"),
+        ({"fingerprint": 1}, r"manifest\.fingerprint must be that of the hardware parameters"),
+        ({"local_results": [[0, 0, 0, 0, 0]]}, r"manifest\.local_results\[0\] must name an instruction that writes"),
+    ],
+)  # fmt: skip
+def test_each_rule_names_the_value(program, changes, said):
+    with pytest.raises(FileFormatError, match=said):
+        from_bytes(_with(to_bytes(program), **changes), FILE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"shape": [1, 1 << 19, 1 << 19, 1 << 19]}, r"tensors\[0\]\.words must be the"),
+        ({"shape": [1, -3, 12, 12]}, r"tensors\[0\]\.shape must be"),
+        ({"address": -1}, r"tensors\[0\]\.address must lie inside"),
+        ({"scale": 0}, r"tensors\[0\]\.scale must be a positive fp32 number"),
+        ({"zero_point": 128}, r"tensors\[0\]\.zero_point must be from -128 to 127"),
+        ({"first_instruction": 10**6}, r"tensors\[0\]\.first_instruction must be the number"),
+        ({"name": "\ud800"}, r"tensors\[0\]\.name must be valid Unicode"),
+        ({"role": "both"}, r"tensors\[0\]\.role must be one of input, output"),
+    ],
+)  # fmt: skip
+def test_each_rule_of_a_tensor_names_the_value(program, changes, said):
+    with pytest.raises(FileFormatError, match=said):
+        from_bytes(_first_tensor(to_bytes(program), **changes), FILE)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{", "[]", '{"a": NaN}', "9" * 5_000, "\xff"])
+def test_text_that_is_no_manifest_is_refused(program, text):
+    _, code, image = sections(to_bytes(program))
+    with pytest.raises(FileFormatError, match=r"manifest( must|\.isa_version must)"):
+        from_bytes(joined(text.encode("latin-1"), code, image), FILE)
+
+
+def test_a_manifest_has_a_size_limit(program):
+    with pytest.raises(FileFormatError, match=r"must have at most 67,108,864 bytes"):
+        from_bytes(_with(to_bytes(program), name="a" * (1 << 26)), FILE)
+
+
+@pytest.mark.parametrize(("version", "writer"), [(4, "an older"), (6, "a newer")])
+def test_another_format_version_is_named(program, version, writer):
+    data = bytearray(to_bytes(program))
+    data[8:12] = version.to_bytes(4, "little")
+    with pytest.raises(FileFormatError, match=f"version 5, not {version} of {writer} release of Intloom"):
+        from_bytes(bytes(data), FILE)
+
+
+def test_constants_cannot_replace_the_checked_instructions(program):
+    hidden = _with(to_bytes(program), instructions_at=program.image_at)
+    with pytest.raises(IntloomError, match="belongs to two of them"):
+        check_program(from_bytes(hidden, FILE)[0])
