@@ -205,17 +205,8 @@ def backend_kind(name: str) -> BackendKind:
 
 def open_rtl(options: RtlOptions, *, keep_tensors: bool = False) -> RtlBackend:
     """The RTL backend with these options."""
-    if options.jobs > 1:
-        return ParallelRtlBackend(options, keep_tensors=keep_tensors)
-    return RtlBackend(
-        bench=options.bench,
-        memory=options.memory,
-        limit=options.limit,
-        verilog=options.verilog_text(),
-        folder=options.folder,
-        keep_tensors=keep_tensors,
-        on_build=options.on_build,
-    )
+    kind = ParallelRtlBackend if options.jobs > 1 else RtlBackend
+    return kind(options, keep_tensors=keep_tensors)
 
 
 register_backend(

@@ -171,9 +171,9 @@ def locate(
 
     The result has it as its first divergence.
     """
-    verilog = rtl.verilog_text()
+    options = replace(rtl, folder=waves_in)
     for program, region in zip(bundle.programs, result.regions, strict=True):
-        found = find_divergence(program, region.inputs, verilog=verilog, memory=rtl.memory, waves_in=waves_in)
+        found = find_divergence(program, region.inputs, options)
         if found is not None:
             return replace(result, first_divergence=located(bundle.program, program.region, found)), found
     return result, None

@@ -88,7 +88,6 @@ def run_system(
         memory_words=firmware.memory_bytes // params.word_bytes,
         program_word=0,
         instructions=0,
-        fingerprint=0,
         limit=_LIMIT,
         memory=SOC_MEMORY,
     )

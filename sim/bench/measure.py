@@ -11,11 +11,12 @@ from intloom.compiler.program.memory import initial_memory
 from intloom.compiler.program.program import Program
 from intloom.sim.bench.baseline import Baseline
 from intloom.sim.result import Arrays
-from intloom.sim.rtl.backend import default_limit, make_job
+from intloom.sim.rtl.backend import make_job
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.bench import Bench, build_for
 from intloom.sim.rtl.clock_edges import stopped_shares
-from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 
 _WATCHDOG = 1 << 20
@@ -39,7 +40,7 @@ class Speed:
 
 
 def _job(program: Program) -> Job:
-    return make_job(program, [], MemorySettings(), default_limit(program), _WATCHDOG)
+    return make_job(program, RtlOptions(watchdog=_WATCHDOG), ())
 
 
 def measure_bare(program: Program, inputs: Arrays, repeats: int, baseline: Baseline | None = None) -> Iterator[Speed]:

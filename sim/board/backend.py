@@ -14,9 +14,9 @@ from intloom.hw.spec import regs
 from intloom.sim.board.bus import WORD_BYTES, BoardError, BusMemory, BusRegisters
 from intloom.sim.host.run_program import Ending, HostReport, Interrupt, RunSetup, run_blocking, run_program
 from intloom.sim.result import Arrays, ProgressCallback, RunResult
-from intloom.sim.rtl.backend import default_watchdog
+from intloom.sim.rtl.backend import watchdog_of
 from intloom.sim.rtl.completion import require_completed
-from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import RtlOptions
 
 NAME = "board"
 _SLOW_MEMORY = 16
@@ -222,7 +222,7 @@ class BoardBackend:
 
 
 def _watchdog(program: Program) -> int:
-    return max(regs.register("WATCHDOG").reset, _SLOW_MEMORY * default_watchdog(program, MemorySettings()))
+    return max(regs.register("WATCHDOG").reset, _SLOW_MEMORY * watchdog_of(program, RtlOptions()))
 
 
 def _whole_words(data: bytes) -> bytes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,8 @@ from intloom.sim.compare.locate import TensorElement, element_in_dram, element_i
 from intloom.sim.result import Arrays, RunResult
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.job import MemorySettings, RunFiles
+from intloom.sim.rtl.job import RunFiles
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.write_log import Writer
 
 _WAVE_MARGIN = 500
@@ -73,28 +73,28 @@ def _or(value: int | None, otherwise: str) -> str:
 def find_divergence(
     program: Program,
     inputs: Arrays,
+    options: RtlOptions | None = None,
     *,
-    verilog: str | None = None,
-    memory: MemorySettings | None = None,
-    waves_in: Path | None = None,
     plusargs: tuple[str, ...] = (),
 ) -> Divergence | None:
     """Run the RTL once more with its write ports tapped, and find the first wrong write; None when there is none.
 
-    The run need not complete: after a hang or an error the first missing write counts. With `waves_in` the cycles
-    around the wrong write are run once more and left as waves in that folder.
+    The run need not complete: after a hang or an error the first missing write counts. If `options` has a folder, the
+    cycles around the wrong write are run once more and left there as waves.
     """
-    backend = RtlBackend(bench=FastBench(taps=True, plusargs=plusargs), verilog=verilog, memory=memory)
+    options = options or RtlOptions()
+    tapped = replace(options, bench=FastBench(taps=True, plusargs=plusargs), folder=None)
+    backend = RtlBackend(tapped)
     seen = backend.observe(program, inputs, log_writes=True)
     found = first_wrong_write(program, inputs, seen)
-    if found is None or waves_in is None or found.cycle is None:
+    if found is None or options.folder is None or found.cycle is None:
         return found
     at = found.cycle + seen.origin
     # A second run, which records only the cycles around the wrong write. Stalls are seeded, so both runs are equal
     # cycle by cycle.
-    tracer = RtlBackend(bench=FastBench(waves=True, plusargs=plusargs), verilog=verilog, memory=memory, folder=waves_in)
+    tracer = RtlBackend(replace(options, bench=FastBench(waves=True, plusargs=plusargs)))
     tracer.observe(program, inputs, waves=(max(1, at - _WAVE_MARGIN), at + _WAVE_MARGIN))
-    return dataclasses.replace(found, waves=RunFiles(waves_in).waves)
+    return replace(found, waves=RunFiles(options.folder).waves)
 
 
 def first_wrong_write(program: Program, inputs: Arrays, seen: RunResult) -> Divergence | None:

@@ -10,11 +10,10 @@ from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.parallel.plan import WARM_UP, Plan, Planner
-from intloom.sim.parallel.run import ParallelRun
-from intloom.sim.parallel.segment import Segment
-from intloom.sim.parallel.workers import Task, open_workers
+from intloom.sim.parallel.run import ParallelRun, SegmentSettings
+from intloom.sim.parallel.workers import open_workers
 from intloom.sim.result import Arrays, ProgressCallback, RunResult
-from intloom.sim.rtl.backend import RtlBackend, complete, make_job, run_result
+from intloom.sim.rtl.backend import RtlBackend, complete, limit_of, run_result, watchdog_of
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.options import RtlOptions
 
@@ -44,16 +43,8 @@ class ParallelRtlBackend(RtlBackend):
     """
 
     def __init__(self, options: RtlOptions, *, keep_tensors: bool = False, warm_up: int = WARM_UP) -> None:
-        super().__init__(
-            bench=options.bench,
-            memory=options.memory,
-            limit=options.limit,
-            verilog=options.verilog_text(),
-            keep_tensors=keep_tensors,
-            on_build=options.on_build,
-        )
+        super().__init__(options, keep_tensors=keep_tensors)
         _check(options)
-        self._options = options
         self._warm_up = warm_up
         self.plan: Plan | None = None
         """The cuts of the last run; None before the first one."""
@@ -61,38 +52,33 @@ class ParallelRtlBackend(RtlBackend):
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not complete."""
         _check_trace(program.params)
-        memory = self._options.memory
+        memory = self.options.memory
         timing = MemoryTiming(
             read_latency=memory.read_latency, write_latency=memory.write_latency, bandwidth=memory.bandwidth
         )
         planner = Planner(program, timing, self._warm_up)
-        self.plan = planner.plan(self._options.jobs)
+        self.plan = planner.plan(self.options.jobs)
         if self.plan.cuts:
             try:
-                return self._run(program, inputs, planner, self.plan, progress)
+                return self._run(inputs, planner, self.plan, progress)
             except SimulationError as error:
                 # The message counts instructions of a segment; the plain run gives the one for the program.
                 _log.warning("the program runs again in one simulator, because a segment failed: %s", error)
         self.plan = planner.plan(1)
         return super().run(program, inputs, progress=progress)
 
-    def _run(
-        self, program: Program, inputs: Arrays, planner: Planner, plan: Plan, progress: ProgressCallback | None
-    ) -> RunResult:
+    def _run(self, inputs: Arrays, planner: Planner, plan: Plan, progress: ProgressCallback | None) -> RunResult:
+        program = planner.program
         # Built here, with progress; the workers of this machine find it in the cache.
-        build = None if self._options.dask else self.build(program)
-        verilog, limit, watchdog = self.verilog(program), self.limit(program), self.watchdog(program)
-
-        def task(segment: Segment) -> Task:
-            job = make_job(segment.program, segment.ends, self._options.memory, limit, watchdog)
-            job = replace(job, log_writes=self._keep_tensors, log_bus=True)
-            return Task(verilog=verilog, job=job, image=segment.image)
-
-        with open_workers(self._options.jobs, self._options.dask) as workers:
-            run = ParallelRun(program, inputs, planner, workers, task, limit, progress)
-            self.plan, recording = run.run(plan)
-        result = run_result(program, recording, self._options.memory.conditions(), build.seconds if build else 0.0)
-        return complete(program, result, limit, local=self.logs_results(program))
+        build = None if self.options.dask else self.build(program)
+        options = replace(
+            self.options, limit=limit_of(program, self.options), watchdog=watchdog_of(program, self.options)
+        )
+        settings = SegmentSettings(verilog=self.verilog(program), options=options, log_writes=self._keep_tensors)
+        with open_workers(options.jobs, options.dask) as workers:
+            self.plan, recording = ParallelRun(planner, inputs, workers, settings, progress).run(plan)
+        result = run_result(program, recording, self.options.memory, build.seconds if build else 0.0)
+        return complete(program, result, self.options, local=self.logs_results(program))
 
 
 def _check(options: RtlOptions) -> None:

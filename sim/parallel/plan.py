@@ -70,7 +70,7 @@ class Planner:
     """
 
     def __init__(self, program: Program, timing: MemoryTiming, warm_up: int = WARM_UP) -> None:
-        self._program = program
+        self.program = program
         self._warm_up = warm_up
         self._times = _finish_times(program, timing)
         p = program.params
@@ -80,7 +80,7 @@ class Planner:
 
     def plan(self, segments: int) -> Plan:
         """At most `segments` segments; fewer where the program is too short for their overlaps."""
-        count, total = len(self._program.instructions), int(self._times[-1])
+        count, total = len(self.program.instructions), int(self._times[-1])
         cuts: list[Cut] = []
         for number in range(1, segments):
             middle = int(np.searchsorted(self._times, total * _cut_at(number, segments)))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from intloom.common.errors import SimulationError
 from intloom.compiler.program.memory import initial_memory
-from intloom.compiler.program.program import Program
 from intloom.sim.parallel.plan import Plan, Planner
 from intloom.sim.parallel.seam import Seam, find_seam, same_until
 from intloom.sim.parallel.segment import Segment, expected_memory, make_segment, whole_memory
@@ -19,11 +18,29 @@ from intloom.sim.parallel.state import State, states
 from intloom.sim.parallel.stitch import Part, stitch
 from intloom.sim.parallel.workers import Key, Task, Workers
 from intloom.sim.result import Arrays, Progress, ProgressCallback
+from intloom.sim.rtl.backend import limit_of, make_job
 from intloom.sim.rtl.completion import require_completed
 from intloom.sim.rtl.layers import boundaries
-from intloom.sim.rtl.recording import Recording
+from intloom.sim.rtl.options import RtlOptions
+from intloom.sim.rtl.recording import LoadedJob, Recording
 
 _POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentSettings:
+    """How the segments of a program are simulated."""
+
+    verilog: str
+    options: RtlOptions
+    """With the limits of the whole program: a segment may take as long."""
+    log_writes: bool
+
+    def task(self, segment: Segment) -> Task:
+        """The simulation of a segment."""
+        job = make_job(segment.program, self.options, segment.ends)
+        job = replace(job, log_writes=self.log_writes, log_bus=True)
+        return Task(verilog=self.verilog, loaded=LoadedJob(job, segment.image))
 
 
 class ParallelRun:
@@ -31,39 +48,34 @@ class ParallelRun:
 
     Parameters
     ----------
-    program, inputs
-        What to run.
     planner
-        Chooses and extends the overlaps.
+        Chooses and extends the overlaps of the program.
+    inputs
+        The program's inputs.
     workers
         Where segments are simulated.
-    make_task
-        The simulation of a segment.
-    limit
-        Cycles after which a simulation stops.
+    settings
+        How segments are simulated.
     progress
         Called a few times a second.
     """
 
     def __init__(
         self,
-        program: Program,
-        inputs: Arrays,
         planner: Planner,
+        inputs: Arrays,
         workers: Workers,
-        make_task: Callable[[Segment], Task],
-        limit: int,
+        settings: SegmentSettings,
         progress: ProgressCallback | None = None,
     ) -> None:
-        self._program = program
+        self._program = planner.program
         self._inputs = inputs
         self._planner = planner
         self._workers = workers
-        self._make_task = make_task
-        self._limit = limit
+        self._settings = settings
         self._progress = progress
         self._started = time.monotonic()
-        self._layers = len(boundaries(program))
+        self._layers = len(boundaries(self._program))
         self._segments: dict[Key, Segment] = {}
         self._after: dict[int, State] = {}
         self._recordings: dict[Key, Recording] = {}
@@ -118,7 +130,7 @@ class ParallelRun:
         if not missing:
             return
         waiting = {
-            self._workers.submit(key, self._make_task(segment)): key for key, segment in self._segments_of(missing)
+            self._workers.submit(key, self._settings.task(segment)): key for key, segment in self._segments_of(missing)
         }
         while waiting:
             done, _ = wait(waiting, _POLL_SECONDS, FIRST_COMPLETED)
@@ -146,7 +158,9 @@ class ParallelRun:
     def _keep(self, key: Key, recording: Recording) -> None:
         """Keep a recording whose program completed with the memory of the instruction simulator."""
         segment = self._segments[key]
-        require_completed(segment.program, recording.report, recording.status, self._limit)
+        require_completed(
+            segment.program, recording.report, recording.status, limit_of(self._program, self._settings.options)
+        )
         if key[1] < self._count:
             expected = expected_memory(self._program, segment, self._after[key[1]]).reshape(-1)
             if differing := np.flatnonzero(expected != recording.memory).tolist():

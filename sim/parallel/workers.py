@@ -10,15 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from intloom.common.errors import SimulationError
 from intloom.common.temporary_files import temporary_folder
 from intloom.sim.dask_cluster import dask_client
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.job import Job, RunFiles
-from intloom.sim.rtl.recording import Recording, StoppedSimulationError, record
+from intloom.sim.rtl.job import RunFiles
+from intloom.sim.rtl.recording import LoadedJob, Recording, StoppedSimulationError, record
 from intloom.sim.rtl.status import Status
 
 _ATTEMPTS = 4
@@ -33,8 +30,7 @@ class Task:
     """One simulation, as plain data, for any process on any machine."""
 
     verilog: str
-    job: Job
-    image: NDArray[np.uint8]
+    loaded: LoadedJob
 
 
 class CancelledSimulationError(Exception):
@@ -48,7 +44,7 @@ def simulate(task: Task, watch: Callable[[Status], None] | None = None) -> Recor
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             with temporary_folder("intloom-rtl-") as folder:
-                return record(bench, simulator, task.job, task.image, RunFiles(folder), watch)
+                return record(bench, simulator, task.loaded, RunFiles(folder), watch)
         except StoppedSimulationError as error:
             if not error.killed or attempt == _ATTEMPTS:
                 raise

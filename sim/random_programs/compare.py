@@ -142,7 +142,6 @@ def run_program(
         memory_words=space // program.params.word_bytes,
         program_word=program.program_word,
         instructions=len(program.code()) // 64,
-        fingerprint=program.params.fingerprint(),
         limit=_LIMIT,
         memory=memory,
         memory_base=program.base,

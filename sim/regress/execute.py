@@ -21,6 +21,7 @@ from intloom.sim.regress.program_case import run_program_case
 from intloom.sim.regress.version import project_version
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import RtlOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +90,14 @@ def _equal_case(case: Case, hardware: HardwareParams, network: Network, program:
     reference = network.compare(golden.outputs)
     isa = IsaBackend(check=hardware.macs < _CHECKED_MACS).run(program, inputs)
     # Another seed than the graph's, so that stalls and data are independent.
-    memory = MemorySettings(stall_permille=case.stall_permille, seed=case.seed + 1)
-    rtl = RtlBackend(memory=memory).run(program, inputs)
+    options = RtlOptions(memory=MemorySettings(stall_permille=case.stall_permille, seed=case.seed + 1))
+    rtl = RtlBackend(options).run(program, inputs)
     against_isa = compare(golden.outputs, isa.outputs, got_name="isa")
     against_rtl = compare(golden.outputs, rtl.outputs)
     messages = [*reference.problems, *(str(m) for c in (against_isa, against_rtl) for m in c.mismatches)]
     # Only where the instruction simulator is right can it be the reference for each write.
     if not against_rtl.equal and against_isa.equal:
-        messages.append(str(find_divergence(program, inputs, memory=memory)))
+        messages.append(str(find_divergence(program, inputs, options)))
     return _Finding(
         message="\n".join(messages),
         cycles=rtl.cycles,
@@ -114,7 +115,8 @@ def _fault_case(case: Case, program: Program, inputs: Arrays) -> str:
     injected = fault(case.fault)
     mutated = injected.mutate(program)
     inject = None if injected.inject is None else partial(injected.inject, mutated)
-    backend = RtlBackend(memory=injected.settings(mutated), watchdog=injected.watchdog, inject=inject)
+    options = RtlOptions(memory=injected.settings(mutated), watchdog=injected.watchdog)
+    backend = RtlBackend(options, inject=inject)
     try:
         backend.run(mutated, inputs)
     except SimulationError as error:

@@ -20,7 +20,7 @@ from cocotb.queue import Queue
 from cocotb.triggers import ClockCycles, Event
 from cocotbext.axi import AxiBus, AxiResp, AxiSlave
 
-from intloom.sim.rtl.job import Direction
+from intloom.sim.rtl.job import Direction, Job
 from intloom.sim.rtl.write_log import Writer, pack_write
 
 _LONG_STALL = 40
@@ -36,25 +36,27 @@ class MappedMemory:
     ----------
     store
         The file.
-    settings
-        The run's settings: base address, word size and the injected error.
+    job
+        The run: base address, word size and the injected error.
     """
 
-    def __init__(self, store: mmap.mmap, settings: dict[str, Any]) -> None:
+    def __init__(self, store: mmap.mmap, job: Job) -> None:
         self._store = store
-        self._base: int = settings["base"]
-        self._end = self._base + settings["memory_bytes"]
-        first = self._base + settings["error_byte"]
-        self._injected = range(first, first + settings["word_bytes"])
-        self._response = AxiResp(settings["error_response"])
-        self._directions: int = settings["error_directions"]
+        self._base = job.first_byte
+        self._end = self._base + job.memory_bytes
+        self._word_bytes = job.word_bytes
+        self._injected = job.memory.error
         self._errors = dict.fromkeys(Direction, AxiResp.OKAY)
 
     def response_to(self, address: int, length: int, direction: Direction) -> AxiResp:
         """The response to an access: DECERR outside the memory, the injected error at its word."""
         if not self._base <= address <= self._end - length:
             return AxiResp.DECERR
-        return self._response if self._directions & direction and address in self._injected else AxiResp.OKAY
+        injected = self._injected
+        if injected is None or not injected.direction & direction:
+            return AxiResp.OKAY
+        word = (address - self._base) // self._word_bytes
+        return AxiResp(injected.response) if word == injected.word else AxiResp.OKAY
 
     async def read(self, address: int, length: int) -> bytes:
         """The bytes at `address`; raises for an error, which the slave answers with SLVERR."""
@@ -241,35 +243,35 @@ class AxiSlaveModel:
         The accelerator.
     store
         The mapped memory file.
-    settings
-        The run's settings.
+    job
+        The run.
     count
         Number of the present cycle.
     """
 
-    def __init__(self, dut: Any, store: mmap.mmap, settings: dict[str, Any], count: Count) -> None:
-        self._settings = settings
+    def __init__(self, dut: Any, store: mmap.mmap, job: Job, count: Count) -> None:
+        self._job = job
         self._count = count
         self._clock = dut.clk
-        self._memory = MappedMemory(store, settings)
+        self._memory = MappedMemory(store, job)
         self.writes = bytearray()
-        """The write log, if the settings ask for one."""
+        """The write log, if the job asks for one."""
         slave = AxiSlave(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, self._memory)
         read, write = slave.read_if, slave.write_if
         self._stall((read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel))
-        pace = BandwidthLimiter(dut.clk, count, settings["bandwidth"])
+        pace = BandwidthLimiter(dut.clk, count, job.memory.bandwidth)
         read.r_channel = self._delayed(read.r_channel, Direction.READ, pace)
         write.b_channel = self._delayed(write.b_channel, Direction.WRITE, None)
-        WriteChannels(write, settings["word_bytes"], pace, self._record)
+        WriteChannels(write, job.word_bytes, pace, self._record)
 
     def _stall(self, channels: tuple[Any, ...]) -> None:
-        permille = self._settings["stall_permille"]
+        permille = self._job.memory.stall_permille
         for number, channel in enumerate(channels if permille else ()):
             # Each channel has its own random sequence, so that their stalls are independent.
-            channel.set_pause_generator(stalls(self._settings["seed"] * 8 + number, permille))
+            channel.set_pause_generator(stalls(self._job.memory.seed * 8 + number, permille))
 
     def _delayed(self, channel: Any, direction: Direction, pace: BandwidthLimiter | None) -> ResponseDelay:
-        reads = direction is Direction.READ
+        memory, reads = self._job.memory, direction is Direction.READ
         field = "rresp" if reads else "bresp"
 
         def correct(item: Any) -> None:
@@ -280,17 +282,17 @@ class AxiSlaveModel:
             channel,
             self._clock,
             self._count,
-            latency=self._settings["read_latency" if reads else "write_latency"],
-            depth=self._settings["outstanding"],
+            latency=memory.read_latency if reads else memory.write_latency,
+            depth=memory.outstanding,
             is_last=(lambda item: bool(item.rlast)) if reads else (lambda _item: True),
             correct=correct,
             pace=pace,
         )
 
     def _record(self, address: int, strobe: int, data: int) -> None:
-        width = self._settings["word_bytes"]
-        if self._settings["log_writes"] and self._memory.response_to(address, width, Direction.WRITE) == AxiResp.OKAY:
-            word = (address - self._settings["base"]) // width
+        width = self._job.word_bytes
+        if self._job.log_writes and self._memory.response_to(address, width, Direction.WRITE) == AxiResp.OKAY:
+            word = (address - self._job.first_byte) // width
             self.writes += pack_write(self._count(), Writer.STORE, word, strobe, data.to_bytes(width, "little"))
 
 

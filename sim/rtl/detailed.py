@@ -13,7 +13,7 @@ from intloom.sim.rtl.bench import Watch, prepare, read_report
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached
 from intloom.sim.rtl.build_steps import run_logged
 from intloom.sim.rtl.fast import cocotb_link_flags
-from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
+from intloom.sim.rtl.job import JOB_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.library import library_ahead
 from intloom.sim.rtl.ports import TOP, parse_ports
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
@@ -144,7 +144,7 @@ class IcarusBench:
 def _run(command: list[str], job: Job, files: RunFiles, watch: Watch | None, verilator: bool = True) -> HostReport:
     prepare(job, files)
     env = cocotb_environment(TOP, _TEST_MODULE, files.folder, verilator)
-    env[SETTINGS_VARIABLE] = str(files.settings)
+    env[JOB_VARIABLE] = str(files.python_job)
     look = None if watch is None else (lambda: watch(read_status(files.status)))
     run_simulator(command, files.folder, files.log, env, look)
     return read_report(files)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import array
 import mmap
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cocotb
@@ -16,9 +16,10 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from intloom.hw.spec import regs
 from intloom.sim.host.registers import Registers
-from intloom.sim.host.run_program import Ending, RunSetup, run_program
+from intloom.sim.host.run_program import Ending, run_program
 from intloom.sim.rtl.axi_slave import AxiSlaveModel
-from intloom.sim.rtl.fast_test import TestbenchError, read_settings, write_report
+from intloom.sim.rtl.fast_test import TestbenchError, given_job, write_report
+from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.monitors.axi4 import Axi4Monitor
 from intloom.sim.rtl.monitors.axi_lite import AxiLiteMonitor
 from intloom.sim.rtl.monitors.trace import TraceMonitor
@@ -64,7 +65,7 @@ class LayerSnapshots:
         For every layer, the unit and its count of finished instructions at which the layer is done.
     """
 
-    def __init__(self, registers: Registers, boundaries: list[list[int]]) -> None:
+    def __init__(self, registers: Registers, boundaries: Sequence[tuple[int, int]]) -> None:
         self._registers = registers
         self._boundaries = boundaries
         # A queue, because more layers may end while the counters of one are read over the bus.
@@ -99,23 +100,23 @@ class LayerSnapshots:
 class Testbench:
     """Clock, memory, register port and monitors around the accelerator; also the driver's `Interrupt`."""
 
-    def __init__(self, dut: Any, settings: dict[str, Any]) -> None:
+    def __init__(self, dut: Any, job: Job, files: RunFiles) -> None:
         self.dut = dut
         self.cycle = 0
         self._last_cycle = 0
         self.broken: str = ""
-        self._settings = settings
-        self._folder = Path(settings["result"]).parent
+        self._job = job
+        self._files = files
         cocotb.start_soon(Clock(dut.clk, _CYCLE_NS, unit="ns").start(start_high=False))
         dut.rst.value = 1
-        with Path(settings["memory"]).open("r+b") as file:
+        with files.memory.open("r+b") as file:
             store = mmap.mmap(file.fileno(), 0)
-        self._memory = AxiSlaveModel(dut, store, settings, lambda: self.cycle)
+        self._memory = AxiSlaveModel(dut, store, job, lambda: self.cycle)
         self.registers = AxiLiteRegisters(dut)
         self.trace = TraceMonitor(dut) if hasattr(dut, "trace_started") else None
-        self.snapshots = LayerSnapshots(self.registers, settings["boundaries"])
-        self._axi = Axi4Monitor(dut, "m_axi") if settings["monitors"] else None
-        self._lite = AxiLiteMonitor(dut, "s_axi") if settings["monitors"] else None
+        self.snapshots = LayerSnapshots(self.registers, job.boundaries)
+        self._axi = Axi4Monitor(dut, "m_axi") if job.monitors else None
+        self._lite = AxiLiteMonitor(dut, "s_axi") if job.monitors else None
 
     async def reset(self) -> None:
         """Reset, then check every cycle."""
@@ -169,29 +170,29 @@ class Testbench:
     def write_files(self) -> None:
         """Write trace, snapshots and status in the formats of the fast bench's C++."""
         records = self.trace.records if self.trace is not None else []
-        (self._folder / "trace.bin").write_bytes(array.array("Q", records).tobytes())
-        (self._folder / "snapshots.bin").write_bytes(self.snapshots.rows.tobytes())
-        if self._settings["log_writes"]:
-            (self._folder / "writes.bin").write_bytes(self._memory.writes)
+        self._files.trace.write_bytes(array.array("Q", records).tobytes())
+        self._files.snapshots.write_bytes(self.snapshots.rows.tobytes())
+        if self._job.log_writes:
+            self._files.writes.write_bytes(self._memory.writes)
         self._publish()
 
     def _publish(self) -> None:
         started = tuple(self.trace.started) if self.trace is not None else (0,) * 4
         done = tuple(self.trace.done) if self.trace is not None else (0,) * 4
         status = Status(self.cycle, started, done, self.snapshots.layers, 0, 0, self.broken)
-        write_status(self._folder / "status.bin", status)
+        write_status(self._files.status, status)
 
 
 @cocotb.test()
-async def run_settings(dut: Any) -> None:
-    """Run the program that the settings file names, and write the result file."""
-    settings = read_settings()
-    bench = Testbench(dut, settings)
+async def run_job(dut: Any) -> None:
+    """Run the job, and write the result file."""
+    job, files = given_job()
+    bench = Testbench(dut, job, files)
     await bench.reset()
-    report = await run_program(bench.registers, None, bench, RunSetup(**settings["setup"]), settings["limit"])
+    report = await run_program(bench.registers, None, bench, job.setup(), job.limit)
     # After a hang or an error, outstanding transfers are no violation of their own.
     if report.ended == "interrupt" and report.status["done"]:
         bench.finish()
         await bench.snapshots.finish(dut.clk)
     bench.write_files()
-    write_report(settings, replace(report, ended="violation") if bench.broken else report)
+    write_report(files, replace(report, ended="violation") if bench.broken else report)

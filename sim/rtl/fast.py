@@ -14,7 +14,7 @@ from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.bench import Watch, prepare, read_report
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build
 from intloom.sim.rtl.clock_edges import COUNT_FLAG
-from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
+from intloom.sim.rtl.job import JOB_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.library import library_ahead
 from intloom.sim.rtl.own_sources import FASTEST
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
@@ -114,7 +114,7 @@ class FastBench:
         """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
         prepare(job, files)
         env = cocotb_environment(SHELL_TOP, _TEST_MODULE, files.folder)
-        env[SETTINGS_VARIABLE] = str(files.settings)
+        env[JOB_VARIABLE] = str(files.python_job)
         look = None if watch is None else (lambda: watch(read_status(files.status)))
         command = [str(simulator.binary), f"+job={files.job}", *self._plusargs]
         run_simulator(command, files.folder, files.log, env, look)

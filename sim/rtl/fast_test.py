@@ -15,8 +15,8 @@ import cocotb
 from cocotb.triggers import Timer, ValueChange
 
 from intloom.hw.spec import regs
-from intloom.sim.host.run_program import Ending, HostReport, RunSetup, run_program
-from intloom.sim.rtl.job import SETTINGS_VARIABLE
+from intloom.sim.host.run_program import Ending, HostReport, run_program
+from intloom.sim.rtl.job import JOB_VARIABLE, Job, RunFiles, read_job
 
 _CYCLE_NS = 2
 _RESET_CYCLES = 4
@@ -70,15 +70,14 @@ async def reset(dut: Any) -> None:
     await Timer(_CYCLE_NS, "ns")
 
 
-def read_settings() -> dict[str, Any]:
-    """The settings that `intloom.sim.rtl.job` wrote."""
-    settings: dict[str, Any] = json.loads(Path(os.environ[SETTINGS_VARIABLE]).read_text(encoding="utf-8"))
-    return settings
+def given_job() -> tuple[Job, RunFiles]:
+    """The job of this run and its files."""
+    return read_job(Path(os.environ[JOB_VARIABLE]))
 
 
-def write_report(settings: dict[str, Any], report: HostReport) -> None:
+def write_report(files: RunFiles, report: HostReport) -> None:
     """Write the report for the process that started the simulator."""
-    Path(settings["result"]).write_text(json.dumps(asdict(report)), encoding="utf-8")
+    files.result.write_text(json.dumps(asdict(report)), encoding="utf-8")
 
 
 class FastInterrupt:
@@ -110,9 +109,8 @@ class FastInterrupt:
 
 
 @cocotb.test()
-async def run_settings(dut: Any) -> None:
-    """Run the program that the settings file names, and write the result file."""
-    settings = read_settings()
+async def run_job(dut: Any) -> None:
+    """Run the job, and write the result file."""
+    job, files = given_job()
     await reset(dut)
-    setup = RunSetup(**settings["setup"])
-    write_report(settings, await run_program(ShellRegisters(dut), None, FastInterrupt(dut), setup, settings["limit"]))
+    write_report(files, await run_program(ShellRegisters(dut), None, FastInterrupt(dut), job.setup(), job.limit))

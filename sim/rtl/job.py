@@ -1,28 +1,27 @@
-"""The settings of one RTL run: memory model, register writes, limits; as text for C++ and as JSON for Python."""
+"""One RTL run as a value: memory model, register writes, limits; and its files."""
 
 from __future__ import annotations
 
-import json
 import math
+import pickle
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntFlag
 from pathlib import Path
-from typing import Any
 
 from intloom.common.errors import UsageError
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.hw.spec import regs
 from intloom.sim.host.run_program import RunSetup
 
-SETTINGS_VARIABLE = "INTLOOM_BENCH_SETTINGS"
-"""Environment variable with the path of the settings file, for the cocotb test."""
+JOB_VARIABLE = "INTLOOM_BENCH_JOB"
+"""Environment variable with the path of the job for Python, for the cocotb test."""
 MEMORY_BASE = 0x4000_0000
 """Byte address at which benches put the memory: not 0, so that an error in the base register is found."""
 
 
 class Direction(IntFlag):
-    """Which accesses a injected bus error meets."""
+    """Which accesses an injected bus error meets."""
 
     READ = 1
     WRITE = 2
@@ -68,8 +67,7 @@ class MemorySettings:
 
     def conditions(self) -> dict[str, int | float]:
         """What the cycles of a run depend on, by name."""
-        names = ("read_latency", "write_latency", "bandwidth", "stall_permille", "outstanding", "seed")
-        return {name: getattr(self, name) for name in names}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "error"}
 
     def __post_init__(self) -> None:
         for name in ("read_latency", "write_latency", "seed"):
@@ -92,7 +90,6 @@ class Job:
     memory_words: int
     program_word: int
     instructions: int
-    fingerprint: int
     limit: int
     """Cycles after which the bench gives up."""
     watchdog: int = 1 << 20
@@ -116,6 +113,11 @@ class Job:
     boundaries: Sequence[tuple[int, int]] = ()
     """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
 
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the memory file."""
+        return self.memory_words * self.word_bytes
+
     def setup(self) -> RunSetup:
         """The run as the host driver takes it; the memory file already holds the image."""
         return RunSetup(
@@ -134,13 +136,13 @@ class RunFiles:
 
     @property
     def job(self) -> Path:
-        """Settings for C++."""
+        """The job for C++."""
         return self.folder / "job.txt"
 
     @property
-    def settings(self) -> Path:
-        """Settings for the Python side of the bench."""
-        return self.folder / "settings.json"
+    def python_job(self) -> Path:
+        """The job for the Python side of the bench."""
+        return self.folder / "job.pickle"
 
     @property
     def memory(self) -> Path:
@@ -189,9 +191,15 @@ class RunFiles:
 
 
 def write_job(job: Job, files: RunFiles) -> None:
-    """Write the job file and the settings of the bench's Python side."""
+    """Write the job for both sides of a bench: as lines for C++, as the object itself for Python."""
     files.job.write_text(_lines(job, files), encoding="utf-8")
-    files.settings.write_text(json.dumps(_settings(job, files)), encoding="utf-8")
+    files.python_job.write_bytes(pickle.dumps((job, files)))
+
+
+def read_job(path: Path) -> tuple[Job, RunFiles]:
+    """The job for Python and its files."""
+    content: tuple[Job, RunFiles] = pickle.loads(path.read_bytes())
+    return content
 
 
 def _lines(job: Job, files: RunFiles) -> str:
@@ -201,20 +209,16 @@ def _lines(job: Job, files: RunFiles) -> str:
     lines = {
         "word_bytes": job.word_bytes,
         "base": job.first_byte,
-        "memory_bytes": job.memory_words * job.word_bytes,
+        "memory_bytes": job.memory_bytes,
         "memory_file": files.memory,
         "status_file": files.status,
         "trace_file": files.trace,
         "snapshot_file": files.snapshots,
         "write_log": files.writes if job.log_writes else "",
         "bus_log": files.bursts if job.log_bus else "",
-        "read_latency": job.memory.read_latency,
-        "write_latency": job.memory.write_latency,
+        **job.memory.conditions(),
         # Thousandths: csrc/job.h reads every number as an integer.
         "bandwidth_milli": round(job.memory.bandwidth * 1000),
-        "stall_permille": job.memory.stall_permille,
-        "seed": job.memory.seed,
-        "outstanding": job.memory.outstanding,
         "error_address": job.memory_base + injected.word * job.word_bytes if injected else 0,
         "error_response": int(injected.response) if injected else 0,
         "error_directions": int(injected.direction) if injected else 0,
@@ -230,30 +234,3 @@ def _lines(job: Job, files: RunFiles) -> str:
     text += [f"closing {regs.register(name).offset} {value}" for name, value in job.closing]
     text += [f"write {regs.register(name).offset} {value}" for name, value in writes]
     return "\n".join(text) + "\n"
-
-
-def _settings(job: Job, files: RunFiles) -> dict[str, Any]:
-    """For Python."""
-    injected = job.memory.error
-    return {
-        "setup": asdict(job.setup()),
-        "limit": job.limit,
-        "fingerprint": job.fingerprint,
-        "result": str(files.result),
-        "memory": str(files.memory),
-        "memory_bytes": job.memory_words * job.word_bytes,
-        "base": job.first_byte,
-        "word_bytes": job.word_bytes,
-        "error_byte": injected.word * job.word_bytes if injected else 0,
-        "error_directions": int(injected.direction) if injected else 0,
-        "error_response": int(injected.response) if injected else 0,
-        "read_latency": job.memory.read_latency,
-        "write_latency": job.memory.write_latency,
-        "bandwidth": job.memory.bandwidth,
-        "outstanding": job.memory.outstanding,
-        "stall_permille": job.memory.stall_permille,
-        "seed": job.memory.seed,
-        "monitors": job.monitors,
-        "boundaries": list(job.boundaries),
-        "log_writes": job.log_writes,
-    }

@@ -52,11 +52,14 @@ class RtlOptions:
     bench: Bench = field(default_factory=FastBench)
     memory: MemorySettings = field(default_factory=MemorySettings)
     limit: int | None = None
-    """Cycles after which a run is given up; None: by the compiler's forecast."""
-    verilog: Path | None = None
-    """A file with the accelerator's Verilog; None: generated for the program's parameters."""
+    """Cycles after which a run is given up; None: 8 times the compiler's forecast plus 2 million."""
+    watchdog: int | None = None
+    """Cycles without progress after which the accelerator stops with cause WATCHDOG; None: by the forecast of the
+    program's longest instruction and the memory's timing."""
+    verilog: Path | str | None = None
+    """The accelerator's Verilog: a file's `Path`, or the text; None: generated for the program's parameters."""
     folder: Path | None = None
-    """Where the run's files are kept; None: they are removed."""
+    """Where the run's files (log, trace, waves) are kept; None: they are removed."""
     on_build: BuildWatch | None = None
     """Called with the progress of a simulator's build."""
     jobs: int = 1
@@ -65,9 +68,9 @@ class RtlOptions:
     """Address of a Dask scheduler, to simulate the segments there."""
 
     def verilog_text(self) -> str | None:
-        """Content of the Verilog file."""
-        if self.verilog is None:
-            return None
+        """The given Verilog."""
+        if not isinstance(self.verilog, Path):
+            return self.verilog
         try:
             return self.verilog.read_bytes().decode("utf-8", "replace")
         except OSError as error:

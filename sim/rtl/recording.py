@@ -21,6 +21,14 @@ from intloom.sim.rtl.status import Pulses, Snapshot, Status, read_pulses, read_s
 from intloom.sim.rtl.write_log import read_writes
 
 
+@dataclass(frozen=True, eq=False)
+class LoadedJob:
+    """A job and the memory that it starts with, as plain data for any process."""
+
+    job: Job
+    image: NDArray[np.uint8]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recording:
     """Everything that a bench recorded. It does not depend on the program, so that any process can make it."""
@@ -53,12 +61,11 @@ class StoppedSimulationError(SimulationError):
         return StoppedSimulationError, (str(self), self.status, self.killed)
 
 
-def record(
-    bench: Bench, simulator: Build, job: Job, image: NDArray[np.uint8], files: RunFiles, watch: Watch | None = None
-) -> Recording:
-    """Run `job` on a built simulator; raises `StoppedSimulationError` when the simulator ends early."""
+def record(bench: Bench, simulator: Build, loaded: LoadedJob, files: RunFiles, watch: Watch | None = None) -> Recording:
+    """Run a job on a built simulator; raises `StoppedSimulationError` when the simulator ends early."""
+    job = loaded.job
     # The simulator maps this file, so the memory after the run needs no transfer back.
-    image.tofile(files.memory)
+    loaded.image.tofile(files.memory)
     start = time.monotonic()
     try:
         report = bench.run(simulator, job, files, watch)

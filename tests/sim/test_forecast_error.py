@@ -8,6 +8,7 @@ from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.forecast_error import compare_forecast, worst
 from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import RtlOptions
 from tests.support.graph_maker import GraphMaker
 
 WITHIN = 0.03
@@ -32,7 +33,7 @@ def case():
 def test_every_chain_of_a_detector_is_forecast_within_three_percent(size):
     network = load_network("yolov8n", size)
     program = compile_graph(network.graph, preset("base"))
-    measured = RtlBackend(memory=_USUAL).run(program, network.inputs)
+    measured = RtlBackend(RtlOptions(memory=_USUAL)).run(program, network.inputs)
     whole, found = compare_forecast(program, measured, _USUAL)
     assert abs(whole.error) < WITHIN, whole
     furthest = worst(found, LEAST)
@@ -45,7 +46,7 @@ def test_every_chain_of_a_detector_is_forecast_within_three_percent(size):
 def test_a_small_program_is_forecast_as_a_whole(case, bandwidth):
     program, inputs = case
     memory = MemorySettings(read_latency=100, bandwidth=bandwidth)
-    whole, _ = compare_forecast(program, RtlBackend(memory=memory).run(program, inputs), memory)
+    whole, _ = compare_forecast(program, RtlBackend(RtlOptions(memory=memory)).run(program, inputs), memory)
     assert abs(whole.error) < WITHIN, whole
 
 
@@ -53,7 +54,7 @@ def test_a_small_program_is_forecast_as_a_whole(case, bandwidth):
 def test_the_forecast_covers_a_slow_memory(case):
     program, inputs = case
     memory = MemorySettings(read_latency=400, bandwidth=0.5)
-    measured = RtlBackend(memory=memory).run(program, inputs)
+    measured = RtlBackend(RtlOptions(memory=memory)).run(program, inputs)
     whole, _ = compare_forecast(program, measured, memory)
     assert abs(whole.error) < 2 * WITHIN, whole
     assert measured.cycles > 1.1 * program.predicted_cycles
@@ -66,7 +67,7 @@ def test_depthwise_convolutions_are_forecast_within_three_percent(kernel: int, s
     x = maker.conv(maker.input(16, 56, 56), 96, 1)
     x = maker.conv(x, 96, kernel, stride=stride, group=96)
     program = compile_graph(maker.graph(maker.conv(x, 16, 1)), preset("base"))
-    measured = RtlBackend(memory=_USUAL).run(program, maker.random_inputs())
+    measured = RtlBackend(RtlOptions(memory=_USUAL)).run(program, maker.random_inputs())
     whole, _ = compare_forecast(program, measured, _USUAL)
     assert abs(whole.error) < WITHIN, whole
 
@@ -77,6 +78,6 @@ def test_depthwise_convolutions_from_memory_are_forecast_within_four_percent(cha
     maker = GraphMaker(size)
     x = maker.input(channels, size, size)
     program = compile_graph(maker.graph(maker.conv(x, channels, 3, group=channels)), preset("base"))
-    measured = RtlBackend(memory=_USUAL).run(program, maker.random_inputs())
+    measured = RtlBackend(RtlOptions(memory=_USUAL)).run(program, maker.random_inputs())
     whole, _ = compare_forecast(program, measured, _USUAL)
     assert abs(whole.error) < 0.04, whole

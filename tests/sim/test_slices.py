@@ -15,6 +15,7 @@ from intloom.sim.compare import compare
 from intloom.sim.golden import run_graph
 from intloom.sim.result_cache import run_cached, run_key
 from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
 from tests.support.graph_maker import GraphMaker
 
@@ -132,7 +133,7 @@ def altered(node):
 def test_another_accelerator_has_another_key(network):
     graph, inputs = network
     program = compile_graph(graph, NANO)
-    other = RtlBackend(verilog=RtlBackend().verilog(program) + "// changed")
+    other = RtlBackend(RtlOptions(verilog=RtlBackend().verilog(program) + "// changed"))
     assert run_key(program, inputs, other) != run_key(program, inputs, RtlBackend())
 
 
@@ -142,5 +143,5 @@ def test_the_key_of_a_result_follows_program_inputs_and_memory(network):
     key = run_key(program, inputs, RtlBackend())
     assert key == run_key(compile_graph(graph, NANO), inputs, RtlBackend())
     other = {k: v + np.int8(1) for k, v in inputs.items()}
-    slow = RtlBackend(memory=MemorySettings(read_latency=99))
+    slow = RtlBackend(RtlOptions(memory=MemorySettings(read_latency=99)))
     assert len({key, run_key(program, other, RtlBackend()), run_key(program, inputs, slow)}) == 3

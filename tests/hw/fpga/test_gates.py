@@ -20,6 +20,7 @@ from intloom.sim.regress.graphs import make_graph
 from intloom.sim.regress.suites import suite
 from intloom.sim.rtl.build import Build, BuildWatch, build
 from intloom.sim.rtl.fast import FastBench, fast_plan
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
@@ -72,7 +73,8 @@ def _assert_same_runs(verilog: str, params: HardwareParams, simulated: HardwareP
         program = compile_graph(graph, params)
         expected = GoldenBackend(graph).run(program, inputs)
         accelerator = RtlBackend().run(compile_graph(graph, simulated), inputs)
-        other = RtlBackend(bench=Bench(), verilog=verilog, limit=10 * accelerator.cycles).run(program, inputs)
+        options = RtlOptions(bench=Bench(), verilog=verilog, limit=10 * accelerator.cycles)
+        other = RtlBackend(options).run(program, inputs)
         for name, values in expected.outputs.items():
             assert np.array_equal(other.outputs[name], values), f"{case.name}: {name}"
         assert other.counters == accelerator.counters, case.name

@@ -98,7 +98,7 @@ def _run(
     files.memory.write_bytes(memory)
     job = Job(
         word_bytes=params.word_bytes, memory_words=MEMORY_WORDS, program_word=0, instructions=len(program),
-        fingerprint=params.fingerprint(), limit=2_000_000, memory=MemorySettings(read_latency=100),
+        limit=2_000_000, memory=MemorySettings(read_latency=100),
     )  # fmt: skip
     result = bench.run(simulator, job, files)
     return result, files.memory.read_bytes()

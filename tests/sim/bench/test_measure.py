@@ -16,7 +16,8 @@ from intloom.sim.rtl import bare
 from intloom.sim.rtl.backend import make_job
 from intloom.sim.rtl.bare import BareResult
 from intloom.sim.rtl.build import Build
-from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.options import RtlOptions
 
 CLOCKED = {"vec": 25, "load": 104}
 SECONDS = {"new": [3.0, 1.0], "old": [4.0, 5.0]}
@@ -94,6 +95,6 @@ def test_the_bare_loop_returns_what_its_clock_gates_counted(tmp_path: Path, monk
     monkeypatch.setattr(bare, "prepare", lambda *_: None)
     monkeypatch.setattr(bare, "run_simulator", lambda *_: files.log.write_text(log))
     program, _ = dense_program(preset("nano"), side=4, blocks=1, repeats=1)
-    job = make_job(program, [], MemorySettings(), 1, 1)
+    job = make_job(program, RtlOptions(limit=1, watchdog=1), ())
     result = bare.run_bare(Build(Path(), 0.0, cached=True), job, files)
     assert result == BareResult(7, 0.5, finished=True, clocked={"epilogue": 5})

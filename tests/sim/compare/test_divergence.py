@@ -13,6 +13,7 @@ from intloom.sim.compare import compare
 from intloom.sim.compare.divergence import find_divergence
 from intloom.sim.golden import run_graph
 from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 from tests.sim.compare.bugs import BUGS, inject
 from tests.support.graph_maker import GraphMaker
@@ -39,14 +40,14 @@ def verilog():
 
 def backend(verilog, number):
     bench = FastBench(taps=True, plusargs=(f"+injected={number}",))
-    return RtlBackend(bench=bench, verilog=verilog, watchdog=3000)
+    return RtlBackend(RtlOptions(bench=bench, verilog=verilog, watchdog=3000))
 
 
 def test_asleep_the_bugs_do_nothing(case, verilog):
     graph, program, inputs = case
     result = backend(verilog, 0).run(program, inputs)
     compare(GoldenBackend(graph).run(program, inputs).outputs, result.outputs).require_equal()
-    assert find_divergence(program, inputs, verilog=verilog) is None
+    assert find_divergence(program, inputs, RtlOptions(verilog=verilog)) is None
 
 
 @pytest.mark.parametrize("number", range(1, len(BUGS) + 1), ids=[b.name.replace(" ", "-") for b in BUGS])
@@ -59,7 +60,7 @@ def test_an_injected_bug_is_caught_and_named(case, verilog, number):
     except SimulationError as error:
         caught = "WATCHDOG" in str(error)
     assert caught
-    found = find_divergence(program, inputs, verilog=verilog, plusargs=(f"+injected={number}",))
+    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=(f"+injected={number}",))
     assert found is not None
     assert found.unit is bug.unit
     assert found.nodes
@@ -72,7 +73,7 @@ def test_an_injected_bug_is_caught_and_named(case, verilog, number):
 
 def test_the_array_bug_is_named_to_the_column(case, verilog):
     _, program, inputs = case
-    found = find_divergence(program, inputs, verilog=verilog, plusargs=("+injected=1",))
+    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=("+injected=1",))
     assert program.instructions[found.instruction].kind is Kind.CONV
     assert found.byte % PARAMS.cols == 1
     assert found.memory is Memory.SCRATCH
@@ -83,5 +84,5 @@ def test_the_array_bug_is_named_to_the_column(case, verilog):
 @pytest.mark.needs("liblz4-dev")
 def test_waves_of_the_window_are_left(case, verilog, tmp_path):
     _, program, inputs = case
-    found = find_divergence(program, inputs, verilog=verilog, plusargs=("+injected=1",), waves_in=tmp_path)
+    found = find_divergence(program, inputs, RtlOptions(verilog=verilog, folder=tmp_path), plusargs=("+injected=1",))
     assert found.waves.stat().st_size > 1000

@@ -64,7 +64,7 @@ def test_an_overlap_that_is_too_short_is_extended(residual):
     timing = MemoryTiming(read_latency=SLOW.read_latency, bandwidth=SLOW.bandwidth)
     first = Planner(program, timing, 2_000).plan(2)
     backend = parallel(2, SLOW, warm_up=2_000)
-    require_equal(backend.run(*residual), RtlBackend(memory=SLOW, keep_tensors=True).run(*residual))
+    require_equal(backend.run(*residual), RtlBackend(RtlOptions(memory=SLOW), keep_tensors=True).run(*residual))
     assert backend.plan.cuts[0].first < first.cuts[0].first
     assert backend.plan.cuts[0].last == first.cuts[0].last
 

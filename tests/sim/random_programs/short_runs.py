@@ -63,7 +63,6 @@ def ending(
             memory_words=len(memory) // params.word_bytes,
             program_word=PROGRAM_BYTE // params.word_bytes,
             instructions=len(program) // INSTRUCTION_BYTES,
-            fingerprint=params.fingerprint(),
             limit=_LIMIT + len(program),
             watchdog=_WATCHDOG,
             memory_base=MEMORY_BASE,

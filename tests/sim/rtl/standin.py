@@ -19,7 +19,6 @@ def copy_job(words: int, **changes) -> Job:
         "memory_words": 2 * words,
         "program_word": 0,
         "instructions": words,
-        "fingerprint": FINGERPRINT,
         "limit": 200 * words + 5000,
     }
     return Job(**{**settings, **changes})

@@ -9,6 +9,7 @@ from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
 from intloom.sim.compare import compare
 from intloom.sim.rtl.detailed import DetailedBench, IcarusBench
 from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import RtlOptions
 from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")
@@ -24,7 +25,7 @@ def test_icarus_agrees_and_takes_the_cycles_that_verilator_takes():
     golden = GoldenBackend(graph).run(program, inputs)
     cycles = set()
     for bench in (IcarusBench(), DetailedBench()):
-        rtl = RtlBackend(bench=bench, memory=MemorySettings(stall_permille=200)).run(program, inputs)
+        rtl = RtlBackend(RtlOptions(bench=bench, memory=MemorySettings(stall_permille=200))).run(program, inputs)
         compare(golden.outputs, rtl.outputs).require_equal()
         cycles.add(rtl.cycles)
     assert len(cycles) == 1

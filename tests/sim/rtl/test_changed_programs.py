@@ -50,7 +50,6 @@ def _run(folder: Path, bits: list[int]) -> tuple[str, int, bytes]:
         memory_words=len(memory) // NANO.word_bytes,
         program_word=0,
         instructions=len(WORK) + 2,
-        fingerprint=NANO.fingerprint(),
         limit=60_000,
         watchdog=2000,
         registers=("STATUS", "ERROR_INDEX"),

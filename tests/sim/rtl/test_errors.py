@@ -11,6 +11,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.regress.faults import FAULTS
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 from tests.support.graph_maker import GraphMaker
 
@@ -28,7 +29,7 @@ def case():
 
 def message(program, inputs, **options):
     with pytest.raises(SimulationError) as caught:
-        RtlBackend(**options).run(program, inputs)
+        RtlBackend(RtlOptions(**options)).run(program, inputs)
     return str(caught.value)
 
 
@@ -58,7 +59,7 @@ def test_a_program_for_other_hardware_is_refused(case):
     program, inputs = case
     other = dataclasses.replace(program, params=NANO.replace(axi_burst=16))
     with pytest.raises(HardwareMismatchError, match="compile it for these parameters"):
-        RtlBackend(verilog=verilog_of(NANO)).run(other, inputs)
+        RtlBackend(RtlOptions(verilog=verilog_of(NANO))).run(other, inputs)
 
 
 def test_a_simulator_that_is_killed_midway_tells_how_far_it_was_and_leaves_nothing(case, tmp_path, monkeypatch):
@@ -75,7 +76,7 @@ def test_a_simulator_that_is_killed_midway_tells_how_far_it_was_and_leaves_nothi
 
     endless = FAULTS["deadlock"].mutate(program)
     with pytest.raises(SimulationError) as caught:
-        RtlBackend(watchdog=0, limit=1 << 40).run(endless, inputs, progress=kill)
+        RtlBackend(RtlOptions(watchdog=0, limit=1 << 40)).run(endless, inputs, progress=kill)
     text = str(caught.value)
     assert "the simulator was killed by SIGKILL" in text
     assert "which waits for STORE 0/1" in text

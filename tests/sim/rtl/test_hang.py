@@ -18,10 +18,11 @@ from intloom.hw.spec.params import preset
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
 from intloom.sim.bench.workload import dense_program
-from intloom.sim.rtl.backend import RtlBackend, default_watchdog
+from intloom.sim.rtl.backend import RtlBackend, watchdog_of
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 from tests.sim.rtl.hangs import HANGS, plant
 
@@ -43,7 +44,6 @@ def _error(folder: Path, *work) -> tuple[Cause, Unit, int]:
         memory_words=len(memory) // NANO.word_bytes,
         program_word=0,
         instructions=len(work) + 2,
-        fingerprint=NANO.fingerprint(),
         limit=20 * WATCHDOG,
         watchdog=WATCHDOG,
         memory=MemorySettings(write_latency=10 * WATCHDOG),
@@ -74,11 +74,11 @@ def test_a_hang_names_the_unit_without_progress(tmp_path: Path, work, unit: Unit
 def test_the_default_watchdog_follows_the_longest_instruction_and_the_memory() -> None:
     short, _ = dense_program(NANO, side=4, blocks=1, repeats=1)
     long, _ = dense_program(NANO, side=16, blocks=4, repeats=1)
-    usual = MemorySettings()
-    assert default_watchdog(short, usual) < 20_000
-    assert default_watchdog(long, usual) > 4 * 16 * 16 * 9 * 16
-    slow = MemorySettings(read_latency=10_000, bandwidth=0.001, stall_permille=900)
-    assert default_watchdog(short, slow) > 40_000 + 64_000
+    usual = RtlOptions()
+    assert watchdog_of(short, usual) < 20_000
+    assert watchdog_of(long, usual) > 4 * 16 * 16 * 9 * 16
+    slow = RtlOptions(memory=MemorySettings(read_latency=10_000, bandwidth=0.001, stall_permille=900))
+    assert watchdog_of(short, slow) > 40_000 + 64_000
 
 
 STORE_AFTER = {Unit.MAC: {"wait_mac": 1}, Unit.VEC: {"wait_vec": 1}, Unit.LOAD: {"wait_load": 2}}
@@ -107,7 +107,7 @@ def faulty() -> str:
 
 def _message(verilog: str, number: int, program: Program) -> str:
     with pytest.raises(SimulationError) as raised:
-        RtlBackend(bench=FastBench(plusargs=(f"+hang={number}",)), verilog=verilog).run(program, {})
+        RtlBackend(RtlOptions(bench=FastBench(plusargs=(f"+hang={number}",)), verilog=verilog)).run(program, {})
     return str(raised.value)
 
 
@@ -125,11 +125,11 @@ def test_a_unit_that_never_finishes_is_named_and_not_the_store_that_waits(
     assert found is not None, message
     assert (found[2], int(found[3])) == (unit.name, index), message
     # Before the hang the program makes progress for less than a watchdog's time.
-    assert int(found[1]) < 2 * default_watchdog(program, MemorySettings()) < 20_000
+    assert int(found[1]) < 2 * watchdog_of(program, RtlOptions()) < 20_000
 
 
 @pytest.mark.slow
 def test_without_a_fault_the_programs_of_hangs_complete(faulty: str) -> None:
     for unit in STORE_AFTER:
         program, _ = _waiting(unit, store_first=False)
-        RtlBackend(bench=FastBench(plusargs=("+hang=0",)), verilog=faulty).run(program, {})
+        RtlBackend(RtlOptions(bench=FastBench(plusargs=("+hang=0",)), verilog=faulty)).run(program, {})

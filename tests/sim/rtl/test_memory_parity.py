@@ -21,6 +21,7 @@ from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.bare import build_bare
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.collisions import poison_collisions
 from tests.sim.rtl.flips import Flip, scratch_flip, weight_flip, with_flips
@@ -35,6 +36,7 @@ _MESSAGE = re.compile(
     r"stopped after \d+ cycles with cause (\w+): unit (\w+) read word (\d+) of the (scratchpad|weight memory)"
 )
 EVERY = {"depthwise": True, "vector_softmax": True, "vector_depthwise": True}
+_MEMORY = MemorySettings()
 FASTEST_MEMORY = MemorySettings(read_latency=0, write_latency=0, bandwidth=0)
 
 
@@ -43,9 +45,9 @@ def edited() -> dict[bool, str]:
     return {parity: with_flips(verilog_of(params), params) for parity, params in HARDWARE.items()}
 
 
-def _run(verilog: str, program: Program, flip: Flip | None, memory: MemorySettings | None = None) -> RunResult:
+def _run(verilog: str, program: Program, flip: Flip | None, memory: MemorySettings = _MEMORY) -> RunResult:
     bench = FastBench(plusargs=flip.plusargs() if flip else ())
-    return RtlBackend(bench=bench, verilog=verilog, memory=memory).run(program, {})
+    return RtlBackend(RtlOptions(bench=bench, verilog=verilog, memory=memory)).run(program, {})
 
 
 def _program(params: HardwareParams, *body: Instruction) -> Program:
@@ -62,7 +64,7 @@ def _output(result: RunResult) -> bytes:
     return np.ascontiguousarray(result.outputs["output"]).tobytes()
 
 
-def _found(verilog: str, program: Program, flip: Flip, memory: MemorySettings | None = None) -> tuple[str, ...]:
+def _found(verilog: str, program: Program, flip: Flip, memory: MemorySettings = _MEMORY) -> tuple[str, ...]:
     """Cause, unit, word and memory in the error message."""
     with pytest.raises(SimulationError) as raised:
         _run(verilog, program, flip, memory)
