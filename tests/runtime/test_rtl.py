@@ -45,9 +45,7 @@ def run(program: Program, inputs: bytes, folder: Path, hardware: Program) -> tup
     files = RunFiles(folder)
     (folder / "inputs").write_bytes(inputs)
     np.zeros(window, np.uint8).tofile(files.memory)
-    job = Job(
-        word_bytes=word, memory_words=window // word, program_word=0, instructions=0, fingerprint=0, limit=3_000_000
-    )
+    job = Job(word_bytes=word, memory_words=window // word, program_word=0, instructions=0, limit=3_000_000)
     simulator = FastBench().build(verilog_of(hardware.params))
     result = run_host_software(simulator, host, job, files)
     return result, (folder / "report").read_text().splitlines(), (folder / "outputs").read_bytes()

@@ -49,7 +49,7 @@ class RtlBoard:
         )
         job = Job(
             word_bytes=params.word_bytes, memory_words=program.memory_words, program_word=0, instructions=0,
-            fingerprint=0, limit=_LIMIT,
+            limit=_LIMIT,
         )  # fmt: skip
         simulator = FastBench().build(verilog_of(params))
         self._thread = threading.Thread(target=run_host_software, args=(simulator, library, job, self.files))
