@@ -84,16 +84,16 @@ def preprocess(
     chosen = fix_dims(model.graph, dims or {})
     options = {"optimizer": str(optimizer), **{f"dim {name}": str(size) for name, size in sorted(chosen.items())}}
     recipe = Recipe(content_hash(source), STEP, options, tool_versions())
-    found = cache.get(recipe)
-    if found is None:
+    cached = cache.get(recipe)
+    if cached is None:
         data = _prepare(model, source, optimizer)
         making = time.perf_counter() - started
         path = cache.put(recipe, data, making)
     else:
-        path, making = found[0], found[1].seconds
+        path, making = cached[0], cached[1].seconds
     after = len(onnx.load(path).graph.node)
     elapsed = time.perf_counter() - started
-    return Preprocessed(path, recipe.key, found is not None, elapsed, making, nodes_before, after)
+    return Preprocessed(path, recipe.key, cached is not None, elapsed, making, nodes_before, after)
 
 
 def tool_versions() -> dict[str, str]:

@@ -179,12 +179,12 @@ def _program_of(
     """The program of a source, and whether it was compiled now; `made_for` are arguments of `compile`."""
     if isinstance(source, onnx.ModelProto):
         return compile(source, **made_for), True
-    found = source if isinstance(source, Program) else load_program(source)
-    if found is None:
+    program = source if isinstance(source, Program) else load_program(source)
+    if program is None:
         return compile(source, **made_for), True
     if made_for:
         raise UsageError(f"{', '.join(made_for)} cannot be set for a program that is already compiled; give the model")
-    return found, False
+    return program, False
 
 
 def _check_onnxruntime_arguments(options: object, providers: object, provider_options: object) -> None:

@@ -63,11 +63,11 @@ class LocalTensors:
 
     def tensors(self) -> dict[str, NDArray[np.int8]]:
         """All tensors that are only in the scratchpad."""
-        found = {}
+        arrays = {}
         for tensor in self._program.local_tensors:
             _, channels, height, width = tensor.shape
             blocks = channel_blocks(channels, self._program.params)
             part = self._buffers[tensor.buffer][tensor.first_block : tensor.first_block + blocks]
             lanes = part.transpose(0, 3, 1, 2).reshape(1, -1, height, width)
-            found[tensor.name] = np.ascontiguousarray(lanes[:, :channels]).view(np.int8)
-        return found
+            arrays[tensor.name] = np.ascontiguousarray(lanes[:, :channels]).view(np.int8)
+        return arrays

@@ -23,13 +23,13 @@ def node_names(node: Node) -> tuple[str, ...]:
 
 def select(graph: IntGraph, pattern: str) -> tuple[Node, ...]:
     """The nodes that `pattern`, such as `model.4.*`, names; raises `UsageError` when there is none."""
-    found = tuple(n for n in graph.nodes if any(fnmatch.fnmatchcase(name, pattern) for name in node_names(n)))
-    if not found:
+    nodes = tuple(n for n in graph.nodes if any(fnmatch.fnmatchcase(name, pattern) for name in node_names(n)))
+    if not nodes:
         some = ", ".join(n.name for n in graph.nodes[:8])
         raise UsageError(
             f"layers must match a node of {graph.name!r}, but {pattern!r} matches none: it has {some}, ..."
         )
-    return found
+    return nodes
 
 
 def extract(graph: IntGraph, nodes: Iterable[Node], name: str) -> IntGraph:
@@ -72,10 +72,10 @@ def make_slice(graph: IntGraph, nodes: Iterable[Node], name: str, tensors: Mappi
 
 def blocks(graph: IntGraph) -> dict[str, tuple[Node, ...]]:
     """The nodes grouped by block, in order: `model.4` for all of `/model.4/...`; a node of no block is one."""
-    found: dict[str, list[Node]] = {}
+    blocks: dict[str, list[Node]] = {}
     for node in graph.nodes:
-        found.setdefault(_block(node), []).append(node)
-    return {name: tuple(nodes) for name, nodes in found.items()}
+        blocks.setdefault(_block(node), []).append(node)
+    return {name: tuple(nodes) for name, nodes in blocks.items()}
 
 
 def _block(node: Node) -> str:

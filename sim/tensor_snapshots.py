@@ -23,11 +23,11 @@ from intloom.sim.rtl.write_log import Writer
 
 def tensors_by_last_store(program: Program) -> dict[int, list[TensorBuffer]]:
     """For each instruction the tensors whose last word it stores."""
-    found: dict[int, list[TensorBuffer]] = defaultdict(list)
+    tensors: dict[int, list[TensorBuffer]] = defaultdict(list)
     for tensor in program.tensors:
         if tensor.first_instruction is not None:
-            found[tensor.first_instruction].append(tensor)
-    return found
+            tensors[tensor.first_instruction].append(tensor)
+    return tensors
 
 
 def tensor_snapshots(program: Program, writes: NDArray[np.void], *, local: bool = True) -> dict[str, NDArray[np.int8]]:

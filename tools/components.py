@@ -16,12 +16,12 @@ _PREFIX = "intloom.hw."
 
 def components() -> list[type[Any]]:
     """Every component in `hw`, sorted by its name."""
-    found = set()
+    classes = set()
     for module in pkgutil.walk_packages(intloom.hw.__path__, _PREFIX):
         if not module.name.endswith("__main__"):
             members = vars(importlib.import_module(module.name)).values()
-            found |= {c for c in members if inspect.isclass(c) and issubclass(c, wiring.Component)}
-    return sorted((c for c in found if c.__module__.startswith(_PREFIX)), key=name_of)
+            classes |= {c for c in members if inspect.isclass(c) and issubclass(c, wiring.Component)}
+    return sorted((c for c in classes if c.__module__.startswith(_PREFIX)), key=name_of)
 
 
 def name_of(component: type[Any]) -> str:

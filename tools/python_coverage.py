@@ -68,12 +68,12 @@ def below(packages: Mapping[str, PackageCoverage]) -> list[str]:
 
 def packages_of(files: Mapping[str, Mapping[str, Any]]) -> dict[str, PackageCoverage]:
     """Coverage of the packages from the files of coverage.py's report."""
-    found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    packages: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for name, file in files.items():
-        totals, counts = file["summary"], found[Path(name).parts[0]]
+        totals, counts = file["summary"], packages[Path(name).parts[0]]
         counts[0] += totals["num_statements"] + totals["num_branches"]
         counts[1] += totals["covered_lines"] + totals["covered_branches"]
-    return {name: PackageCoverage(*found[name]) for name in PACKAGES if name in found}
+    return {name: PackageCoverage(*packages[name]) for name in PACKAGES if name in packages}
 
 
 def _coverage(*arguments: str | Path) -> int:

@@ -46,8 +46,8 @@ class Block:
 
 def blocks() -> list[Block]:
     """All blocks of the page, in order."""
-    found = _BLOCK.finditer(PAGE.read_text(encoding="utf-8"))
-    return [Block(tuple(b["commands"].splitlines()), b["shown"] or "") for b in found]
+    matches = _BLOCK.finditer(PAGE.read_text(encoding="utf-8"))
+    return [Block(tuple(b["commands"].splitlines()), b["shown"] or "") for b in matches]
 
 
 def run(block: Block) -> str:

@@ -112,10 +112,10 @@ class GraphBuilder:
     def operand_in_any_order(self, value: str) -> Operand:
         """Look up the tensor that holds a dequantized value, whose bytes may have another order there."""
         node = self._dequantize(value)
-        found = self.orders.get(node.inputs[0])
-        if node.inputs[0] in self.views or found is None:
+        order = self.orders.get(node.inputs[0])
+        if node.inputs[0] in self.views or order is None:
             return self.operand(value)
-        return self._checked(value, node, self.tensors[found.tensor], found.shape)
+        return self._checked(value, node, self.tensors[order.tensor], order.shape)
 
     def ordered(self, value: str) -> Ordered | None:
         """Where the values of a dequantized value lie; None if the host computes it."""
@@ -168,12 +168,12 @@ class GraphBuilder:
 
     def join_channels(self, stored: str) -> bool:
         """Make a tensor of channels that has the values of `stored` in the model's order; False if there is none."""
-        found = self.orders[stored]
-        whole = self.tensors[found.tensor]
-        runs = channel_runs(found.positions, whole.height * whole.width)
+        order = self.orders[stored]
+        whole = self.tensors[order.tensor]
+        runs = channel_runs(order.positions, whole.height * whole.width)
         if runs is None:
             return False
-        parts = tuple(self.channels(found.tensor, *run) for run in runs)
+        parts = tuple(self.channels(order.tensor, *run) for run in runs)
         name = parts[0]
         if len(parts) > 1:
             name = f"{stored}/joined"
@@ -182,7 +182,7 @@ class GraphBuilder:
                 Concat(name=name, inputs=parts, output=name),
                 replace(whole, name=name, shape=(1, count, whole.height, whole.width)),
             )
-        self.views[stored] = (name, found.shape)
+        self.views[stored] = (name, order.shape)
         return True
 
     def _checked(self, value: str, node: OnnxNode, tensor: Tensor, shape: tuple[int, ...]) -> Operand:
@@ -202,13 +202,13 @@ class GraphBuilder:
 
     def image(self, value: str) -> Operand:
         """Look up an operand whose tensor must have the model's shape."""
-        found = self.operand(value)
-        if not found.has_model_shape:
+        operand = self.operand(value)
+        if not operand.has_model_shape:
             raise UnsupportedPattern(
-                f"{value!r} is a reshaped view {found.shape} of a tensor {found.tensor.shape}",
+                f"{value!r} is a reshaped view {operand.shape} of a tensor {operand.tensor.shape}",
                 "put only a Gemm or an output after a Flatten",
             )
-        return found
+        return operand
 
     def result(self, unit: QuantizationUnit) -> Tensor:
         """Describe the tensor that a unit produces, from its QuantizeLinear."""

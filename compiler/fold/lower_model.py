@@ -155,7 +155,7 @@ def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[
     """Inputs of the graph: integer inputs of the model, and the first quantized values after float inputs."""
     deep = set(model.inputs) - {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
     shallow: set[str] = {v for v in model.inputs if v not in deep}
-    found = [v for v in model.inputs if v in shallow]
+    inputs = [v for v in model.inputs if v in shallow]
     for node in model.nodes:
         dynamic = [v for v in node.reads if v and v not in model.constants]
         unit = units.get(node.name)
@@ -164,8 +164,8 @@ def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[
         if unit is None:
             deep.update(node.outputs)
         else:
-            found.append(unit.output)
-    return tuple(found)
+            inputs.append(unit.output)
+    return tuple(inputs)
 
 
 def _add_input(builder: GraphBuilder, stored: str) -> None:

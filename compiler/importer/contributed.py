@@ -30,10 +30,12 @@ _LARGEST_GRAPH = 1 << 16
 
 def mark_contributed(proto: onnx.ModelProto) -> None:
     """Move operators that ONNX's own domain lacks to com.microsoft, for ONNX's checks; see `domain_of`."""
-    found = [n for n in proto.graph.node if n.op_type in _IN_STANDARD_DOMAIN and n.domain in (STANDARD, "ai.onnx")]
-    for node in found:
+    contributed = [
+        n for n in proto.graph.node if n.op_type in _IN_STANDARD_DOMAIN and n.domain in (STANDARD, "ai.onnx")
+    ]
+    for node in contributed:
         node.domain = MICROSOFT
-    if found and all(o.domain != MICROSOFT for o in proto.opset_import):
+    if contributed and all(o.domain != MICROSOFT for o in proto.opset_import):
         proto.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
 
 
@@ -118,8 +120,8 @@ def _result_types(data: bytes, inputs: tuple[bytes, ...]) -> tuple[bytes, ...]:
         session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
     except Exception:  # noqa: BLE001  # onnxruntime's exceptions have no common base class
         return ()
-    found = {value.name: _type(value) for value in session.get_outputs()}
-    return tuple(found.get(name, b"") for name in node.output)
+    types = {value.name: _type(value) for value in session.get_outputs()}
+    return tuple(types.get(name, b"") for name in node.output)
 
 
 def _type(value: onnxruntime.NodeArg) -> bytes:

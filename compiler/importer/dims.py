@@ -60,8 +60,8 @@ def _open_axes(value: onnx.ValueInfoProto) -> list[tuple[int, str]]:
     """The open dimensions of an input and their names."""
     if not value.type.tensor_type.HasField("shape"):
         raise UnsupportedError(f"input {value.name!r} must have a shape: export the model with fixed sizes")
-    found = enumerate(value.type.tensor_type.shape.dim)
-    return [(axis, d.dim_param or f"{value.name}.{axis}") for axis, d in found if not d.HasField("dim_value")]
+    axes = enumerate(value.type.tensor_type.shape.dim)
+    return [(axis, d.dim_param or f"{value.name}.{axis}") for axis, d in axes if not d.HasField("dim_value")]
 
 
 def _check_sizes(value: onnx.ValueInfoProto) -> None:

@@ -53,10 +53,10 @@ def guarded_inference(proto: onnx.ModelProto, *, check_type: bool = True, strict
 
 
 def _inferred(proto: onnx.ModelProto, check_type: bool, strict: bool) -> onnx.ModelProto:
-    found: onnx.ModelProto = onnx.shape_inference.infer_shapes(
+    inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(
         proto, check_type=check_type, strict_mode=strict, data_prop=True
     )
-    return found
+    return inferred
 
 
 def _needs_guard(node: onnx.NodeProto) -> bool:

@@ -169,11 +169,11 @@ class Model:
     @cached_property
     def consumers(self) -> Mapping[str, tuple[OnnxNode, ...]]:
         """The nodes that read each value, in graph order, each listed once."""
-        found: dict[str, list[OnnxNode]] = {}
+        readers: dict[str, list[OnnxNode]] = {}
         for n in self.nodes:
             for name in dict.fromkeys(n.reads):
-                found.setdefault(name, []).append(n)
-        return {name: tuple(nodes) for name, nodes in found.items()}
+                readers.setdefault(name, []).append(n)
+        return {name: tuple(nodes) for name, nodes in readers.items()}
 
     @property
     def opset(self) -> int:
@@ -186,8 +186,8 @@ class Model:
 
     def constant(self, value: str) -> Array | None:
         """The array of the constant `value`, or None if it is no constant."""
-        found = self.constants.get(value)
-        return None if found is None else found.array
+        constant = self.constants.get(value)
+        return None if constant is None else constant.array
 
     def shape(self, value: str) -> tuple[int, ...] | None:
         """The static shape of `value`, or None if unknown."""

@@ -33,11 +33,11 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 def _after_subgraphs(graph: onnx.GraphProto) -> set[str]:
     """Values that depend on a node with a subgraph."""
-    found: set[str] = set()
+    values: set[str] = set()
     for node in graph.node:
-        if any(a.HasField("g") for a in node.attribute) or not found.isdisjoint(node.input):
-            found.update(node.output)
-    return found
+        if any(a.HasField("g") for a in node.attribute) or not values.isdisjoint(node.input):
+            values.update(node.output)
+    return values
 
 
 def _is_static(value: onnx.ValueInfoProto) -> bool:

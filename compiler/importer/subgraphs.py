@@ -19,13 +19,13 @@ _EVALUATED_OPSET = 18
 def captured_values(graph: onnx.GraphProto) -> tuple[str, ...]:
     """Values of outer graphs that a subgraph reads, in the order of the first use."""
     inner = {v.name for v in graph.input} | {t.name for t in graph.initializer}
-    found: dict[str, None] = {}
+    captured: dict[str, None] = {}
     for node in graph.node:
         read = [*node.input, *(v for g in _graphs_of(node) for v in captured_values(g))]
-        found |= dict.fromkeys(v for v in read if v and v not in inner)
+        captured |= dict.fromkeys(v for v in read if v and v not in inner)
         inner.update(node.output)
     # A branch may return an outer value without a node.
-    return (*found, *(v.name for v in graph.output if v.name not in inner and v.name not in found))
+    return (*captured, *(v.name for v in graph.output if v.name not in inner and v.name not in captured))
 
 
 def inline_branches(graph: onnx.GraphProto) -> None:
@@ -39,15 +39,15 @@ def inline_branches(graph: onnx.GraphProto) -> None:
 
 def decide_branches(graph: onnx.GraphProto) -> bool:
     """Make conditions constant that only depend on sizes, as exporters write them; return whether there are any."""
-    found = False
+    decided = False
     shapes = {v.name: v for v in (*graph.input, *graph.value_info) if _sizes(v) is not None}
     for node in [n for n in graph.node if n.op_type == "If" and not n.domain]:
         value = _decided(graph, node.input[0], shapes)
         if value is not None:
             name = f"{node.output[0]}/condition"
             graph.initializer.append(numpy_helper.from_array(value.reshape(()).astype(np.bool_), name))
-            node.input[0], found = name, True
-    return found
+            node.input[0], decided = name, True
+    return decided
 
 
 def _decided(
@@ -163,11 +163,11 @@ def _inlined(graph: onnx.GraphProto, node: onnx.NodeProto, branch: onnx.GraphPro
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    found, copy = name, 1
-    while found in taken:
+    unique, copy = name, 1
+    while unique in taken:
         copy += 1
-        found = f"{name}#{copy}"
-    return found
+        unique = f"{name}#{copy}"
+    return unique
 
 
 def _rename(node: onnx.NodeProto, new: dict[str, str]) -> None:

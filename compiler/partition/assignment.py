@@ -66,9 +66,9 @@ def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
     left = {origin for node in builder.model.nodes for origin in node.origins}
     rows = []
     for node in model.nodes:
-        found = by_origin.get(node.name)
-        if found:
-            target, reason, remedy = min(found, key=lambda f: _WEIGHT[f[0]])
+        assignment = by_origin.get(node.name)
+        if assignment:
+            target, reason, remedy = min(assignment, key=lambda f: _WEIGHT[f[0]])
         else:
             target, reason, remedy = _outside(model, node, needed, left)
         if target is Target.HOST and (node.domain, node.op) not in host_operators():

@@ -24,26 +24,26 @@ _REMEDY = "quantize the operators before it, so that no host part comes before i
 
 def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
     """Compute the level of every tensor of the graph."""
-    found: dict[str, int] = {}
+    levels: dict[str, int] = {}
     given = {stored: tensor for stored, (tensor, _) in builder.views.items() if tensor not in builder.inputs}
     for stored in builder.inputs:
         if stored not in builder.host_computed:
-            found[stored] = 0
+            levels[stored] = 0
     pending = list(builder.host_computed)
     for node in (*builder.nodes, None):
         # Host-computed inputs depend only on nodes before this one: inputs and nodes are both in the model's order.
-        while pending and (node is None or any(v not in found for v in node.inputs)):
+        while pending and (node is None or any(v not in levels for v in node.inputs)):
             entry = pending.pop(0)
             read = {v for n in before(builder.model, (entry,), given) for v in n.reads if v in given}
-            found[entry] = max((found[given[v]] + 1 for v in read), default=0)
+            levels[entry] = max((levels[given[v]] + 1 for v in read), default=0)
         if node is not None:
-            found[node.output] = max((found[v] for v in node.inputs), default=0)
+            levels[node.output] = max((levels[v] for v in node.inputs), default=0)
     for node in builder.nodes:
         if not node.inputs:
             # A constant belongs to the first region that reads it.
-            readers = [found[n.output] for n in builder.nodes if node.output in n.inputs]
-            found[node.output] = min(readers, default=0)
-    return found
+            readers = [levels[n.output] for n in builder.nodes if node.output in n.inputs]
+            levels[node.output] = min(readers, default=0)
+    return levels
 
 
 def return_small_regions(builder: GraphBuilder) -> None:

@@ -79,24 +79,24 @@ def _missing_zero_points(file: Model) -> Iterator[str]:
 
 def _successive_pairs(builder: GraphBuilder) -> Iterator[str]:
     """Warn about a QuantizeLinear directly after a DequantizeLinear with other parameters."""
-    model, found = builder.model, []
+    model, pairs = builder.model, []
     for node in model.nodes:
         source = model.producers.get(node.input(0)) if is_quantize(node) else None
         if source is None or not is_dequantize(source) or not builder.on_accelerator(node.name):
             continue
         of_file = not node.origin and not source.origin
         if of_file and not read_qparams(model, node).same(read_qparams(model, source)):
-            found.append(node.name)
-    if found:
+            pairs.append(node.name)
+    if pairs:
         yield (
-            f"{_names(found)}: onnxruntime merges this with the pair before it and chooses other scales, so results of "
+            f"{_names(pairs)}: onnxruntime merges this with the pair before it and chooses other scales, so results of "
             "the file itself differ: remove one of the two pairs"
         )
 
 
 def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
     """Warn about requantization scales that are nearly powers of two, with which many results are exact ties."""
-    found = []
+    prone = []
     for node in builder.nodes:
         if isinstance(node, Conv):
             low_bits = node.mantissa & -node.mantissa.astype(np.int64)
@@ -105,30 +105,30 @@ def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
             pairs = zip(node.mantissa[fractional], low_bits[fractional], strict=True)
             bits = [int(m // lowest).bit_length() for m, lowest in pairs if m]
             if bits and min(bits) <= _ROUND_MANTISSA_BITS:
-                found.append(node.name)
-    if found:
+                prone.append(node.name)
+    if prone:
         yield (
-            f"{_names(found)}: the scale of a channel is almost a power of two, so many results are exact ties: "
+            f"{_names(prone)}: the scale of a channel is almost a power of two, so many results are exact ties: "
             "tools with another rounding of ties give other results"
         )
 
 
 def _mode_dependent(builder: GraphBuilder) -> Iterator[str]:
     """Warn about nodes whose results depend on onnxruntime's optimization level."""
-    found = [name for name in builder.mode_dependent if builder.on_accelerator(name)]
-    if found:
+    dependent = [name for name in builder.mode_dependent if builder.on_accelerator(name)]
+    if dependent:
         yield (
-            f"{_names(found)}: with optimizations onnxruntime adds the zero point before rounding, without "
+            f"{_names(dependent)}: with optimizations onnxruntime adds the zero point before rounding, without "
             "them after: state the optimization level in every comparison"
         )
 
 
 def _float_kernels(builder: GraphBuilder) -> Iterator[str]:
     """Warn about multiplications that onnxruntime on x86 computes in float if it runs the file itself."""
-    found = [n.name for n in builder.model.nodes if _runs_in_float(builder, n)]
-    if found:
+    kernels = [n.name for n in builder.model.nodes if _runs_in_float(builder, n)]
+    if kernels:
         yield (
-            f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no integer kernel), "
+            f"{_names(kernels)}: onnxruntime on x86 computes these in float (int8 activations, or no integer kernel), "
             "so single results of the file itself may differ by one step: --check compares with its integer form"
         )
 

@@ -114,9 +114,9 @@ def read_path(log: str) -> LongestPath:
     """The longest path of a timing report."""
 
     def end(kind: str) -> str:
-        found = re.search(rf"^{kind}: (\S+)", log, re.MULTILINE)
+        match = re.search(rf"^{kind}: (\S+)", log, re.MULTILINE)
         # Yosys names a cell after its wire, a backslash and the cell's kind; OpenSTA doubles the backslash.
-        return found[1].partition("\\\\")[0].replace("\\", "") if found else ""
+        return match[1].partition("\\\\")[0].replace("\\", "") if match else ""
 
     arrival = float(re.findall(r"(-?[\d.]+) +data arrival time", log)[0])
     setup = float((re.findall(r"(-?[\d.]+) +[\d.-]+ +library setup time", log) or ["0"])[0])

@@ -94,8 +94,8 @@ class TimingError(ParameterError):
 
 def read_utilization(log: Path) -> dict[str, Resource]:
     """Used and available cells of each kind, from nextpnr's log."""
-    found = {name: Resource(int(used), int(there)) for name, used, there in _USED.findall(log.read_text("utf-8"))}
-    return {kind: found[cell] for kind, cell in KINDS.items()}
+    cells = {name: Resource(int(used), int(there)) for name, used, there in _USED.findall(log.read_text("utf-8"))}
+    return {kind: cells[cell] for kind, cell in KINDS.items()}
 
 
 def check_fit(used: dict[str, Resource], device: str) -> None:
@@ -127,8 +127,8 @@ def check_timing(clocks: Sequence[Clock]) -> None:
     """
     late = [c for c in clocks if c.mhz < c.required]
     if late or not clocks:
-        found = ", ".join(f"{c.name} reaches {c.mhz:.1f} MHz of {c.required:.1f} MHz" for c in late) or "no clock"
-        raise TimingError(f"timing is not met: {found}; choose another --seed or smaller parameters", clocks)
+        reached = ", ".join(f"{c.name} reaches {c.mhz:.1f} MHz of {c.required:.1f} MHz" for c in late) or "no clock"
+        raise TimingError(f"timing is not met: {reached}; choose another --seed or smaller parameters", clocks)
 
 
 def read_reports(paths: dict[int, Path], device: str, seconds: float) -> Result:

@@ -43,5 +43,5 @@ def _told(command: str) -> str:
 
 
 def _first_version(text: str) -> str | None:
-    found = _VERSION.search(text)
-    return found[0] if found else None
+    match = _VERSION.search(text)
+    return match[0] if match else None

@@ -83,11 +83,11 @@ def remove_check(program: bytes) -> list[bytes]:
         An instruction's check bits do not match, or END's CRC.
     """
     starts = range(0, len(program), INSTRUCTION_BYTES)
-    found = [program[at : at + INSTRUCTION_BYTES] for at in starts]
-    for index, (code, wanted) in enumerate(zip(found, _checked(found), strict=True)):
+    codes = [program[at : at + INSTRUCTION_BYTES] for at in starts]
+    for index, (code, wanted) in enumerate(zip(codes, _checked(codes), strict=True)):
         if code != wanted:
             raise EncodingError(f"instruction {index} was altered: the program check does not match; compile it again")
     crc_field = ((1 << CRC_BITS) - 1) << _END.offsets["crc"]
-    payloads = (int.from_bytes(code, "little") & _PAYLOAD for code in found)
+    payloads = (int.from_bytes(code, "little") & _PAYLOAD for code in codes)
     cleared = (word & ~crc_field if word & 0xFF == _END.opcode else word for word in payloads)
     return [word.to_bytes(INSTRUCTION_BYTES, "little") for word in cleared]

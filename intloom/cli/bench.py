@@ -140,42 +140,42 @@ def _time(terminal: Terminal, word: str, network: Network, params: HardwareParam
     golden = GoldenBackend(network.graph).run(program, network.inputs)
     result = RtlBackend().run(program, network.inputs)
     started = time.monotonic()
-    found = compare(golden.outputs, result.outputs)
-    found.require_equal()
+    comparison = compare(golden.outputs, result.outputs)
+    comparison.require_equal()
     wall_s = result.wall_s + time.monotonic() - started
     terminal.say(f"{word}: {result.cycles:,} cycles in {wall_s:.1f} s")
     counts = {key: getattr(result, key) for key in ("cycles", "macs", "vector_macs", "mac_use", "sim_hz")}
     figures = {"network": word, "wall_s": wall_s, **counts}
     expected = _forecast(program, result)
     terminal.say(f"{word}: predicted {expected['cycles']:,} cycles, {_furthest(expected)}")
-    return {**figures, "compared_bytes": found.compared_bytes, "build_s": result.build_s, "forecast": expected}
+    return {**figures, "compared_bytes": comparison.compared_bytes, "build_s": result.build_s, "forecast": expected}
 
 
 def _forecast(program: Program, result: RunResult) -> dict[str, Any]:
     """Predicted and measured cycles in total and per chain of layers, and the chain with the largest error."""
-    whole, found = compare_forecast(program, result, MemorySettings())
-    furthest = worst(found, max(_SHORT_LAYER, int(result.cycles * _SMALL_SHARE)))
+    whole, chains = compare_forecast(program, result, MemorySettings())
+    furthest = worst(chains, max(_SHORT_LAYER, int(result.cycles * _SMALL_SHARE)))
     return {
         "cycles": whole.expected,
         "error": whole.error,
-        "chains": [{**asdict(chain), "error": chain.error} for chain in found],
+        "chains": [{**asdict(chain), "error": chain.error} for chain in chains],
         "worst": {**asdict(furthest), "error": furthest.error} if furthest is not None else None,
     }
 
 
 def _furthest(expected: dict[str, Any]) -> str:
     off = f"{100 * expected['error']:+.2f} %"
-    found = expected["worst"]
-    return f"{off}; at most {100 * found['error']:+.2f} % in {found['name']}" if found is not None else off
+    worst = expected["worst"]
+    return f"{off}; at most {100 * worst['error']:+.2f} % in {worst['name']}" if worst is not None else off
 
 
 def _require_forecast(record: dict[str, Any], within: float) -> None:
     for row in record["networks"]:
-        found = row["forecast"]["worst"]
-        if found is not None and abs(found["error"]) * 100 > within:
+        worst = row["forecast"]["worst"]
+        if worst is not None and abs(worst["error"]) * 100 > within:
             raise MismatchError(
-                f"{row['network']}: cycles of {found['name']} must be within {within:g} % of {found['measured']}, "
-                f"but {found['expected']} are predicted; recalibrate the cost model"
+                f"{row['network']}: cycles of {worst['name']} must be within {within:g} % of {worst['measured']}, "
+                f"but {worst['expected']} are predicted; recalibrate the cost model"
             )
 
 

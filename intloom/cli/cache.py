@@ -46,16 +46,16 @@ def _folder(chosen: Path | None) -> Path:
 
 def _list(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
-    found = [i for i in items(_folder(cache)) if not kind or i.kind in kind]
+    chosen = [i for i in items(_folder(cache)) if not kind or i.kind in kind]
     if as_json:
-        terminal.json([_as_dict(i) for i in found])
+        terminal.json([_as_dict(i) for i in chosen])
         return
     table = new_table("kind", "entry", ">MB", "last used", "what")
-    for i in found:
+    for i in chosen:
         table.add_row(i.kind, i.name, f"{i.size / 1e6:.2f}", _time(i), i.detail)
-    if found:
+    if chosen:
         terminal.table(table)
-    _sum_up(terminal, found)
+    _sum_up(terminal, chosen)
 
 
 def _sum_up(terminal: Terminal, found: list[Item]) -> None:

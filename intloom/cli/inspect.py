@@ -134,16 +134,18 @@ def _show_crossings(terminal: Terminal, folded: FoldedModel) -> None:
 
 def _show_memory(terminal: Terminal, program: Program, *, as_json: bool) -> None:
     """Print where each tensor lies; those that never leave the scratchpad only with -v."""
-    word, found = program.params.word_bytes, program.residences
+    word, residences = program.params.word_bytes, program.residences
     traffic = sum(layer.dram_words for layer in program.layers) * word
     if as_json:
-        terminal.json({"dram_bytes": traffic, "tensors": [asdict(r) | {"bytes": r.words * word} for r in found]})
+        terminal.json({"dram_bytes": traffic, "tensors": [asdict(r) | {"bytes": r.words * word} for r in residences]})
         return
     table = new_table("tensor", ">KiB", "scratchpad", "why it leaves the chip")
-    for r in found:
+    for r in residences:
         rows = "whole" if r.rows == r.height else f"{r.rows} of {r.height} rows" if r.rows else "tiles"
         if r.reason or terminal.verbosity > 0:
             table.add_row(r.tensor, f"{r.words * word / 1024:,.1f}", rows, r.reason)
     terminal.table(table)
-    inside = sum(not r.reason for r in found)
-    terminal.say(f"{inside} of {len(found)} tensors never leave the chip; {traffic / 1e6:.2f} MB of memory traffic")
+    inside = sum(not r.reason for r in residences)
+    terminal.say(
+        f"{inside} of {len(residences)} tensors never leave the chip; {traffic / 1e6:.2f} MB of memory traffic"
+    )

@@ -94,8 +94,8 @@ def code_hash(root: Path, sources: Iterable[str]) -> str:
 def _file(root: Path, module: str) -> Path | None:
     """The file of a module; `intloom.hw` is found through its link."""
     path = root.joinpath(*module.split("."))
-    found = (p for p in (path.with_name(f"{path.name}.py"), path / "__init__.py") if p.exists())
-    return next((p.resolve() for p in found), None)
+    files = (p for p in (path.with_name(f"{path.name}.py"), path / "__init__.py") if p.exists())
+    return next((p.resolve() for p in files), None)
 
 
 @cache

@@ -83,18 +83,18 @@ def load_dataset(folder: Path, task: Task) -> Dataset:
     if not folder.is_dir():
         raise FileFormatError(f"--data must be a folder of labeled images, but {folder} is none; give another path")
     if task is Task.CLASSIFY:
-        found = _class_folders(folder)
+        folders = _class_folders(folder)
     elif (coco := _coco_file(folder)) is not None:
-        found = _read_coco(coco, folder, task)
+        folders = _read_coco(coco, folder, task)
     elif (folder / "labels").is_dir():
-        found = _read_yolo(folder, task)
+        folders = _read_yolo(folder, task)
     else:
         raise FileFormatError(
             f"{folder} must hold annotations.json (COCO), or folders images and labels (YOLO); found neither"
         )
-    if not found.samples:
+    if not folders.samples:
         raise FileFormatError(f"{folder} must hold labeled images, but holds none")
-    return found
+    return folders
 
 
 def _pictures(folder: Path) -> Iterator[Path]:

@@ -66,8 +66,8 @@ def decode(outputs: Sequence[NDArray[np.float32]], task: Task, classes: int, pic
     center, size = rows[likely, :2], rows[likely, 2:4]
     boxes = np.concatenate([center - size / 2, center + size / 2], axis=1)
     kept = likely[chosen := suppress(boxes, labels[likely], _OVERLAP)[:_MOST]]
-    found = _found(boxes[chosen], best[kept], labels[kept], rows[kept, 4 + classes :], picture)
-    return _with_masks(found, boxes[chosen], rows[kept], outputs, picture) if task is Task.SEGMENT else found
+    objects = _found(boxes[chosen], best[kept], labels[kept], rows[kept, 4 + classes :], picture)
+    return _with_masks(objects, boxes[chosen], rows[kept], outputs, picture) if task is Task.SEGMENT else objects
 
 
 def suppress(boxes: Floats, labels: NDArray[np.int64], overlap: float) -> NDArray[np.int64]:

@@ -97,24 +97,24 @@ def evaluate(
         The network's outputs are not those of the task.
     """
     check_folder(options.folder, "output")
-    found = load_dataset(data, options.task)
-    found = Dataset(found.classes, found.samples[: options.images])
-    float_model, program = _prepare(model, found, options, say, tell)
+    dataset = load_dataset(data, options.task)
+    dataset = Dataset(dataset.classes, dataset.samples[: options.images])
+    float_model, program = _prepare(model, dataset, options, say, tell)
     engines = _engines(float_model, program)
-    raw = {e.name: _all(e, found, options, len(found.samples), tell) for e in engines}
-    scored = {name: _score(values, found, options.task) for name, values in raw.items()}
-    sample = min(options.rtl_images, len(found.samples))
-    rtl = _all(accelerator_engine(RTL, program, "rtl"), found, options, sample, tell) if sample else []
-    costs = _costs(float_model, program, found, engines[0].shape, options, tell) if float_model is not None else []
+    raw = {e.name: _all(e, dataset, options, len(dataset.samples), tell) for e in engines}
+    scored = {name: _score(values, dataset, options.task) for name, values in raw.items()}
+    sample = min(options.rtl_images, len(dataset.samples))
+    rtl = _all(accelerator_engine(RTL, program, "rtl"), dataset, options, sample, tell) if sample else []
+    costs = _costs(float_model, program, dataset, engines[0].shape, options, tell) if float_model is not None else []
     return Evaluation(
         options.task,
-        len(found.samples),
+        len(dataset.samples),
         {name: s.score for name, s in scored.items()},
         sample,
         same(rtl, raw[ACCELERATOR][:sample]),
         tuple(costs),
-        tuple(_draw_worst(raw[ACCELERATOR], scored[ACCELERATOR], found, options)),
-        tuple(suggest({n: s.score for n, s in scored.items()}, costs, len(found.samples))),
+        tuple(_draw_worst(raw[ACCELERATOR], scored[ACCELERATOR], dataset, options)),
+        tuple(suggest({n: s.score for n, s in scored.items()}, costs, len(dataset.samples))),
     )
 
 
@@ -216,12 +216,16 @@ def suggest(scores: Mapping[str, Score], costs: list[LayerCost], images: int) ->
     loss = scores[FLOAT].figures[figure] - scores[ACCELERATOR].figures[figure]
     if loss < _LOSS:
         return []
-    found = [f"{figure} is {100 * loss:.1f} points below float: quantize with --calibration-method mse or percentile"]
+    suggestions = [
+        f"{figure} is {100 * loss:.1f} points below float: quantize with --calibration-method mse or percentile"
+    ]
     if images < _CALIBRATION_IMAGES:
-        found.append(f"use more calibration images than {images}: --calibration FOLDER --samples {_CALIBRATION_IMAGES}")
-    found += [
+        suggestions.append(
+            f"use more calibration images than {images}: --calibration FOLDER --samples {_CALIBRATION_IMAGES}"
+        )
+    suggestions += [
         f"{c.layer} causes {100 * c.share:.0f} % of the error: keep it float on the host with --exclude {c.layer}"
         for c in costs[:3]
         if c.share >= _LARGE_SHARE
     ]
-    return found
+    return suggestions

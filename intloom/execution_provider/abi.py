@@ -162,9 +162,9 @@ class Api:
         pairs = self.pointer(self.GetSessionOptionsConfigEntries, options)
         keys, values, count = _TEXT(), _TEXT(), c_size_t()
         self.GetKeyValuePairs(pairs, ctypes.byref(keys), ctypes.byref(values), ctypes.byref(count))
-        found = {(keys[i] or b"").decode(): (values[i] or b"").decode() for i in range(count.value)}
+        entries = {(keys[i] or b"").decode(): (values[i] or b"").decode() for i in range(count.value)}
         self.ReleaseKeyValuePairs(pairs)
-        return found
+        return entries
 
     def pointer(self, function: Any, *of: Any) -> int:
         """A pointer that `function` gives of an object; 0 if it is NULL."""

@@ -57,15 +57,15 @@ def _joined(nodes: Sequence[onnx.NodeProto], computing: set[int], moving: set[in
         for value in (*nodes[i].input, *nodes[i].output):
             if value:
                 touching.setdefault(value, set()).add(i)
-    found: set[int] = set()
+    joined: set[int] = set()
     pending = list(computing)
     while pending:
         node = nodes[pending.pop()]
         for value in (*node.input, *node.output):
-            new = (touching.get(value, set()) & moving) - found
-            found |= new
+            new = (touching.get(value, set()) & moving) - joined
+            joined |= new
             pending += new
-    return found
+    return joined
 
 
 def _left_to_host(nodes: Sequence[onnx.NodeProto], taken: set[int], moving: set[int]) -> set[int]:

@@ -26,9 +26,9 @@ def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], exp
     if not count:
         return Check(tensor, layer, against, got.size, 0)
     at = tuple(int(i) for i in np.argwhere(different)[0])
-    wanted, found = int(expected[at]), int(got[at])
-    first = f"at {list(at)}: expected {wanted}, got {found}"
-    return Check(tensor, layer, against, got.size, count, first, at, wanted, found)
+    wanted, actual = int(expected[at]), int(got[at])
+    first = f"at {list(at)}: expected {wanted}, got {actual}"
+    return Check(tensor, layer, against, got.size, count, first, at, wanted, actual)
 
 
 def check_golden(expected: Mapping[str, Int8], folded: FoldedModel, result: RunResult) -> list[Check]:
@@ -118,13 +118,13 @@ def reference_names(folded: FoldedModel, reference: onnx.ModelProto, tensors: It
 def covering_layers(graph: IntGraph, checks: Sequence[Check]) -> dict[str, str]:
     """For each layer without a comparison: the later layer whose comparison covers its result."""
     compared = {c.layer for c in checks if c.against == GOLDEN}
-    found: dict[str, str] = {}
+    covering: dict[str, str] = {}
     for node in reversed(graph.nodes):
         if node.name not in compared:
-            users = [n.name if n.name in compared else found.get(n.name, "") for n in graph.consumers(node.output)]
+            users = [n.name if n.name in compared else covering.get(n.name, "") for n in graph.consumers(node.output)]
             if first := next((u for u in users if u), ""):
-                found[node.name] = first
-    return found
+                covering[node.name] = first
+    return covering
 
 
 def _makers(graph: IntGraph) -> dict[str, str]:

@@ -34,15 +34,15 @@ class Crossing:
 def find_crossings(folded: FoldedModel, params: HardwareParams) -> tuple[Crossing, ...]:
     """The crossings of all regions in order, for the word size of `params`."""
     rows = {a.name: a for a in folded.assignments if a.target is Target.HOST}
-    found = []
+    crossings = []
     for index, (region, part) in enumerate(zip(folded.regions, folded.host_parts, strict=True)):
         names = () if part is None else tuple(n.name for n in onnx.ModelProto.FromString(part).graph.node)
         nodes = [rows[n] for n in names if n in rows and "quantizelinear" not in rows[n].op.lower()]
         taken, given = (_bytes(region, values, params.rows) for values in (region.inputs, region.outputs))
         remedy = f"{nodes[0].name}: {nodes[0].reason}: {nodes[0].remedy}" if nodes else ""
         cycles = (taken + given) // params.rows
-        found.append(Crossing(index, taken, given, cycles, tuple(n.name for n in nodes), remedy))
-    return tuple(found)
+        crossings.append(Crossing(index, taken, given, cycles, tuple(n.name for n in nodes), remedy))
+    return tuple(crossings)
 
 
 def _bytes(region: IntGraph, names: tuple[str, ...], rows: int) -> int:

@@ -35,17 +35,17 @@ def read_inputs(words: Sequence[str], inputs: Sequence[NodeArg], seed: int) -> d
     known = {i.name: i for i in inputs}
     if not words:
         return {n: _as_pixels(seeded_input(tuple(i.shape), seed + k), i) for k, (n, i) in enumerate(known.items())}
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for word in words:
         for name, array in _read_word(word, known).items():
-            if name in found:
+            if name in arrays:
                 raise UsageError(f"input {name!r} is given twice; give it once")
             shape = tuple(known[name].shape)
             whole = array[None] if array.shape == shape[1:] else array
-            found[name] = _of_type(as_input(name, whole, shape), known[name])
-    if missing := [name for name in known if name not in found]:
+            arrays[name] = _of_type(as_input(name, whole, shape), known[name])
+    if missing := [name for name in known if name not in arrays]:
         raise UsageError(f"input {missing[0]!r} is missing; give --input {missing[0]}=FILE")
-    return found
+    return arrays
 
 
 def _as_pixels(values: NDArray[np.float32], wanted: NodeArg) -> Array:

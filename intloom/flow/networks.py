@@ -62,9 +62,9 @@ def quantized_network(name: str, imgsz: int, cache: ModelCache | None = None) ->
     chosen = QuantizeOptions()
     options = {"imgsz": str(imgsz)} | {name: str(value) for name, value in asdict(chosen).items()}
     recipe = Recipe(source=f"zoo:{name}:{_makers_hash()}", step=_STEP, options=options, versions=tool_versions())
-    found = cache.get(recipe)
-    if found is not None:
-        return found[0]
+    cached = cache.get(recipe)
+    if cached is not None:
+        return cached[0]
     with temporary_folder() as folder:
         floats, target = folder / f"{name}.onnx", folder / f"{name}.q.onnx"
         write_bytes(floats, build(name, imgsz).SerializeToString(deterministic=True))

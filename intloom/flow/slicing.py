@@ -81,8 +81,8 @@ def tile_pieces(
     for program in programs:
         own = layers & {layer.name for layer in program.layers}
         given = {p.name: inputs[p.name] for p in program.tensors if p.role is Role.INPUT}
-        found = tile_slices(program, given, own, tile) if own else ()
-        pieces += [Piece(part.name, partial(_same, part.program), {}, part.expected) for part in found]
+        slices = tile_slices(program, given, own, tile) if own else ()
+        pieces += [Piece(part.name, partial(_same, part.program), {}, part.expected) for part in slices]
     return pieces
 
 
@@ -110,9 +110,11 @@ def run_pieces(
 
 def _run(piece: Piece, backend: RtlBackend) -> SliceRun:
     result = run_cached(piece.program(), piece.inputs, backend)
-    found = compare(piece.expected, result.outputs)
-    first = str(found.mismatches[0]) if found.mismatches else ""
-    return SliceRun(piece.name, result.figures, found.compared_bytes, found.differing_bytes, first, result.cached)
+    comparison = compare(piece.expected, result.outputs)
+    first = str(comparison.mismatches[0]) if comparison.mismatches else ""
+    return SliceRun(
+        piece.name, result.figures, comparison.compared_bytes, comparison.differing_bytes, first, result.cached
+    )
 
 
 def slices_record(name: str, params: HardwareParams, runs: list[SliceRun], started: float) -> dict[str, Any]:

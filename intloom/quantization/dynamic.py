@@ -41,8 +41,8 @@ class _Graph:
 
     def reader(self, value: str) -> onnx.NodeProto | None:
         """The only node that reads `value`, or None."""
-        found = [n for n in self.nodes if value in n.input]
-        return found[0] if len(found) == 1 and value not in self.outputs else None
+        readers = [n for n in self.nodes if value in n.input]
+        return readers[0] if len(readers) == 1 and value not in self.outputs else None
 
     def other(self, node: onnx.NodeProto, value: str) -> Array | None:
         """The constant operand of a node that also reads `value`, or None."""

@@ -39,14 +39,14 @@ def _pairs(graph: onnx.GraphProto) -> list[tuple[onnx.NodeProto, onnx.NodeProto]
     def is_layer(node: onnx.NodeProto) -> bool:
         return node.op_type == "Conv" and all(i in constants and uses[i] == 1 for i in node.input[1:])
 
-    found = []
+    pairs = []
     for first in graph.node:
         name = first.output[0] if first.output else ""
         while uses[name] == 1 and name in readers and readers[name].op_type in _PASSING:
             name = readers[name].output[0]
         if is_layer(first) and uses[name] == 1 and name in readers and is_layer(readers[name]):
-            found.append((first, readers[name]))
-    return found
+            pairs.append((first, readers[name]))
+    return pairs
 
 
 def _equalize_pair(constants: dict[str, onnx.TensorProto], first: onnx.NodeProto, second: onnx.NodeProto) -> None:

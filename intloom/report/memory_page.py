@@ -43,14 +43,14 @@ def memory_page(programs: Sequence[Program]) -> str:
 def _memories(program: Program) -> list[dict[str, Any]]:
     """Title, size and drawing of each memory."""
     extents, kib = memory_map(program), program.params.word_bytes / 1024
-    found = []
+    memories = []
     for memory, title in _TITLES.items():
         inside = [e for e in extents if e.memory is memory]
         size = memory_size(program, memory)
         shapes = "".join(_shape(program, e, len(program.instructions), size) for e in inside)
         figures = {"size": f"{size * kib:,.0f}", "peak": f"{peak_words(program, memory) * kib:,.0f}"}
-        found.append({"title": title, "shapes": Markup(shapes), **figures})  # names in it are escaped
-    return found
+        memories.append({"title": title, "shapes": Markup(shapes), **figures})  # names in it are escaped
+    return memories
 
 
 def _shape(program: Program, e: Extent, count: int, size: int) -> str:

@@ -122,7 +122,7 @@ def _cut_at(number: int, segments: int) -> float:
 
 def _finish_times(program: Program, timing: MemoryTiming) -> NDArray[np.int64]:
     """For each instruction the predicted cycle by which it and all earlier ones have finished."""
-    found = forecast(program.instructions, program.provenance, len(program.layers), program.params, timing)
+    predicted = forecast(program.instructions, program.provenance, len(program.layers), program.params, timing)
     pairs = zip(program.instructions, unit_ordinals(program), strict=True)
-    ends = (found.done[i.unit][number] if i.unit in QUEUED_UNITS else 0 for i, number in pairs)
+    ends = (predicted.done[i.unit][number] if i.unit in QUEUED_UNITS else 0 for i, number in pairs)
     return np.array(list(accumulate(ends, max)), np.int64)

@@ -157,7 +157,7 @@ def _shifted(body: tuple[Instruction, ...], skipped: dict[Unit, int], added: dic
 
     The first instruction of each unit waits for the whole prologue; the later ones issue after it. A wait of 0 stays 0.
     """
-    found, seen = [], set()
+    shifted, seen = [], set()
     for instruction in body:
         waits = {}
         for unit in QUEUED_UNITS:
@@ -166,8 +166,8 @@ def _shifted(body: tuple[Instruction, ...], skipped: dict[Unit, int], added: dic
             least = added[unit] if count or instruction.unit not in seen else 0
             waits[name] = max(count - skipped[unit] + added[unit], least) if count else least
         seen.add(instruction.unit)
-        found.append(instruction.with_fields(**waits))
-    return found
+        shifted.append(instruction.with_fields(**waits))
+    return shifted
 
 
 def _prologue(program: Program) -> tuple[Instruction, ...]:

@@ -48,9 +48,9 @@ class _Window:
 
     def log(self, log: NDArray[np.void]) -> NDArray[np.void]:
         """The entries inside the window, in cycles of the whole run."""
-        found = log[self._inside(log["cycle"])].copy()
-        found["cycle"] = self.moved(found["cycle"])
-        return found
+        entries = log[self._inside(log["cycle"])].copy()
+        entries["cycle"] = self.moved(entries["cycle"])
+        return entries
 
     def moved(self, cycles: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Cycles of the segment in those of the whole run."""
@@ -95,7 +95,7 @@ def stitch(parts: Sequence[Part], wall_s: float) -> Recording:
 
 def _windows(parts: Sequence[Part]) -> list[_Window]:
     offset, first, before, clocked = 0, 0, Counter[str](), Counter[str]()
-    found = []
+    windows = []
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         if part.seam is not None and part.overlap is not None:
             first = part.seam.cut - part.seam.offset
@@ -103,10 +103,10 @@ def _windows(parts: Sequence[Part]) -> list[_Window]:
             before.subtract(part.overlap.report.counters)
             clocked.subtract(part.overlap.clocked)
         end = following.seam.cut if following is not None and following.seam is not None else 1 << 63
-        found.append(_Window(part, first, end, offset, dict(before), dict(clocked)))
+        windows.append(_Window(part, first, end, offset, dict(before), dict(clocked)))
         before.update(part.recording.report.counters)
         clocked.update(part.recording.clocked)
-    return found
+    return windows
 
 
 def _pulses(windows: Sequence[_Window]) -> Pulses:
@@ -131,14 +131,14 @@ def _status(last: Status, pulses: Pulses, windows: Sequence[_Window], counters: 
 
 def _snapshots(windows: Sequence[_Window]) -> tuple[Snapshot, ...]:
     """The counters at the ends of all layers, each from the segment in whose window the layer ends."""
-    found: list[Snapshot] = []
+    snapshots: list[Snapshot] = []
     for window in windows:
         # A layer that ends in an overlap has a snapshot in both segments.
-        skip = len(found) - window.part.segment.earlier_ends
+        skip = len(snapshots) - window.part.segment.earlier_ends
         own = window.part.recording.snapshots[skip:]
         inside = [s for s in own if s.cycle < window.end]
-        found += [Snapshot(window.offset + s.cycle, _sum(window.before, s.counters)) for s in inside]
-    return tuple(found)
+        snapshots += [Snapshot(window.offset + s.cycle, _sum(window.before, s.counters)) for s in inside]
+    return tuple(snapshots)
 
 
 def _sum(one: Counts, other: Counts) -> dict[str, int]:

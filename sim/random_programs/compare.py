@@ -114,9 +114,9 @@ def _interpret(program: RandomProgram, path: Path, log: Path | None) -> str:
         residual = instruction.kind is Kind.CONV and instruction["residual"]
         if residual and not residual_fits(instruction, params, machine.weights):
             raise IllegalProgramError("a residual constant must fit 48 bits")
-        found = execute(instruction)
-        if found and not wrong:
-            wrong = f"instruction {number}, {disassemble(instruction)}: {found}"
+        difference = execute(instruction)
+        if difference and not wrong:
+            wrong = f"instruction {number}, {disassemble(instruction)}: {difference}"
     memory.flush()
     return wrong or (comparison.finish() if comparison else "")
 

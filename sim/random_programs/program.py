@@ -163,10 +163,10 @@ def is_legal(i: Instruction, params: HardwareParams, islands: Sequence[tuple[int
 
 
 def _in_islands(addresses: NDArray[np.int64], islands: Sequence[tuple[int, int]]) -> bool:
-    found = np.zeros(len(addresses), bool)
+    inside = np.zeros(len(addresses), bool)
     for first, words in islands:
-        found |= (addresses >= first) & (addresses < first + words)
-    return bool(found.all())
+        inside |= (addresses >= first) & (addresses < first + words)
+    return bool(inside.all())
 
 
 def loads_table(i: Instruction) -> bool:

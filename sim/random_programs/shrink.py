@@ -21,15 +21,15 @@ def shrink(program: RandomProgram, simulator: Build, stall_permille: int = 0) ->
     # The shortest failing prefix: its last instruction is the first one whose results differ.
     while fails - passes > 1:
         middle = (passes + fails) // 2
-        found = run(program.with_steps(program.steps[:middle]))
-        if found.problem:
-            fails, failure = middle, found
+        comparison = run(program.with_steps(program.steps[:middle]))
+        if comparison.problem:
+            fails, failure = middle, comparison
         else:
             passes = middle
     steps = list(program.steps[:fails])
     for at in reversed(range(len(steps) - 1)):
-        found = run(program.with_steps(steps[:at] + steps[at + 1 :]))
-        if found.problem:
-            failure = found
+        comparison = run(program.with_steps(steps[:at] + steps[at + 1 :]))
+        if comparison.problem:
+            failure = comparison
             del steps[at]
     return program.with_steps(steps), failure

@@ -37,11 +37,11 @@ def size(rng: random.Random, limit: int, most: int) -> int:
 
 def sizes(rng: random.Random, limits: tuple[int, ...], budget: int) -> list[int]:
     """Loop counts whose product is at most `budget`, in random order of choice."""
-    found = [1] * len(limits)
+    counts = [1] * len(limits)
     for n in rng.sample(range(len(limits)), len(limits)):
-        found[n] = size(rng, limits[n], budget)
-        budget //= found[n]
-    return found
+        counts[n] = size(rng, limits[n], budget)
+        budget //= counts[n]
+    return counts
 
 
 def step(rng: random.Random, count: int, reach: int, bits: int) -> int:

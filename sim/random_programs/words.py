@@ -39,10 +39,10 @@ def memory_words(params: HardwareParams) -> int:
 
 
 def _grid(base: int, *dims: tuple[int, int]) -> Addresses:
-    found = np.array([base], np.int64)
+    addresses = np.array([base], np.int64)
     for count, step in dims:
-        found = (found[:, None] + np.arange(count, dtype=np.int64) * step).reshape(-1)
-    return found
+        addresses = (addresses[:, None] + np.arange(count, dtype=np.int64) * step).reshape(-1)
+    return addresses
 
 
 def _output(i: Instruction, blocks: int) -> Addresses:
@@ -51,8 +51,8 @@ def _output(i: Instruction, blocks: int) -> Addresses:
 
 def _inside(first: int, count: int, stride: int, reach: int, size: int) -> Addresses:
     """Coordinates inside the tensor under `count` windows of `reach`, with those that a stride steps over."""
-    found = np.arange(first, first + (count - 1) * stride + reach)
-    return found[(found >= 0) & (found < size)]
+    coordinates = np.arange(first, first + (count - 1) * stride + reach)
+    return coordinates[(coordinates >= 0) & (coordinates < size)]
 
 
 def _conv_rows(i: Instruction) -> Addresses:

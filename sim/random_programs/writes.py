@@ -90,15 +90,15 @@ class WriteComparison:
             return ""
         if i.spec.pattern is AccessPattern.MOVE:
             expected = _move(machine, i)
-            found = self._ports[writer].take(expected.mask.size)
+            written = self._ports[writer].take(expected.mask.size)
             if writer is Writer.LOAD_WEIGHT:
-                found = _Writes(found.words % machine.params.weight_words, found.data, found.mask)
+                written = _Writes(written.words % machine.params.weight_words, written.data, written.mask)
         else:
             expected = _result(machine, i)
-            found = _by_word(self._ports[writer].take(int(expected.mask.sum())))
+            written = _by_word(self._ports[writer].take(int(expected.mask.sum())))
         if i.kind is Kind.CONV and i["table"] == TableUse.LOAD:
             self._mac_tables.append(machine.mac_table.view(np.uint8).copy())
-        return _difference(expected, found, _MEMORIES[writer])
+        return _difference(expected, written, _MEMORIES[writer])
 
     def finish(self) -> str:
         """After the last instruction: writes that no instruction makes, then the weight memory and the tables."""
@@ -107,9 +107,9 @@ class WriteComparison:
             if len(rest):
                 return f"{len(rest)} writes too many by {writer.name}, the first one to word {int(rest[0]):#x}"
         weights = self._stored[Stored.WEIGHTS]
-        found = _Writes(np.arange(len(weights)), weights, np.ones(weights.shape, bool))
-        expected = _Writes(found.words, self._machine.weights.view(np.uint8), found.mask)
-        return _difference(expected, found, "weight memory at the end:") or next(self._wrong_tables(), "")
+        written = _Writes(np.arange(len(weights)), weights, np.ones(weights.shape, bool))
+        expected = _Writes(written.words, self._machine.weights.view(np.uint8), written.mask)
+        return _difference(expected, written, "weight memory at the end:") or next(self._wrong_tables(), "")
 
     def _wrong_tables(self) -> Iterator[str]:
         machine, size = self._machine, TABLE_BYTES

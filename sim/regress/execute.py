@@ -40,20 +40,20 @@ def execute(case: Case, tools: Tools) -> CaseResult:
     start = time.monotonic()
     try:
         hardware = from_dict(tomllib.loads(case.hardware))
-        found = _program_case(case, hardware) if case.graph == PROGRAM else _graph_case(case, hardware, tools)
-        outcome = Outcome.FAIL if found.message else Outcome.PASS
+        finding = _program_case(case, hardware) if case.graph == PROGRAM else _graph_case(case, hardware, tools)
+        outcome = Outcome.FAIL if finding.message else Outcome.PASS
     except IntloomError as error:
-        outcome, found = Outcome.ERROR, _Finding(message=f"{type(error).__name__}: {error}")
+        outcome, finding = Outcome.ERROR, _Finding(message=f"{type(error).__name__}: {error}")
     return CaseResult(
         suite=case.suite,
         name=case.name,
         key=case.key,
         outcome=outcome,
         seconds=time.monotonic() - start,
-        message=found.message,
-        cycles=found.cycles,
-        compared_bytes=found.compared_bytes,
-        instructions=found.instructions,
+        message=finding.message,
+        cycles=finding.cycles,
+        compared_bytes=finding.compared_bytes,
+        instructions=finding.instructions,
         seed=case.seed,
         reproduce=case.reproduce,
         version=project_version(),
@@ -61,8 +61,8 @@ def execute(case: Case, tools: Tools) -> CaseResult:
 
 
 def _program_case(case: Case, hardware: HardwareParams) -> _Finding:
-    found = run_program_case(case.seed, hardware, case.stall_permille, case.fault)
-    return _Finding(**asdict(found))
+    outcome = run_program_case(case.seed, hardware, case.stall_permille, case.fault)
+    return _Finding(**asdict(outcome))
 
 
 def _graph_case(case: Case, hardware: HardwareParams, tools: Tools) -> _Finding:

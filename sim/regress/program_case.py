@@ -30,11 +30,11 @@ def run_program_case(seed: int, hardware: HardwareParams, stall_permille: int, f
     if fault:
         ended = run_with_fault(program, simulator, program_fault(fault, program), stall_permille)
         return ProgramOutcome(ended.problem, ended.cycles, 0, len(program.steps))
-    found = compare(program, simulator, stall_permille)
+    comparison = compare(program, simulator, stall_permille)
     count = len(program.steps)
-    if not found.problem:
-        return ProgramOutcome("", found.cycles, found.compared_bytes, count)
+    if not comparison.problem:
+        return ProgramOutcome("", comparison.cycles, comparison.compared_bytes, count)
     shrunk, failure = shrink(program, simulator, stall_permille)
     lines = [f"{failure.problem}; the {len(shrunk.steps)} of {count} instructions that are needed:"]
     lines += [disassemble(s.instruction) for s in shrunk.steps]
-    return ProgramOutcome("\n".join(lines), found.cycles, found.compared_bytes, count)
+    return ProgramOutcome("\n".join(lines), comparison.cycles, comparison.compared_bytes, count)

@@ -35,14 +35,14 @@ class Store:
         """Cases that have passed with the present sources, by key; a line that a crash has truncated is skipped."""
         if not self._path.exists():
             return {}
-        found = {}
+        results = {}
         for line in self._path.read_text(encoding="utf-8").splitlines():
             result = _parse(line)
             if result is not None:
-                found[result.key] = result
+                results[result.key] = result
         version = project_version()
         # The last line of a key wins: a case that failed after it had passed runs again.
-        return {key: r for key, r in found.items() if r.outcome is Outcome.PASS and r.version == version}
+        return {key: r for key, r in results.items() if r.outcome is Outcome.PASS and r.version == version}
 
     def add(self, result: CaseResult) -> None:
         """Append a result; it is on disk when this returns."""

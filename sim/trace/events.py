@@ -30,7 +30,7 @@ def events(program: Program, result: RunResult) -> list[Event]:
     if result.pulses is None or not any(len(p) for p in result.pulses.started):
         raise UsageError(f"the run of {program.name!r} left no trace: run it on hardware with parameter trace = true")
     counts = dict.fromkeys(QUEUED_UNITS, 0)
-    found = []
+    events = []
     for index, instruction in enumerate(program.instructions):
         unit = instruction.unit
         if unit is Unit.CONTROL:
@@ -42,8 +42,8 @@ def events(program: Program, result: RunResult) -> list[Event]:
             continue
         source = program.provenance[index]
         layer = program.layers[source.layer].name if 0 <= source.layer < len(program.layers) else ""
-        found.append(Event(index, unit, str(instruction.kind), layer, source.tile, source.note, *span))
-    return found
+        events.append(Event(index, unit, str(instruction.kind), layer, source.tile, source.note, *span))
+    return events
 
 
 def _span(pulses: Pulses, unit: Unit, number: int, origin: int) -> tuple[int, int] | None:

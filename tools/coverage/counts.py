@@ -51,9 +51,9 @@ def add_up(paths: Iterable[Path]) -> Counter[Point]:
     by_lines: dict[int, tuple[Path, NDArray[np.int64]]] = {}
     # All files of one simulator have the same points in the same order: only their counts are read.
     for path in paths:
-        found = np.array(_COUNT.findall(path.read_bytes()), np.int64)
-        first, counts = by_lines.get(len(found), (path, np.zeros(len(found), np.int64)))
-        by_lines[len(found)] = first, counts + found
+        counted = np.array(_COUNT.findall(path.read_bytes()), np.int64)
+        first, counts = by_lines.get(len(counted), (path, np.zeros(len(counted), np.int64)))
+        by_lines[len(counted)] = first, counts + counted
     for first, counts in by_lines.values():
         for point, count in zip(_points(first), counts.tolist(), strict=True):
             if point is not None:

@@ -191,12 +191,12 @@ class Bench:
 
     def extents(self) -> dict[Site, Extent]:
         """All sites of all tests, with the most bits."""
-        found: dict[Site, Extent] = {}
+        extents: dict[Site, Extent] = {}
         for test in self.tests.values():
             for site, extent in test.extents.items():
-                if site not in found or extent.bits[1] > found[site].bits[1]:
-                    found[site] = extent
-        return found
+                if site not in extents or extent.bits[1] > extents[site].bits[1]:
+                    extents[site] = extent
+        return extents
 
     def _order(self, mutant: Mutant) -> list[str]:
         """Tests that have the fault: first those that found most of the others, then the short ones."""

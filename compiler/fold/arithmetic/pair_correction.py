@@ -96,7 +96,7 @@ def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:
     if whole is not None:
         return [whole]
     parts: list[NDArray[np.int64]] = []
-    found: list[Codes] = []
+    groups: list[Codes] = []
     # Greedy first fit: each pair joins the first group whose codes stay unambiguous.
     for a, b in pairs:
         for number in range(len(parts) + 1):
@@ -106,9 +106,9 @@ def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:
             part[a, b] = missing[a, b]
             codes = _codes(part)
             if codes is not None:
-                parts[number:], found[number:] = [part, *parts[number + 1 :]], [codes, *found[number + 1 :]]
+                parts[number:], groups[number:] = [part, *parts[number + 1 :]], [codes, *groups[number + 1 :]]
                 break
-    return found
+    return groups
 
 
 def _codes(missing: NDArray[np.int64]) -> Codes | None:

@@ -23,18 +23,18 @@ Int8s = NDArray[np.int8]
 
 def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, ...]:
     """The leaves that are tensors of the graph; the others must be quantized scalar constants."""
-    found = []
+    leaves = []
     for leaf in unit.leaves:
         node = builder.model.producers.get(leaf)
         stored_name = node.inputs[0] if node is not None and is_dequantize(node) else ""
         if stored_name not in builder.model.constants:
-            found.append(leaf)
+            leaves.append(leaf)
         # A table has one index: it can absorb one scalar per operand, not a constant that varies over the tensor.
         elif builder.model.constants[stored_name].array.size != 1:
             raise UnsupportedPattern(
                 f"{leaf!r} is a constant with many values", "use a scalar, or compute it with a quantized operator"
             )
-    return tuple(found)
+    return tuple(leaves)
 
 
 def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Int8s], match: RoundingMode) -> Int8s:

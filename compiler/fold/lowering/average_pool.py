@@ -99,16 +99,16 @@ def _areas(geometry: Window, axis: int, length: int, outputs: int) -> list[_Area
     kernel, stride, pad = geometry.kernel[axis], geometry.strides[axis], geometry.pads[axis]
     starts = [max(0, i * stride - pad) for i in range(outputs)]
     sizes = [min(length, i * stride - pad + kernel) - s for i, s in enumerate(starts)]
-    found = []
+    areas = []
     first = 0
     for i in range(1, outputs + 1):
         # Next to a border, a window of equal size may not start one stride after the previous one.
         if i < outputs and sizes[i] == sizes[first] and starts[i] == starts[i - 1] + stride:
             continue
         read = Steps(starts[first], starts[i - 1] + sizes[first])
-        found.append(_Area(first, i - first, sizes[first], read))
+        areas.append(_Area(first, i - first, sizes[first], read))
         first = i
-    return found
+    return areas
 
 
 def _average_of(
@@ -141,9 +141,9 @@ def _average_of(
         pads=geometry.pads,
         origin=unit.origins,
     )
-    found = fit_affine_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
-    if found is not None:
-        affine, table = found
+    fitted = fit_affine_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
+    if fitted is not None:
+        affine, table = fitted
         builder.emit(replace(node, affine=affine, table=None if table is None else table.tobytes()), result)
         return result
     bracket = fit_bracket(goal, ratios[0])
@@ -188,10 +188,10 @@ def _product(
 
 
 def _windows(node: OnnxNode, x: Tensor) -> Window:
-    found = read_window(node, x)
-    if found.dilations != (1, 1):
+    window = read_window(node, x)
+    if window.dilations != (1, 1):
         raise UnsupportedPattern("its window is dilated", "use dilations of 1")
-    return found
+    return window
 
 
 def _whole_image(builder: GraphBuilder, node: OnnxNode) -> Tensor:

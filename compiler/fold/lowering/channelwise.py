@@ -45,12 +45,12 @@ def is_channelwise_unit(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
 
 
 def _tensor_leaves(model: Model, unit: QuantizationUnit) -> list[str]:
-    found = []
+    leaves = []
     for leaf in unit.leaves:
         node = model.producers.get(leaf)
         if node is None or not is_dequantize(node) or node.inputs[0] not in model.constants:
-            found.append(leaf)
-    return found
+            leaves.append(leaf)
+    return leaves
 
 
 def _wide_constants(model: Model, node: OnnxNode, rank: int) -> Iterator[tuple[int, ...]]:

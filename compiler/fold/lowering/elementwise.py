@@ -135,10 +135,10 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
         builder.mode_dependent.append(main.name)
     clamps = clamp_table(builder, unit)
     x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
-    found = fit_affine_with_table(x1, x2, truth, ratios, clamps)
-    if found is not None:
+    fitted = fit_affine_with_table(x1, x2, truth, ratios, clamps)
+    if fitted is not None:
         builder.finish(
-            unit, _pair_node(unit, (a, b), result, *found), result, Target.VECTOR, "proved over 65,536 pairs"
+            unit, _pair_node(unit, (a, b), result, *fitted), result, Target.VECTOR, "proved over 65,536 pairs"
         )
         return
     bracket = fit_bracket(SampledFunction(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None

@@ -87,9 +87,9 @@ def _lower_wide(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple[int,
     made = _Wide(builder, unit, x, shape[axis])
     stored = builder.model.producers[value].inputs[0]
     if axis == 1 and (axis < len(shape) - 1 or stored in builder.views):
-        found = builder.image(value)
+        operand = builder.image(value)
         result = builder.result(unit)
-        builder.finish(unit, made.node(found.tensor.name, result.name), result, Target.VECTOR, _DEFINED)
+        builder.finish(unit, made.node(operand.tensor.name, result.name), result, Target.VECTOR, _DEFINED)
         return
     if axis != len(shape) - 1:
         raise UnsupportedPattern(f"it normalizes over axis {axis}", "transpose, so that it is the last axis")
@@ -149,14 +149,14 @@ def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDAr
         made = evaluate_unit(builder, unit, unit.operator.input(0), pairs.reshape(form)).reshape(2, -1)
     difference = np.concatenate([one.astype(np.int64) - two, two.astype(np.int64) - one]) + 255
     values = made.astype(np.int64).ravel()
-    found = np.zeros(511, dtype=np.int64)
-    found[difference] = values
-    if not np.array_equal(found[difference], values):
+    results = np.zeros(511, dtype=np.int64)
+    results[difference] = values
+    if not np.array_equal(results[difference], values):
         raise UnsupportedPattern(
             "for some pairs of inputs its float result does not depend on their difference alone",
             "change its scale slightly",
         )
-    return found
+    return results
 
 
 def _differences(

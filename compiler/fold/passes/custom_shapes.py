@@ -13,13 +13,13 @@ from intloom.compiler.importer import Model, OnnxNode, ValueType, infer
 
 def simple_attributes(node: OnnxNode) -> dict[str, AttributeValue]:
     """Attributes that are passed to a custom operation: numbers, strings and lists of integers."""
-    found: dict[str, AttributeValue] = {}
+    attributes: dict[str, AttributeValue] = {}
     for name, value in node.attributes.items():
         if isinstance(value, int | float | str):
-            found[name] = value
+            attributes[name] = value
         elif isinstance(value, tuple):
-            found[name] = node.integers(name, ())
-    return found
+            attributes[name] = node.integers(name, ())
+    return attributes
 
 
 def add_custom_shapes(model: Model) -> Model:

@@ -177,16 +177,16 @@ def rewrite_qoperators(model: Model) -> Model:
 
 def _input_parameters(model: Model) -> dict[str, Parameters]:
     """Scale and zero point of 8-bit inputs: those of the first DequantizeLinear after data movement of the input."""
-    found: dict[str, Parameters] = {}
+    parameters: dict[str, Parameters] = {}
     for value in model.inputs:
         reached = [value] if model.dtype(value) in ("int8", "uint8") else []
         for name in reached:
             for node in model.users(name):
                 if is_dequantize(node):
-                    found.setdefault(value, _pair(node, 1))
+                    parameters.setdefault(value, _pair(node, 1))
                 elif is_data_movement(node) and node.input(0) == name:
                     reached += [out for out in node.outputs if out]
-    return found
+    return parameters
 
 
 def _rewrite_data_movement(r: _Rewriter, node: OnnxNode) -> None:

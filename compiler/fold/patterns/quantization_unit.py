@@ -35,14 +35,14 @@ class QuantizationUnit:
     @cached_property
     def clamps(self) -> tuple[OnnxNode, ...]:
         """The clamps before the QuantizeLinear, in data-flow order."""
-        found: list[OnnxNode] = []
+        clamps: list[OnnxNode] = []
         made = {out: n for n in self.operators for out in n.outputs}
         value = self.quantize.inputs[0]
         # A custom domain may reuse the names Relu and Clip with another meaning.
         while value in made and made[value].op in CLAMPS and not made[value].domain:
-            found.insert(0, made[value])
+            clamps.insert(0, made[value])
             value = made[value].inputs[0]
-        return tuple(found)
+        return tuple(clamps)
 
     @property
     def unclamped(self) -> str:

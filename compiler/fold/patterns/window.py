@@ -36,12 +36,12 @@ def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window
     if min(*kernel, *strides, *dilations) < 1:
         raise ModelError(f"node {node.name!r}: kernel, strides and dilations must be positive: correct the model")
     sizes = (x.height, x.width)
-    found = Window(kernel, strides, dilations, _pads(node, sizes, Window(kernel, strides, dilations, (0, 0, 0, 0))))
+    window = Window(kernel, strides, dilations, _pads(node, sizes, Window(kernel, strides, dilations, (0, 0, 0, 0))))
     if node.integer("ceil_mode", 0):
-        found = _apply_ceil_mode(found, sizes)
-    if min(found.output(sizes)) < 1:
+        window = _apply_ceil_mode(window, sizes)
+    if min(window.output(sizes)) < 1:
         raise ModelError(f"node {node.name!r}: its window of {kernel} must fit an input of {sizes}: correct the model")
-    return found
+    return window
 
 
 def _pair(node: OnnxNode, name: str, default: int) -> Pair:

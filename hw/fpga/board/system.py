@@ -102,13 +102,13 @@ _COMMANDS = {
 def registers(system: BoardSystem) -> dict[str, int]:
     """Addresses of LiteX's registers by peripheral and register; finalizes the system."""
     system.finalize()
-    found = {}
+    addresses = {}
     for group, region in system.csr.regions.items():
         address = region.origin
         for register in region.obj:
-            found[f"{group}_{register.name}"] = address
+            addresses[f"{group}_{register.name}"] = address
             address += 4 * -(-register.size // system.csr.data_width)
-    return found
+    return addresses
 
 
 def sdram_start(system: BoardSystem) -> list[Write]:

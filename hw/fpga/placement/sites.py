@@ -88,9 +88,9 @@ class _Box(NamedTuple):
 @cache
 def point_of(site: str) -> Point:
     """Column and row of a site as nextpnr names it."""
-    found = _SITE.match(site)
-    assert found is not None, site
-    return int(found[1]), int(found[2])
+    match = _SITE.match(site)
+    assert match is not None, site
+    return int(match[1]), int(match[2])
 
 
 def rearrange(placed: Path, netlist: Path) -> tuple[int, int]:

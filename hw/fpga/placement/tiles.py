@@ -61,11 +61,11 @@ class Tiles:
         self._sites: dict[int, _Site] = {}
         self._tiles: dict[Tile, dict[_Site, int]] = {}
         for number, cell in enumerate(cells):
-            found = _SITE.match(cell["attributes"]["NEXTPNR_BEL"])
-            if found:
-                site = _Site(_SLICES.index(found[3]), found[4], int(found[5] or 0))
+            match = _SITE.match(cell["attributes"]["NEXTPNR_BEL"])
+            if match:
+                site = _Site(_SLICES.index(match[3]), match[4], int(match[5] or 0))
                 self._sites[number] = site
-                self._tiles.setdefault((int(found[1]), int(found[2])), {})[site] = number
+                self._tiles.setdefault((int(match[1]), int(match[2])), {})[site] = number
 
     def tiles(self) -> list[Tile]:
         """Tiles with cells in them."""

@@ -55,10 +55,10 @@ def fit_kernel(
 
 def _block(geometry: Window) -> Pair:
     """Rows and columns of the blocks, 1 along an axis that fits."""
-    found = []
+    sizes = []
     for kernel, stride, dilation in zip(geometry.kernel, geometry.strides, geometry.dilations, strict=True):
         if kernel <= LARGEST_KERNEL and stride <= LARGEST_STRIDE:
-            found.append(1)
+            sizes.append(1)
             continue
         divisors = [s for s in range(2, LARGEST_STRIDE + 1) if stride % s == 0]
         if not divisors or dilation > 1 or stride > _MOST_STRIDE:
@@ -66,8 +66,8 @@ def _block(geometry: Window) -> Pair:
                 f"its kernel has {kernel} rows or columns, with stride {stride} and dilation {dilation}",
                 f"use at most {LARGEST_KERNEL} and strides up to {LARGEST_STRIDE}, or a stride with divisors",
             )
-        found.append(divisors[-1])
-    return found[0], found[1]
+        sizes.append(divisors[-1])
+    return sizes[0], sizes[1]
 
 
 def _blocks(

@@ -97,7 +97,7 @@ def _blocks_after(steps: int, windows: Window, x: Tensor) -> NDArray[np.int8]:
 
 def _blocks_of(windows: Window, axis: int, length: int, outputs: int, block: int) -> NDArray[np.int8]:
     """Along one axis for each window: 1 for its blocks, 0 for the others."""
-    found = np.zeros((outputs, -(-length // block)), np.int8)
+    blocks = np.zeros((outputs, -(-length // block)), np.int8)
     for number in range(outputs):
         start = number * windows.strides[axis] - windows.pads[axis]
         first, stop = max(0, start), min(length, start + windows.kernel[axis])
@@ -107,8 +107,8 @@ def _blocks_of(windows: Window, axis: int, length: int, outputs: int, block: int
                 f"{length}; in an image of so many pixels, the array adds blocks of {block}",
                 f"use windows and strides that are multiples of {block}, or average twice, with a QuantizeLinear each",
             )
-        found[number, first // block : -(-stop // block)] = 1
-    return found
+        blocks[number, first // block : -(-stop // block)] = 1
+    return blocks
 
 
 def step_count(height: int, width: int) -> int | None:

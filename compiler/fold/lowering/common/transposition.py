@@ -68,16 +68,16 @@ def restore_order(builder: GraphBuilder, stored: str) -> None:
     UnsupportedPattern
         The values are neither whole channels nor transposed matrices.
     """
-    found = builder.orders[stored]
-    whole = builder.tensors[found.tensor]
+    order = builder.orders[stored]
+    whole = builder.tensors[order.tensor]
     if builder.join_channels(stored):
         return
-    turned = matrices(found, whole.height * whole.width)
+    turned = matrices(order, whole.height * whole.width)
     if turned.rows_are_channels:
         raise UnsupportedPattern("its values are in another order", "transpose on the host")
     parts = []
     for first, stop in turned.channels:
-        part = builder.tensors[builder.channels(found.tensor, first, stop)]
+        part = builder.tensors[builder.channels(order.tensor, first, stop)]
         parts.append(transpose(builder, part, f"{part.name}/transposed/{stored}", ()))
     name = parts[0].name
     if len(parts) > 1:
@@ -85,4 +85,4 @@ def restore_order(builder: GraphBuilder, stored: str) -> None:
         shape = (1, len(parts) * parts[0].channels, *parts[0].shape[2:])
         node = Concat(name=name, inputs=tuple(p.name for p in parts), output=name)
         builder.emit(node, replace(parts[0], name=name, shape=shape))
-    builder.views[stored] = (name, found.shape)
+    builder.views[stored] = (name, order.shape)
