@@ -5,32 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from intloom.compiler.emit.constants import ConstantImage
-from intloom.compiler.emit.emitter import Emitter
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.paired_pixels import paired_name
 from intloom.compiler.program.program import Layer, LocalTensor, Program, Role, TensorBuffer
-from intloom.compiler.schedule.alloc import first_fit
-from intloom.compiler.schedule.blank_lanes import fill_blank_lanes
-from intloom.compiler.schedule.cuts import WORD_PRICE, Goal
-from intloom.compiler.schedule.dataflow import Dataflow
-from intloom.compiler.schedule.dispatch_order import dispatch_order
-from intloom.compiler.schedule.geometry import Buffer
-from intloom.compiler.schedule.interleave import Interleaved, interleave
-from intloom.compiler.schedule.liveness import live_ranges
-from intloom.compiler.schedule.pixel_pairs import pair_pixels
-from intloom.compiler.schedule.residence_report import residences
-from intloom.compiler.schedule.selected_pixels import read_images
-from intloom.compiler.schedule.slot import Slot
-from intloom.compiler.schedule.slots import schedule_slots, slot_tasks
-from intloom.compiler.schedule.stage import Stage
-from intloom.compiler.schedule.stage_builder import build_stages
-from intloom.compiler.schedule.stage_list import StageList
-from intloom.compiler.schedule.task_emitter import TaskEmitter
-from intloom.compiler.schedule.tiling import Space, choose_tiling, require_weight_memory, too_large
+from intloom.compiler.schedule.emit.emitter import Emitter
+from intloom.compiler.schedule.emit.order import Interleaved, dispatch_order, interleave
+from intloom.compiler.schedule.emit.report import residences
+from intloom.compiler.schedule.emit.stripe_tasks import schedule_slots, slot_tasks
+from intloom.compiler.schedule.emit.task_emitter import TaskEmitter
+from intloom.compiler.schedule.passes.blank_lanes import fill_blank_lanes
+from intloom.compiler.schedule.passes.pixel_pairs import pair_pixels
+from intloom.compiler.schedule.passes.selected_pixels import read_images
+from intloom.compiler.schedule.plan.dataflow import Dataflow
+from intloom.compiler.schedule.plan.fit import first_fit, live_ranges
+from intloom.compiler.schedule.plan.groups import WORD_PRICE, Goal
+from intloom.compiler.schedule.plan.residency import Slot
+from intloom.compiler.schedule.plan.tiling import Space, choose_tiling, require_weight_memory, too_large
+from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages.placement import Buffer
+from intloom.compiler.schedule.stages.stage import Stage
+from intloom.compiler.schedule.stages.stage_list import StageList
+from intloom.compiler.schedule.stages.weights import ConstantImage
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams

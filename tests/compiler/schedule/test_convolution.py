@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intloom.compiler.schedule.convolution import block_tiles, dense_tiles, input_runs, packed_kernel, transposed_passes
+from intloom.compiler.schedule.stages.weights import (
+    block_tiles,
+    dense_tiles,
+    input_runs,
+    packed_kernel,
+    transposed_passes,
+)
 from intloom.hw.spec.params import preset
 
 BASE = preset("base")

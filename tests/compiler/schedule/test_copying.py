@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intloom.compiler.schedule.copying import segments
+from intloom.compiler.schedule.stages.stage import segments
 
 
 @given(st.sampled_from([4, 8, 16, 32]), st.integers(0, 70), st.integers(1, 90), st.integers(0, 70))

@@ -11,9 +11,9 @@ import pytest
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.convolution import Geometry
-from intloom.compiler.schedule.depthwise import depthwise_cut
-from intloom.compiler.schedule.geometry import Rect
+from intloom.compiler.schedule.stages.depthwise import depthwise_cut
+from intloom.compiler.schedule.stages.placement import Rect
+from intloom.compiler.schedule.stages.weights import Geometry
 from intloom.hw.spec.isa import ConvMode, Kind
 from intloom.hw.spec.params import PRESETS, HardwareParams, preset
 from intloom.sim.backend import RtlBackend

@@ -7,9 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from intloom.compiler.emit.constants import depthwise_constants
 from intloom.compiler.program.program import Program
-from intloom.compiler.schedule.operators import conv
+from intloom.compiler.schedule.stages import conv
+from intloom.compiler.schedule.stages.weights import depthwise_constants
 from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset

@@ -8,7 +8,7 @@ import pytest
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.ir import IntGraph, MatMul, Tensor
 from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.blank_lanes import fill_blank_lanes
+from intloom.compiler.schedule.passes.blank_lanes import fill_blank_lanes
 from intloom.hw.spec.arith import RoundingMode, scale_from_float
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from intloom.compiler.ir import Add, Mul
-from intloom.compiler.schedule.operators.elementwise import schedule_elementwise
-from intloom.compiler.schedule.operators.registry import schedule_of, schedules
+from intloom.compiler.schedule.stages.elementwise import schedule_elementwise
+from intloom.compiler.schedule.stages.stage_list import schedule_of, schedules
 
 _WITHOUT = """
 from intloom.compiler.ir import Resize

@@ -9,7 +9,7 @@ import pytest
 
 from intloom.compiler.ir import Conv, ConvTranspose, IntGraph
 from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.pixel_pairs import pair_pixels
+from intloom.compiler.schedule.passes.pixel_pairs import pair_pixels
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import IsaBackend, RtlBackend

@@ -1,7 +1,7 @@
 """Where tensors lie: parts of a concatenation in their target, slices as views."""
 
 from intloom.compiler.program.program import Layout
-from intloom.compiler.schedule.placement import Placement
+from intloom.compiler.schedule.stages.placement import Placement
 from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 

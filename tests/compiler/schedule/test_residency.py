@@ -6,21 +6,21 @@ from pathlib import Path
 import onnx
 import pytest
 
-from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import from_bytes, to_bytes
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Role
 from intloom.compiler.schedule import compile_graph, residency
-from intloom.compiler.schedule.alloc import Ranges, tightest_fit
-from intloom.compiler.schedule.cuts import Goal, Group
-from intloom.compiler.schedule.dataflow import Dataflow
-from intloom.compiler.schedule.limits import check_sizes
-from intloom.compiler.schedule.slot import Slot
-from intloom.compiler.schedule.slots import schedule_slots
-from intloom.compiler.schedule.stage_builder import build_stages
-from intloom.compiler.schedule.tiling import Space, choose_tiling
+from intloom.compiler.schedule.emit.stripe_tasks import schedule_slots
+from intloom.compiler.schedule.plan.dataflow import Dataflow
+from intloom.compiler.schedule.plan.fit import Ranges, tightest_fit
+from intloom.compiler.schedule.plan.groups import Goal, Group
+from intloom.compiler.schedule.plan.residency import Slot
+from intloom.compiler.schedule.plan.tiling import Space, choose_tiling
+from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages.stage_list import check_sizes
+from intloom.compiler.schedule.stages.weights import ConstantImage
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.quantization import QuantizeOptions, quantize

@@ -12,7 +12,7 @@ import pytest
 from intloom.compiler.ir import Conv, IntGraph
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.selected_pixels import read_images
+from intloom.compiler.schedule.passes.selected_pixels import read_images
 from intloom.hw.spec.arith import scale_from_float
 from intloom.hw.spec.params import PRESETS, preset
 from intloom.sim.backend import RtlBackend

@@ -2,9 +2,9 @@
 
 import pytest
 
-from intloom.compiler.emit.constants import ConstantImage
-from intloom.compiler.schedule.dataflow import Dataflow
-from intloom.compiler.schedule.stage_builder import build_stages
+from intloom.compiler.schedule.plan.dataflow import Dataflow
+from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages.weights import ConstantImage
 from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import random_graph

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.ir import AvgPool, IntGraph
 from intloom.compiler.program.cost import conv_busy
 from intloom.compiler.program.file import to_bytes
 from intloom.compiler.program.program import Program
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.dataflow import Dataflow
-from intloom.compiler.schedule.stage_builder import build_stages
-from intloom.compiler.schedule.stripes import StripePlanner, Stripes, on_both_units
+from intloom.compiler.schedule.plan.dataflow import Dataflow
+from intloom.compiler.schedule.plan.stripes import StripePlanner, Stripes, on_both_units
+from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages.weights import ConstantImage
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import ConvMode, Kind, Target

@@ -1,1 +1,0 @@
-"""Instruction emission: the constant image, and waits derived from hazards."""

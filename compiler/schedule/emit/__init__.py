@@ -1,0 +1,1 @@
+"""Emission: from a plan to the instructions and the constant image."""

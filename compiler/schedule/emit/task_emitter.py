@@ -1,0 +1,272 @@
+"""Which words of which tensors the instructions write in the scratchpad, for comparisons and messages."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from intloom.common.errors import CapacityError
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.program import LocalResult, Provenance
+from intloom.compiler.schedule.emit.emitter import Emitter
+from intloom.compiler.schedule.emit.local_memory import LocalMemory, ScratchMemory, WeightMemory
+from intloom.compiler.schedule.emit.tasks import BufferRequest, Fill, Region, Step, Task, load_fields, tile_of
+from intloom.compiler.schedule.plan.stripes import LocalBuffer
+from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View
+from intloom.compiler.schedule.stages.stage import LoadedTables, TileContext
+from intloom.hw.spec.isa import Kind, Target, Unit
+
+
+class LocalRecord:
+    """Collects the results in local buffers while a program is emitted."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        self._emitter = emitter
+        self._numbers: dict[Buffer, int] = {}
+        self._written: Counter[tuple[Buffer, int]] = Counter()
+        self.results: list[LocalResult] = []
+
+    def record(self, task: Task, first: int) -> None:
+        """Record the instructions of a task, which start at `first`."""
+        targets = list(_targets(task))
+        for index in range(first, len(self._emitter.instructions) if targets else first):
+            instruction = self._emitter.instructions[index]
+            if instruction.unit not in (Unit.MAC, Unit.VEC):
+                continue
+            access = self._emitter.results[index]
+            for local, rect in targets:
+                if access.write and local.address <= access.base < local.address + local.words:
+                    self._add(index, local, rect, access.base, access.dims)
+
+    def _add(self, index: int, local: LocalBuffer, rect: Rect, base: int, dims: tuple[tuple[int, int], ...]) -> None:
+        block, rest = divmod(base - local.address - local.guard, local.rows * local.row)
+        row, x = divmod(rest, local.row)
+        y = rect.y0 + (row - rect.y0) % local.rows
+        number = self._numbers.setdefault(local.buffer, len(self._numbers))
+        self.results.append(LocalResult(index, number, local.first + block, y, x))
+        for k in range(dims[0][0]):
+            self._written[local.buffer, local.first + block + k] += dims[1][0] * dims[2][0]
+
+    def number(self, view: View) -> int | None:
+        """The number of a view's buffer, if all its words were recorded."""
+        whole = all(self._written[view.buffer, b] >= view.buffer.plane for b in _blocks(view))
+        return self._numbers.get(view.buffer) if whole else None
+
+
+def _blocks(view: View) -> range:
+    rows = view.buffer.params.rows
+    return range(view.first_block, (view.channel + view.channels - 1) // rows + 1)
+
+
+def _targets(task: Task) -> Iterator[tuple[LocalBuffer, Rect]]:
+    """The local buffers that a task writes, and the rectangle in each."""
+    for region in task.results:
+        local = task.slot.local.get(region.buffer)
+        if local is not None:
+            yield local, region.rect
+
+
+PREFETCH_DEPTH = 4
+"""Tasks ahead of the current one whose loads may be emitted before its instructions."""
+
+
+class TaskEmitter:
+    """Emission state: what is in local memory, and how far loads have run ahead."""
+
+    def __init__(self, emitter: Emitter, layers: Sequence[int], image_at: int) -> None:
+        self._emitter = emitter
+        self._layers = layers
+        self._image_at = image_at
+        self._scratch = ScratchMemory(emitter.params.scratch_words, self._load)
+        self._weights = WeightMemory(emitter.params.weight_words, self._load)
+        self._held = LoadedTables()
+        self._local = LocalRecord(emitter)
+        self._lows: list[int] = []
+        self.last_store: dict[int, int] = {}
+        self.stored: dict[int, set[int]] = defaultdict(set)
+        """Blocks of each buffer that were stored."""
+
+    @property
+    def local(self) -> LocalRecord:
+        """What was written to local buffers."""
+        return self._local
+
+    @property
+    def _stores(self) -> tuple[LocalMemory, ...]:
+        return self._weights, self._scratch
+
+    def run(self, tasks: Sequence[Step], progress: Callable[[int, int], None] | None) -> None:
+        """Emit all tasks."""
+        for store in self._stores:
+            store.expect(tasks)
+        heads = dict.fromkeys(self._stores, 0)
+        self._lows = _lows(tasks)
+        for index, task in enumerate(tasks):
+            # Before the forced load, so that the task gets its memory without an eviction where possible.
+            self._prefetch(tasks, index, heads)
+            for store, head in heads.items():
+                if head <= index:
+                    self._force(task, store, self._lows[index])
+                    heads[store] = index + 1
+            # Again, because an eviction may have made space.
+            self._prefetch(tasks, index, heads)
+            if isinstance(task, Fill):
+                self._fill(task)
+            else:
+                self._work(task)
+            for store in self._stores:
+                store.release(task)
+            if progress is not None:
+                progress(index + 1, len(tasks))
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """Follow a new order of the instructions, of which each is given by its old number."""
+        new = {old: number for number, old in enumerate(order)}
+        self.last_store = {buffer: new[old] for buffer, old in self.last_store.items()}
+        results = (r._replace(instruction=new[r.instruction]) for r in self._local.results)
+        self._local.results = sorted(results)
+
+    def _prefetch(self, tasks: Sequence[Step], index: int, heads: dict[LocalMemory, int]) -> None:
+        """Emit loads of tasks up to PREFETCH_DEPTH ahead, the nearest task first, until memory is full."""
+        limit = min(len(tasks), index + PREFETCH_DEPTH + 1)
+        going = list(self._stores)
+        while going:
+            store = min(going, key=lambda s: heads[s])
+            ahead = heads[store]
+            low = max(self._lows[index : ahead + 1], default=0)
+            if ahead < limit and self._may_load(tasks, index, ahead, store) and store.acquire(tasks[ahead], low):
+                heads[store] += 1
+            else:
+                going.remove(store)
+
+    @staticmethod
+    def _may_load(tasks: Sequence[Step], index: int, ahead: int, store: LocalMemory) -> bool:
+        """Whether no task that is still to be emitted stores what the one at `ahead` loads."""
+        loads = tasks[ahead].weight_loads if store.memory is Memory.WEIGHT else tasks[ahead].loads
+        if not loads:
+            return True
+        pending = [w for t in tasks[index:ahead] for w in t.stores]
+        return not any(r.overlaps(w) for r in loads for w in pending)
+
+    @staticmethod
+    def _force(task: Step, store: LocalMemory, low: int) -> None:
+        """Make room for a task that must run now: drop what was kept for later ones, which then load it again."""
+        if store.acquire(task, low):
+            return
+        store.evict()
+        if not store.acquire(task, low):
+            raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {store.memory.name.lower()} memory")
+
+    def _load(self, task: Step, request: BufferRequest, first: int, words: int, start: int) -> None:
+        for part in request.parts:
+            ring = self._emitter.params.weight_words
+            fields = part.fields(start, ring, self._image_at)
+            self._emitter.emit(Kind.LOAD, self._provenance(task, "weights"), **fields)
+        fields = load_fields(request, first, words, start, self._image_at)
+        if fields:
+            note = (
+                "weights" if request.memory is Memory.WEIGHT else "table" if request.constant is not None else "input"
+            )
+            self._emitter.emit(Kind.LOAD, self._provenance(task, note), **fields)
+
+    def _provenance(self, task: Step, note: str = "") -> Provenance:
+        return Provenance(layer=self._layers[task.stage.index], tile=task.number, note=note)
+
+    def _work(self, task: Task) -> None:
+        stage = task.stage
+        context, regions = self._context(task)
+        first = len(self._emitter.instructions)
+        stage.compute(context)
+        stage.emit_copies(context)
+        self._local.record(task, first)
+        # Stores come last: the emitter's waits make them follow the instructions that write these words.
+        for region, tile in regions:
+            fields = region.move(tile.base, tile.plane, tile.row)
+            where = self._emitter.emit(Kind.STORE, self._provenance(task, region.buffer.name), **fields)
+            self.last_store[id(region.buffer)] = where
+            self.stored[id(region.buffer)].update(range(region.first, region.first + region.blocks))
+
+    def _fill(self, task: Fill) -> None:
+        for region in task.results:
+            tile = task.slot.local[region.buffer].tile(region.first)
+            fields = region.move(tile.word(0, region.rect.y0, region.rect.x0), tile.plane, tile.row)
+            self._emitter.emit(Kind.LOAD, self._provenance(task, "input"), **fields, target=Target.SCRATCH)
+
+    def _context(self, task: Task) -> tuple[TileContext, list[tuple[Region, Tile]]]:
+        """Addresses of everything a task works on, and the stores that follow."""
+        stage, chunk, rect = task.stage, task.chunk, task.rect
+        operands = [self._operand(task, k) for k in range(len(stage.operands))]
+        at = self._scratch.address[task.work.key] if task.work is not None else 0
+        stores: list[tuple[Region, Tile]] = []
+        first = stage.out.first_block + chunk.out_first
+        if stage.in_place:
+            result = operands[0]
+        elif stage.keep_result and stage.out.buffer in task.slot.local:
+            result = task.slot.local[stage.out.buffer].tile(first)
+        else:
+            row = stage.result_row(rect)
+            result = Tile(at, rect.height * row, row, rect.y0, rect.x0)
+            at += result.plane * chunk.out_blocks
+        stores += [(r, _part(result, r, first)) for r in task.kept]
+        copies, at = self._copy_tiles(task, at, stores)
+        context = TileContext(
+            emitter=self._emitter,
+            node=stage.origin.name,
+            provenance=self._provenance(task),
+            rect=rect,
+            chunk=chunk,
+            operands=operands,
+            result=result,
+            copies=copies,
+            temporary=at,
+            weights=self._weights.address[task.weights.key] if task.weights is not None else 0,
+            constants=self._scratch.address[task.constants.key] if task.constants is not None else 0,
+            tables={t: self._scratch.address[n.key] for t, n in task.tables.items()},
+            held=self._held,
+        )
+        return context, stores
+
+    def _operand(self, task: Task, operand: int) -> Tile:
+        request, region = task.operands[operand], task.reads[operand]
+        if request is None:
+            return task.slot.local[region.buffer].tile(region.first)
+        return tile_of(region, request, self._scratch.address[request.key])
+
+    @staticmethod
+    def _copy_tiles(task: Task, at: int, stores: list[tuple[Region, Tile]]) -> tuple[list[Tile | None], int]:
+        made = task.stage.result_channels(task.chunk)
+        tiles: list[Tile | None] = []
+        for copy, parts in zip(task.stage.copies, task.copied, strict=True):
+            first, blocks = copy.target_blocks(made)
+            if not blocks:
+                tiles.append(None)
+                continue
+            local = task.slot.local.get(copy.target.buffer)
+            if local is not None:
+                tile = local.tile(first)
+            else:
+                rect = copy.target_rect(task.rect)
+                tile = Tile(at, rect.area, rect.width, rect.y0, rect.x0)
+                at += rect.area * blocks
+            stores += [(r, _part(tile, r, first)) for r in parts]
+            tiles.append(tile)
+        return tiles, at
+
+
+def _lows(tasks: Sequence[Step]) -> list[int]:
+    """For each task the first scratchpad word that no local buffer uses while the task runs.
+
+    A task that was moved forward runs while earlier slots still have tasks, whose buffers count as well.
+    """
+    slots = {t.slot.index: t.slot for t in tasks}
+    first = len(slots) + max(slots, default=0)
+    found: list[int] = []
+    for task in reversed(tasks):
+        first = min(first, task.slot.index)
+        found.append(max(slots[k].low for k in range(first, task.slot.index + 1) if k in slots))
+    return found[::-1]
+
+
+def _part(tile: Tile, region: Region, first: int) -> Tile:
+    """The part of a tile from the first word of a region on; block 0 of the tile is block `first` of the buffer."""
+    return tile.at(tile.word(region.first - first, region.rect.y0, region.rect.x0))

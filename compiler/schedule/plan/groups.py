@@ -1,0 +1,326 @@
+"""Cuts a program's stages into groups: each group runs stage by stage or in stripes, with its tensors on chip.
+
+Dynamic programming over the cut positions: `best[stop]` is the cheapest schedule of the first `stop` stages. The cost
+of a group is its estimated time plus a price for each word that it moves between DRAM and the chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import ceil, inf
+
+import numpy as np
+
+from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import Program
+from intloom.compiler.schedule.plan.dataflow import Access, Dataflow
+from intloom.compiler.schedule.plan.stripes import Cycles, StripePlanner, Stripes, stripe_cycles
+from intloom.compiler.schedule.plan.tiling import Tiling
+from intloom.compiler.schedule.stages.placement import Rect
+from intloom.compiler.schedule.stages.stage import Stage
+from intloom.hw.spec.params import HardwareParams
+
+WORD_PRICE = 0.4
+"""Cycles that a moved word may cost beside a memory of one word per cycle; a slower memory raises it."""
+_TASK_PRICE = 12
+"""Cycles that a tile's start and end cost on average."""
+_LOADED_TILE_PRICE = 60
+"""The same for a tile whose operands come from DRAM."""
+_SLOT_PRICE = 150
+"""Cycles between two stages of which the second one needs the whole result of the first."""
+_EXPOSED_PART = 0.5
+"""Part of a group's first loads that the group before does not hide."""
+_LONGEST_GROUP = 24
+_LEAST_PIXELS = 32
+"""Fewer pixels of the first stage in each step would leave strips short."""
+_LEAST_PIXELS_BESIDE = 16
+"""The same beside a depthwise convolution on the vector unit, with which the array works only in stripes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """What a search minimizes, and how widely it searches."""
+
+    memory: MemoryTiming
+    stripe_heights: int
+    """Stripe heights that are tried for each group, beside the largest."""
+    word_price: float = WORD_PRICE
+
+    @property
+    def word_cycles(self) -> float:
+        """Cycles in which the memory moves a word."""
+        return 1 / self.memory.words_per_cycle
+
+    def price(self, words: float) -> float:
+        """The price of moving words."""
+        return self.word_price * self.word_cycles * words
+
+    def score(self, program: Program) -> float:
+        """Forecast cycles and the price of all words."""
+        return program.predicted_cycles + self.price(sum(layer.dram_words for layer in program.layers))
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Stages `first` to `stop`; with `stripes`, they run depth-first, else one after the other."""
+
+    first: int
+    stop: int
+    cost: float
+    stripes: Stripes | None = None
+    resident_weights: bool = False
+    """Weights are loaded once; else in every step."""
+
+
+class GroupCosts:
+    """Costs of groups of one program."""
+
+    def __init__(self, flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> None:
+        self._flow = flow
+        self._goal = goal
+        self._tilings = tilings
+        self._params = params
+        self._planner = StripePlanner(flow)
+        self._weights = [s.weight_words(s.chunk_sizes()[0]) for s in flow.stages]
+        self.cycles = cache(self._cycles)
+
+    def _cycles(self, index: int, rows: int, fused: bool, heights: tuple[int, ...] = ()) -> tuple[int, int]:
+        """Array and vector cycles of `rows` rows of a stage; fused stages load their tables again.
+
+        The weights of a depthwise stage depend on the `heights` of all its tasks.
+        """
+        stage = self._flow.stages[index]
+        return stage.array_cycles(rows, heights, new_table=fused), stage.vector_cycles(rows)
+
+    def _constants(self, first: int, stop: int) -> int:
+        """Words of the tables of all stages, and of the constants of the largest one."""
+        stages = self._flow.stages[first:stop]
+        return _table_words(stages) + max(s.constant_words(s.out.blocks) for s in stages)
+
+    def _time(self, array: int, vector: int, moved: int) -> float:
+        """Cycles of work of which array, vector unit and memory port do their parts in parallel."""
+        return max(array, vector, moved * self._goal.word_cycles)
+
+    # Groups of one stage.
+
+    def tiled(self, index: int, tiling: Tiling) -> Group:
+        """A stage whose tiles come from DRAM and go there."""
+        stage = self._flow.stages[index]
+        stored = sum(w.words for w in self._flow.writes[index])
+        moved = tiling.moved + stored
+        time = self._time(*self.cycles(index, stage.extent[0], False), moved)
+        cost = time + self._goal.price(moved) + _LOADED_TILE_PRICE * tiling.tiles
+        return Group(index, index + 1, cost)
+
+    # Groups that run stage by stage with whole tensors on chip.
+
+    def whole(self, first: int, stop: int) -> Group | None:
+        """Stages one after the other; tensors between them stay on chip."""
+        cost = 0.0
+        moved = self._weights[first:stop]
+        live: list[tuple[int, int, int]] = []
+        streams = [0] * (stop - first)
+        for inside in self._flow.inside(first, stop):
+            plane = inside.buffer.plane
+            if inside.writes:
+                # Counted at the last writer, which is near enough.
+                moved[inside.writes[-1].stage.index - first] += len(inside.stored) * plane
+            if inside.reads and inside.writes:
+                moved[inside.reads[0].stage.index - first] += len(inside.loaded) * plane
+                users = [a.stage.index - first for a in inside.accesses]
+                live.append((min(users), max(users), len(inside.held) * plane))
+                continue
+            for read in inside.reads:
+                moved[read.stage.index - first] += read.words
+            for access in inside.accesses:
+                streams[access.stage.index - first] += self._tile_part(access)
+        if not live or self._peak(live, streams) > self._params.scratch_words - self._constants(first, stop):
+            return None
+        for k in range(first, stop):
+            rows = self._flow.stages[k].extent[0]
+            cost += self._time(*self.cycles(k, rows, False), moved[k - first]) + _SLOT_PRICE
+        return Group(first, stop, cost + self._goal.price(sum(moved)))
+
+    @staticmethod
+    def _peak(live: list[tuple[int, int, int]], streams: list[int]) -> int:
+        """The most words in use at once; `live` has first and last stage and words of each buffer."""
+        use = list(streams)
+        for birth, death, words in live:
+            for k in range(birth, death + 1):
+                use[k] += words
+        return max(use)
+
+    def _tile_part(self, access: Access) -> int:
+        """Scratchpad words that two good tiles of a stage take for an operand or result."""
+        index = access.stage.index
+        share = access.words / sum(a.words for a in self._flow.accesses(index))
+        return min(access.words, ceil(2 * share * self._tilings[index].scratch))
+
+    # Groups that run in stripes.
+
+    def striped(self, first: int, stop: int, rows: int) -> Group | None:
+        """Stages depth-first in steps of `rows` rows of the first one; None if they do not fit."""
+        stages = self._flow.stages[first:stop]
+        if self._loads_own_results(first, stop):
+            return None
+        plan = self._planner.plan(first, stop, rows)
+        if plan is None or plan.words + self._work(plan, stages) > self._params.scratch_words:
+            return None
+        weights = sum(self._weights[first:stop])
+        resident = weights <= self._params.weight_words
+        if not resident and max(self._weights[first:stop]) > self._params.weight_words // 2:
+            return None
+        array, vector = np.zeros((2, stop - first, plan.steps), np.int64)
+        tasks, moved = 0, weights if resident else 0
+        for k, progress in zip(range(first, stop), plan.progress, strict=True):
+            steps = np.diff(progress)
+            sizes, counts = np.unique(steps, return_counts=True)
+            heights = tuple(steps[steps > 0].tolist()) if self._flow.stages[k].depends_on_heights else ()
+            for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+                if size:
+                    a, v = self.cycles(k, size, stop - first > 1, heights)
+                    array[k - first, steps == size] = a
+                    vector[k - first, steps == size] = v
+                    tasks += count
+                    moved += 0 if resident else self._weights[k] * count
+        moved += self._moved(plan)
+        exposed = (
+            self._weights[first] + self._first_loads(plan)
+        ) * self._goal.word_cycles + self._goal.memory.read_latency
+        cost = (
+            self._time(self._stripe_cycles(plan, array, vector), 0, moved)
+            + _TASK_PRICE * tasks
+            + self._goal.price(moved)
+            + _EXPOSED_PART * exposed
+        )
+        # A pace that is too slow for these stages may suit more of them.
+        long = _is_beside(stages) or rows * stages[0].extent[1] >= _LEAST_PIXELS
+        return Group(first, stop, cost if long else inf, plan, resident)
+
+    def _stripe_cycles(self, plan: Stripes, array: Cycles, vector: Cycles) -> int:
+        """Cycles of both units for all steps, from those of each stage in each step."""
+        if _is_beside(self._flow.stages[plan.first : plan.stop]):
+            return stripe_cycles(self._flow, plan, array, vector)
+        return int(max(array.sum(), vector.sum()))
+
+    def _loads_own_results(self, first: int, stop: int) -> bool:
+        """Whether a stage has as weights a result of the group, which is complete only after the last stripe."""
+        return any(
+            first <= w.stage.index < stop
+            for stage in self._flow.stages[first:stop]
+            for view in stage.weight_operands
+            for w in self._flow.writers[view.buffer]
+        )
+
+    @staticmethod
+    def _moved(plan: Stripes) -> int:
+        loads = sum(n * b.buffer.plane for b in plan.buffers.values() for _, n in b.loaded)
+        return loads + sum(len(b.stored) * b.buffer.plane for b in plan.buffers.values())
+
+    @staticmethod
+    def _first_loads(plan: Stripes) -> int:
+        return sum(
+            int(rows[0]) * buffer.columns * sum(n for _, n in plan.buffers[buffer].loaded)
+            for buffer, rows in plan.arrivals.items()
+        )
+
+    def _work(self, plan: Stripes, stages: Sequence[Stage]) -> int:
+        """Scratchpad words that tiles take beside the group's buffers, for two tiles, and tables."""
+        most = 0
+        for stage, progress in zip(stages, plan.progress, strict=True):
+            rows = int(np.diff(progress).max())
+            most = max(most, transient_words(stage, rows))
+        return 2 * most + stripe_constants(stages)
+
+
+def _is_beside(stages: Sequence[Stage]) -> bool:
+    """Whether the vector unit computes one of these stages for as long as the array may compute others."""
+    return any(s.overlaps_array for s in stages)
+
+
+def transient_words(stage: Stage, rows: int) -> int:
+    """Words of a tile that are in no buffer: a result that only copies read, and temporaries."""
+    chunk = stage.layout(stage.chunk_sizes()[0])[0]
+    rect = Rect(0, min(rows + 2, stage.extent[0]), 0, stage.extent[1])
+    return stage.temporary_words(rect, chunk) + (
+        0 if stage.keep_result or stage.in_place else rect.height * stage.result_row(rect) * chunk.out_blocks
+    )
+
+
+def _table_words(stages: Sequence[Stage]) -> int:
+    return len({t for s in stages for t in s.vector_tables}) * stages[0].params.table_words
+
+
+def stripe_constants(stages: Sequence[Stage]) -> int:
+    """Words of the tables and constants of stages in stripes, which stay for all steps."""
+    return _table_words(stages) + sum(s.constant_words(s.out.blocks) for s in stages)
+
+
+def _paces(stage: Stage) -> list[int]:
+    """Rows per step to try, most first."""
+    height, width = stage.extent
+    unit = stage.stripe_rows
+    sizes = [unit << k for k in range(12) if unit << k < height and (unit << k) * width >= _LEAST_PIXELS_BESIDE]
+    return sizes[::-1]
+
+
+class CutSearch:
+    """Finds the cheapest cuts."""
+
+    def __init__(self, costs: GroupCosts, flow: Dataflow, tilings: Sequence[Tiling], stripe_heights: int) -> None:
+        self._costs = costs
+        self._flow = flow
+        self._tilings = tilings
+        self._stripe_heights = stripe_heights
+
+    def run(self) -> list[Group]:
+        """The groups, in order."""
+        count = len(self._flow.stages)
+        best: list[tuple[float, Group | None]] = [(0.0, None)]
+        best += [(inf, None)] * count
+        for first in range(count):
+            for group in self._groups(first):
+                cost = best[first][0] + group.cost
+                if cost < best[group.stop][0]:
+                    best[group.stop] = (cost, group)
+        found: list[Group] = []
+        while count:
+            last = best[count][1]
+            assert last is not None  # every stage may be a group of its own
+            found.append(last)
+            count = last.first
+        return found[::-1]
+
+    def _groups(self, first: int) -> list[Group]:
+        flow = self._flow
+        found = [self._costs.tiled(first, self._tilings[first])]
+        paces = _paces(flow.stages[first])
+        blocked = False
+        for stop in range(first + 1, min(first + _LONGEST_GROUP, len(flow.stages)) + 1):
+            blocked = blocked or not flow.stages[stop - 1].writes_only_result
+            if blocked:
+                break
+            whole = self._costs.whole(first, stop) if stop > first + 1 else None
+            striped = []
+            while paces:
+                group = self._costs.striped(first, stop, paces[0])
+                if group is None:
+                    # What does not fit for these stages does not fit for more of them.
+                    paces.pop(0)
+                    continue
+                striped.append(group)
+                striped += [
+                    g for p in paces[1 : 1 + self._stripe_heights] if (g := self._costs.striped(first, stop, p))
+                ]
+                break
+            found += [*([whole] if whole else []), *striped]
+            if stop > first + 1 and whole is None and not paces:
+                break
+        return found
+
+
+def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> list[Group]:
+    """The cheapest cut of all stages into groups."""
+    return CutSearch(GroupCosts(flow, params, tilings, goal), flow, tilings, goal.stripe_heights).run()

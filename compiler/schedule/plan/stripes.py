@@ -1,0 +1,264 @@
+"""Row progress of consecutive stages that run depth-first, and the ring buffers between them.
+
+In each *step*, the last stage runs first: every stage computes the rows for which its operands were complete at the end
+of the step before, or of the one before that where the vector unit makes them and the array has no other work. So an
+instruction never waits for the one just before it, and a buffer holds only the rows between its writer and its slowest
+reader. Rows that come from DRAM are loaded at the end of the step before they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, Read, Rows, Write
+from intloom.compiler.schedule.stages.placement import Buffer, Tile, runs_of
+from intloom.compiler.schedule.stages.stage import Stage
+from intloom.hw.spec.isa import Unit
+
+
+@dataclass(eq=False)
+class LocalBuffer:
+    """Blocks `first` to `first + blocks` of a buffer, of which the scratchpad holds the last `rows` rows."""
+
+    buffer: Buffer
+    first: int
+    blocks: int
+    rows: int
+    row: int
+    """Words from one row to the next."""
+    guard: int = 0
+    """Words before and after a packed image, since the array also reads the neighboring word."""
+    stored: frozenset[int] = frozenset()
+    """Blocks that are also written to DRAM."""
+    loaded: list[tuple[int, int]] = field(default_factory=list)
+    """Blocks that come from DRAM, as (first, count)."""
+    first_reader: Stage | None = None
+    """The stage before which blocks from DRAM are loaded, if the buffer is whole."""
+    address: int = -1
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are in the scratchpad."""
+        return self.rows == self.buffer.height
+
+    @property
+    def words(self) -> int:
+        """Scratchpad words."""
+        return self.blocks * self.rows * self.row + 2 * self.guard
+
+    def tile(self, block: int) -> Tile:
+        """The tile that starts at a block of the buffer."""
+        plane = self.rows * self.row
+        base = self.address + self.guard + (block - self.first) * plane
+        return Tile(base, plane, self.row, 0, 0, 0 if self.whole else self.rows)
+
+    def pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """Rows `low` to `high` (half-open), cut where the ring wraps."""
+        while low < high:
+            stop = min(high, (low // self.rows + 1) * self.rows)
+            yield low, stop
+            low = stop
+
+
+@dataclass(eq=False)
+class Stripes:
+    """Stages `first` to `stop` with the finished rows of each after every step, and what they keep on chip."""
+
+    first: int
+    stop: int
+    progress: list[Rows]
+    """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
+    buffers: dict[Buffer, LocalBuffer] = field(default_factory=dict)
+    arrivals: dict[Buffer, Rows] = field(default_factory=dict)
+    """For each buffer with blocks from DRAM, its loaded rows after each step."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, without step 0."""
+        return len(self.progress[0]) - 1
+
+    @property
+    def words(self) -> int:
+        """Scratchpad words of all buffers."""
+        return sum(b.words for b in self.buffers.values())
+
+
+def _progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> list[Rows]:
+    """Finished rows of each stage; stages without an operand from the group set the pace."""
+    lead = flow.stages[first].extent[0]
+    # At most two steps from a stage to the next one.
+    steps = -(-lead // rows_per_step) + 2 * (stop - first)
+    time = np.arange(steps + 1, dtype=np.int32)
+    writers: dict[Buffer, list[tuple[Write, Rows]]] = {}
+    found: list[Rows] = []
+    for index in range(first, stop):
+        stage = flow.stages[index]
+        height, unit = stage.extent[0], stage.stripe_rows
+        done = np.full(steps + 1, height, np.int32)
+        driven = False
+        for read in flow.reads[index]:
+            own = [(w, p) for w, p in writers.get(read.buffer, ()) if not _disjoint(w.blocks, read.blocks)]
+            for write, rows in own:
+                lag = 2 if _waits(flow, write, read, range(first, stop)) else 1
+                before = np.concatenate([np.zeros(lag, np.int32), rows[:-lag] * write.factor])
+                done = np.minimum(done, np.searchsorted(read.windows[1], before, side="right"))
+                driven = True
+        if not driven:
+            pace = max(1, round(rows_per_step * height / lead))
+            done = np.minimum(time * pace, height)
+        done = np.where(done < height, done // unit * unit, height).astype(np.int32)
+        found.append(done)
+        for write in flow.writes[index]:
+            writers.setdefault(write.buffer, []).append((write, done))
+    used = 1 + max(int(np.searchsorted(done, done[-1])) for done in found)
+    return [done[:used] for done in found]
+
+
+def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
+    """Whether the array would wait for rows of the step before: it has no other work while the vector unit makes them.
+
+    Each step runs the last stage first, so stages after the reader or before the writer would be such work.
+    """
+    others = (*range(group.start, write.stage.index), *range(read.stage.index + 1, group.stop))
+    on_array = read.stage.unit is Unit.MAC
+    return write.by_vector_unit and on_array and not any(flow.stages[k].unit is Unit.MAC for k in others)
+
+
+def on_both_units(read: Read, writes: Sequence[Write]) -> bool:
+    """Whether a ring holds a step more, so that both units work at the same time.
+
+    What the array reads has such a step if a depthwise convolution makes it, which may take as long as the array.
+    """
+    if read.stage.unit is Unit.VEC:
+        return not all(w.by_vector_unit for w in writes)
+    return any(w.stage.overlaps_array for w in writes)
+
+
+def _disjoint(a: range, b: range) -> bool:
+    return a.stop <= b.start or b.stop <= a.start
+
+
+class StripePlanner:
+    """Plans groups of consecutive stages of one program."""
+
+    def __init__(self, flow: Dataflow) -> None:
+        self._flow = flow
+
+    def plan(self, first: int, stop: int, rows_per_step: int) -> Stripes | None:
+        """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
+        progress = _progress(self._flow, first, stop, rows_per_step)
+        if any(p[-1] < s.extent[0] for p, s in zip(progress, self._flow.stages[first:stop], strict=True)):
+            return None
+        group = Stripes(first, stop, progress)
+        for inside in self._flow.inside(first, stop):
+            if inside.reads or not inside.buffer.needed.isdisjoint(inside.written):
+                group.buffers[inside.buffer] = self._local(group, inside)
+        return group
+
+    def _local(self, group: Stripes, inside: Inside) -> LocalBuffer:
+        buffer, held = inside.buffer, inside.held
+        local = LocalBuffer(buffer, held.start, len(held), buffer.height, inside.row)
+        local.guard = max((r.guard for r in inside.reads), default=0)
+        local.stored = inside.stored
+        local.loaded = runs_of(inside.loaded)
+        if local.loaded:
+            group.arrivals[buffer] = self._arrival(group, inside.reads)
+        local.rows = self._ring_rows(group, local, inside)
+        return local
+
+    def _arrival(self, group: Stripes, reads: list[Read]) -> Rows:
+        """Rows that must be loaded by the end of each step: those that the next step reads."""
+        need = np.zeros(group.steps + 1, np.int32)
+        for read in reads:
+            done = group.progress[read.stage.index - group.first]
+            need = np.maximum(need, np.where(done > 0, read.windows[1][done - 1], 0))
+        # The only stage of its unit runs again at once: its rows must come one step earlier.
+        ahead = 2 if group.stop - group.first == 1 or self._is_only_convolution(group, reads) else 1
+        return np.concatenate([need[ahead:], np.full(ahead, need[-1], np.int32)])
+
+    def _is_only_convolution(self, group: Stripes, reads: list[Read]) -> bool:
+        """Whether the array has no other work in a step than the stage that reads these rows."""
+        convs = [s for s in self._flow.stages[group.first : group.stop] if s.unit is Unit.MAC]
+        return len(convs) == 1 and any(r.stage is convs[0] for r in reads)
+
+    def _is_alone(self, group: Stripes, write: Write) -> bool:
+        """Whether the unit that writes has no other work in a step."""
+        others = (k for k in range(group.first, group.stop) if k != write.stage.index)
+        if write.by_vector_unit:
+            return not any(w.by_vector_unit for k in others for w in self._flow.writes[k])
+        return not any(self._flow.stages[k].unit is Unit.MAC for k in others)
+
+    def _ring_rows(self, group: Stripes, local: LocalBuffer, inside: Inside) -> int:
+        """The most rows that are live at once, rounded so that no unit of rows wraps."""
+        height = local.buffer.height
+        top = group.arrivals.get(local.buffer, np.zeros(group.steps + 1, np.int32))
+        low = np.full(group.steps + 1, height, np.int32)
+        unit = 1
+        for read in inside.reads:
+            if read.in_order:
+                return height
+            unit = lcm(unit, read.unit)
+            done = group.progress[read.stage.index - group.first]
+            if on_both_units(read, inside.writes):
+                # One unit writes its rows while the other one still reads those of the step before.
+                done = np.concatenate([[0], done[:-1]])
+            starts = np.append(read.windows[0], height)
+            low = np.minimum(low, starts[done])
+        for write in inside.writes:
+            done = group.progress[write.stage.index - group.first] * write.factor
+            top = np.maximum(top, done)
+            unit = lcm(unit, write.factor * write.stage.stripe_rows)
+            if local.stored:
+                # Rows stay until their store has ended: one step, or two where the stage runs again at once.
+                back = 2 if self._is_alone(group, write) else 1
+                low = np.minimum(low, np.concatenate([np.zeros(back, np.int32), done[:-back]]))
+        rows = max(int((top - low).max()), 1)
+        return min(height, -(-rows // unit) * unit)
+
+
+Cycles = NDArray[np.int64]
+"""Cycles of each stage in each step."""
+
+
+def stripe_cycles(flow: Dataflow, plan: Stripes, array: Cycles, vector: Cycles) -> int:
+    """Cycles until both units are done."""
+    count = plan.stop - plan.first
+    links = [_links(flow, plan, k) for k in range(count)]
+    work = np.stack([array, vector], axis=2).tolist()
+    done, array_free, vector_free = [0] * count, 0, 0
+    for step in range(plan.steps):
+        before = done.copy()
+        for k in reversed(range(count)):
+            on_array, on_vector = work[k][step]
+            if not on_array and not on_vector:
+                continue
+            earlier, same = links[k]
+            at = max([0, *(before[n] for n in earlier), *(done[n] for n in same)])
+            if on_array:
+                at = array_free = max(array_free, at) + on_array
+            if on_vector:
+                at = vector_free = max(vector_free, at) + on_vector
+            done[k] = at
+    return max(array_free, vector_free)
+
+
+def _links(flow: Dataflow, plan: Stripes, k: int) -> tuple[list[int], list[int]]:
+    """The stages of the group for whose step before a stage waits, and those for whose same step it does.
+
+    It waits for the rows that it reads, and for the readers of the rows that it overwrites.
+    """
+    index, inside = plan.first + k, range(plan.first, plan.stop)
+    earlier, same = set[int](), set[int]()
+    for read in flow.reads[index]:
+        earlier |= {w.stage.index for w in flow.writers[read.buffer] if w.stage.index in inside}
+    for write in flow.writes[index]:
+        writes = [w for w in flow.writers[write.buffer] if w.stage.index in inside]
+        for read in flow.readers[write.buffer]:
+            if read.stage.index in inside:
+                (earlier if on_both_units(read, writes) else same).add(read.stage.index)
+    return [n - plan.first for n in earlier], [n - plan.first for n in same]

@@ -1,0 +1,256 @@
+"""Chooses how a stage is cut: rows and columns of a tile, output blocks of a chunk, and which loop is outside.
+
+Among all cuts that fit the memories, the one with the lowest estimated cost wins. The estimate counts the cycles of the
+array, or of the copies beside it where they take longer, a share of the words moved, a price for each instruction and
+the words that no earlier work can hide (the first tile's input, the last one's output).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from intloom.common.errors import CapacityError
+from intloom.compiler.schedule.stages.placement import Buffer, Rect
+from intloom.compiler.schedule.stages.stage import Chunk, Stage
+
+LARGEST_KIB = 1024
+"""No memory of legal hardware is larger."""
+
+_MOVE_PRICE = 0.5
+_TILE_PRICE = 60
+_EXPOSED_PRICE = 5
+_ROOM = 7 / 8
+"""Share of the scratchpad that two tiles may take: fuller, and an odd tile leaves no gap for the one after next."""
+_MOST_TILE_SIZES = 14
+_MOST_CHUNK_SIZES = 5
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A stage's cut; `chunks_outside` runs all tiles of one chunk before the next chunk."""
+
+    tile_h: int
+    tile_w: int
+    chunk: int
+    chunks_outside: bool
+    cost: float
+    scratch: int
+    """Scratch words that one tile takes."""
+    moved: int
+    """Words that are loaded in all."""
+    tiles: int
+    """Number of tiles."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Words of the memories that a stage may use."""
+
+    scratch: int
+    weight: int
+    local: frozenset[Buffer] = frozenset()
+    """Buffers that are in the scratchpad anyway; tiles use them where they are."""
+
+
+def tile_rects(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
+    """The result cut into tiles, in raster order."""
+    height, width = stage.extent
+    return [
+        Rect(y, min(y + tile_h, height), x, min(x + tile_w, width))
+        for y in range(0, height, tile_h)
+        for x in range(0, width, tile_w)
+    ]
+
+
+def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
+    """Scratch words of an operand of a tile."""
+    if stage.operands[operand].buffer in local:
+        return 0
+    blocks = stage.operand_blocks(operand, chunk)[1]
+    part = stage.operand_rect(operand, rect)
+    return part.height * stage.operand_row(operand, part) * blocks + 2 * stage.operand_guard(operand)
+
+
+def work_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
+    """Scratch words of a tile's result, copies and temporaries."""
+    words = 0 if stage.in_place or _stays(stage, local) else rect.height * stage.result_row(rect) * chunk.out_blocks
+    made = stage.result_channels(chunk)
+    for copy in stage.copies:
+        if copy.target.buffer not in local:
+            words += copy.target_rect(rect).area * copy.target_blocks(made)[1]
+    return words + stage.temporary_words(rect, chunk)
+
+
+def _stays(stage: Stage, local: Container[Buffer]) -> bool:
+    return stage.keep_result and stage.out.buffer in local
+
+
+def constant_words(stage: Stage, blocks: int) -> int:
+    """Scratch words of the vector tables, which stay for the whole stage, and of the constants of a chunk's blocks."""
+    return len(set(stage.vector_tables)) * stage.params.table_words + stage.constant_words(blocks)
+
+
+def _cuts(size: int, step: int) -> list[int]:
+    """Tile sizes that cut `size` evenly into 1, 2, 3… pieces, as multiples of `step`."""
+    pieces = range(1, size // step + 2)
+    counts = {min(size, ceil(size / (n * step)) * step) for n in pieces}
+    sizes = sorted(counts, reverse=True)
+    if len(sizes) <= _MOST_TILE_SIZES:
+        return sizes
+    keep = {round(k * (len(sizes) - 1) / (_MOST_TILE_SIZES - 1)) for k in range(_MOST_TILE_SIZES)}
+    return [sizes[k] for k in sorted(keep)]
+
+
+def _samples(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
+    """Tiles at the top left and in the middle, where most input is needed."""
+    height, width = stage.extent
+    rects = []
+    for share in (0, 2):
+        y = (height // tile_h // 2 if share else 0) * tile_h
+        x = (width // tile_w // 2 if share else 0) * tile_w
+        rects.append(Rect(min(y, height - 1), min(y + tile_h, height), min(x, width - 1), min(x + tile_w, width)))
+    return [r for r in rects if r.height > 0 and r.width > 0]
+
+
+def _busy(stage: Stage, tile: tuple[int, int], chunks: list[Chunk]) -> int:
+    """Cycles that a tile of all chunks takes, of the array, or of copies or a depthwise convolution beside it."""
+    rect = Rect(0, tile[0], 0, tile[1])
+    own = {count: stage.tile_cycles(rect, count) for count in {c.out_blocks for c in chunks}}
+    return sum(max(own[c.out_blocks], stage.copy_cycles(rect, c)) for c in chunks)
+
+
+def _cost(
+    stage: Stage,
+    tile: tuple[int, int],
+    chunks: list[Chunk],
+    weights: int,
+    outside: bool,
+    inputs: int,
+    out: int,
+    busy: int,
+) -> tuple[float, int, int]:
+    """Cost of a tiling, words that it loads, and its tiles; a tile of all chunks takes `busy` cycles."""
+    height, width = stage.extent
+    bands = -(-height // tile[0]) * -(-width // tile[1])
+    # With groups, each chunk reads blocks of its own, so more chunks do not repeat the input.
+    shared = len(chunks) == 1 or chunks[0].in_blocks < stage.operands[0].blocks
+    moved_inputs = inputs * bands * (len(chunks) if (outside and bands > 1) or (shared and len(chunks) > 1) else 1)
+    moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
+    array = bands * busy
+    exposed = inputs + out + weights / len(chunks)
+    moved = moved_inputs + moved_weights
+    tiles = bands * len(chunks)
+    return array + _MOVE_PRICE * moved + _TILE_PRICE * tiles + _EXPOSED_PRICE * exposed, moved, tiles
+
+
+def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Iterator[Tiling]:
+    for size in sizes:
+        layout = stage.layout(size)
+        weights = stage.weight_words(size) * len(layout)
+        for tile_h in _cuts(stage.extent[0], stage.row_step[0]):
+            tile = (tile_h, width)
+            samples = _samples(stage, *tile)
+            inputs = max(
+                sum(operand_words(stage, k, r, layout[0], space.local) for k in range(len(stage.operands)))
+                for r in samples
+            )
+            work = max(work_words(stage, r, layout[0], space.local) for r in samples)
+            constants = constant_words(stage, size)
+            need = inputs + work + constants
+            if need > space.scratch:
+                continue
+            # Without room for two tiles, moving and computing take turns.
+            penalty = (
+                0 if 2 * (inputs + work) + constants <= space.scratch * _ROOM else 2 * inputs * stage.extent[0] / tile_h
+            )
+            busy = _busy(stage, tile, layout)
+            for outside in (False, True) if len(layout) > 1 else (False,):
+                cost, moved, tiles = _cost(stage, tile, layout, weights, outside, inputs, work, busy)
+                yield Tiling(tile_h, width, size, outside, cost + penalty, need, moved, tiles)
+
+
+def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
+    """Chunk sizes whose weights fit, best with room for the next chunk beside them."""
+    sizes = list(stage.chunk_sizes())
+    fitting = [s for s in sizes if stage.weight_words(s) <= space.weight // 2]
+    # The first size is the whole stage: no second chunk needs space beside it.
+    if sizes[0] not in fitting and stage.weight_words(sizes[0]) <= space.weight * 3 // 4:
+        fitting.insert(0, sizes[0])
+    if not fitting:
+        fitting = [s for s in sizes if stage.weight_words(s) <= space.weight][:1]
+    # The smallest ones as well, whose first tile loads least.
+    return fitting[:_MOST_CHUNK_SIZES] + fitting[_MOST_CHUNK_SIZES:][-2:]
+
+
+def _advice(name: str, kib: int) -> str:
+    """What to do about a memory that is too small."""
+    if kib > LARGEST_KIB:
+        return f"no {name} up to {LARGEST_KIB} would do: split the node or run it on the host"
+    return f"use {name} = {kib}"
+
+
+def require_weight_memory(stages: Sequence[Stage], space: Space) -> None:
+    """Refuse stages of which one output block's weights do not fit; the advice holds for all of them."""
+    needs = [stage.weight_words(stage.chunk_sizes()[-1]) for stage in stages]
+    least = max(needs, default=0)
+    if least <= space.weight:
+        return
+    stage = stages[needs.index(least)]
+    p = stage.params
+    kib = 1 << (-(-least * p.word_bytes // 1024) - 1).bit_length()
+    raise CapacityError(
+        f"node {stage.origin.name!r} needs {least} words of weight memory for one output block, but weight_kib = "
+        f"{p.weight_kib} holds {space.weight}: {_advice('weight_kib', kib)}"
+    )
+
+
+def _least_scratch_kib(stage: Stage) -> int:
+    """The smallest scratchpad that a stage fits, or more than any hardware has."""
+    p = stage.params
+    kib = p.scratch_kib
+    while kib <= LARGEST_KIB and choose_tiling(stage, Space(kib * 1024 // p.word_bytes, p.weight_words)) is None:
+        kib *= 2
+    return kib
+
+
+def too_large(stages: Sequence[Stage]) -> CapacityError:
+    """The error for stages whose smallest tile does not fit the scratchpad; its advice holds for all."""
+    needs = [_least_scratch_kib(stage) for stage in stages]
+    stage = stages[needs.index(max(needs))]
+    return CapacityError(
+        f"node {stage.origin.name!r} does not fit scratch_kib = {stage.params.scratch_kib} even in its smallest tile: "
+        f"{_advice('scratch_kib', max(needs))}"
+    )
+
+
+def tile_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
+    """Scratch words that a task takes."""
+    operands = sum(operand_words(stage, k, rect, chunk, local) for k in range(len(stage.operands)))
+    return operands + work_words(stage, rect, chunk, local) + constant_words(stage, chunk.out_blocks)
+
+
+def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
+    """Whether every single tile fits: samples may miss an odd one, which matters only where memory is tight."""
+    chunks = stage.layout(tiling.chunk)
+    # The samples are of the first chunk, which may make no copy where another one does.
+    if 2 * tiling.scratch <= space.scratch and not (stage.copies and len(chunks) > 1):
+        return True
+    rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
+    return all(tile_words(stage, r, c, space.local) <= space.scratch for r in rects for c in chunks)
+
+
+def choose_tiling(stage: Stage, space: Space, most_blocks: int | None = None) -> Tiling | None:
+    """The cheapest cut that fits, or None if even the smallest does not; its chunks have at most so many blocks."""
+    sizes = _fitting_sizes(stage, space)
+    if most_blocks is not None:
+        sizes = [s for s in sizes if s <= most_blocks] or [s for s in stage.chunk_sizes() if s <= most_blocks][:1]
+        sizes = sizes or [stage.chunk_sizes()[-1]]
+    # Full width first: narrower tiles read the columns at their edges more than once, so they are used only where
+    # nothing else fits.
+    for width in _cuts(stage.extent[1], stage.row_step[1]):
+        for tiling in sorted(_candidates(stage, space, sizes, width), key=lambda t: t.cost):
+            if _fits(stage, tiling, space):
+                return tiling
+    return None

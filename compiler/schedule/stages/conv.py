@@ -1,0 +1,444 @@
+"""Convolutions on the array: ordinary, grouped, depthwise, packed, transposed, with an optional residual addition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.compiler.program.program import Layout
+from intloom.compiler.schedule.stages.depthwise import (
+    DepthwiseCut,
+    DepthwiseStage,
+    depthwise_cut,
+    is_expressible,
+    pays_beside_array,
+)
+from intloom.compiler.schedule.stages.placement import Rect, Tile, node_input, window_rect
+from intloom.compiler.schedule.stages.stage import Chunk, Stage, TileContext
+from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, window_fields
+from intloom.compiler.schedule.stages.weights import (
+    ConstantImage,
+    Geometry,
+    InputRun,
+    Weights,
+    block_tiles,
+    channel_parameters,
+    dense_tiles,
+    input_runs,
+    pack_blocks,
+    packed_kernel,
+    residual_constants,
+    transposed_passes,
+)
+from intloom.hw.spec import timing
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.conv_stream import ConvStream
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.isa import ConvMode, Kind, TableUse, Unit
+
+GUARD_WORDS = 1
+"""Words around a packed input, since the array also reads the neighboring word."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One CONV of a chunk: output blocks with evenly advancing input blocks, and its weight offset in the chunk."""
+
+    geometry: Geometry
+    run: InputRun
+    weight_offset: int
+
+
+@dataclass(eq=False, kw_only=True)
+class ConvStage(Stage):
+    """Operand 0 is convolved; operand 1, if there is one, is added by `residual`."""
+
+    node: Conv
+    passes: list[tuple[Geometry, Weights]]
+    image: ConstantImage
+    group: int
+    residual: Affine | None = None
+    _parts: dict[Chunk, list[Part]] = field(default_factory=dict)
+    _tiles: dict[int, Weights] = field(default_factory=dict)
+    _known_runs: dict[tuple[range, int], tuple[InputRun, ...]] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> Unit:
+        """The array."""
+        return Unit.MAC
+
+    @property
+    def packed(self) -> bool:
+        """Whether the input is stored as packed pixels."""
+        return self.operands[0].buffer.layout is Layout.PIXELS4
+
+    @property
+    def zero_points(self) -> bool:
+        """Whether the array subtracts zero points from the weights."""
+        return self.node.weights.dtype != np.int8
+
+    @cached_property
+    def depthwise(self) -> DepthwiseCut | None:
+        """How the array computes the stage with kernel taps on its rows, where that is faster."""
+        weights = self.node.weights
+        per_channel = weights.shape[1] == 1 and self.group == len(weights) > 1
+        if not self.params.depthwise or not per_channel or len(self.passes) > 1 or self.packed:
+            return None
+        return depthwise_cut(self.passes[0][0], self.extent, self.params, self.conv_blocks)
+
+    @property
+    def depends_on_heights(self) -> bool:
+        """Of a depthwise stage they do."""
+        return self.depthwise is not None
+
+    @property
+    def writes_only_result(self) -> bool:
+        """All columns of each output block are written."""
+        return not self.keep_result or -(-self.conv_blocks * self.params.cols // self.params.rows) == self.out.blocks
+
+    @property
+    def row_step(self) -> tuple[int, int]:
+        """A transposed convolution's tiles start at phase 0."""
+        return self.passes[0][0].step
+
+    @property
+    def stripe_rows(self) -> int:
+        """A depthwise task of fewer rows than an instruction has takes more cycles for each of them."""
+        return self.depthwise.rows if self.depthwise else super().stripe_rows
+
+    @property
+    def conv_blocks(self) -> int:
+        """Output blocks of `cols` channels."""
+        return -(-self.out.channels // self.params.cols)
+
+    @property
+    def grain(self) -> int:
+        """Output blocks that fill a whole number of words."""
+        return max(1, self.params.rows // self.params.cols)
+
+    def chunk_sizes(self) -> Sequence[int]:
+        """All numbers of words that hold whole output blocks, evenly spread, largest first."""
+        word_step = max(1, self.params.cols // self.params.rows)
+        steps = -(-self.conv_blocks // self.grain)
+        counts = sorted({-(-steps // n) for n in range(1, steps + 1)}, reverse=True)
+        return [c * word_step for c in counts]
+
+    def _conv_range(self, chunk: Chunk) -> range:
+        first = chunk.out_first * self.params.rows // self.params.cols
+        count = max(1, chunk.out_blocks * self.params.rows // self.params.cols)
+        return range(first, min(first + count, self.conv_blocks))
+
+    def _runs(self, blocks: range, weights: Weights) -> tuple[InputRun, ...]:
+        key = blocks, weights.shape[1]
+        if key not in self._known_runs:
+            self._known_runs[key] = input_runs(blocks, self.params, self.out.channels, weights.shape[1], self.group)
+        return self._known_runs[key]
+
+    def _run_words(self, run: InputRun, weights: Weights) -> int:
+        kernel_h, kernel_w = weights.shape[2:]
+        tiles = self.depthwise.tiles if self.depthwise else kernel_h * kernel_w * run.blocks
+        return ConvStream(
+            params=self.params,
+            table=self.node.table is not None,
+            residual=self.residual is not None,
+            zero_points=self.zero_points,
+            out_blocks=run.count,
+            tiles=tiles,
+        ).words
+
+    def layout(self, size: int) -> list[Chunk]:
+        """Chunks without weights."""
+        total = -(-self.conv_blocks * self.params.cols // self.params.rows)
+        chunks = []
+        for index, first in enumerate(range(0, total, size)):
+            # `input_runs` needs the output blocks only; the input range follows from the runs of all passes.
+            blank = Chunk(index, first, min(size, total - first), 0, 0)
+            runs = [r for _, w in self.passes for r in self._runs(self._conv_range(blank), w)]
+            low = min(r.start for r in runs)
+            high = max(r.start + (r.count - 1) * r.step + r.blocks for r in runs)
+            chunks.append(Chunk(index, first, blank.out_blocks, low, high - low))
+        return chunks
+
+    def weight_words(self, size: int) -> int:
+        """Weight memory that the largest chunk takes."""
+        return max(
+            sum(self._run_words(r, w) for _, w in self.passes for r in self._runs(self._conv_range(c), w))
+            for c in self.layout(size)
+        )
+
+    def chunks(self, size: int, heights: Sequence[int]) -> list[Chunk]:
+        """Chunks with their weights in the image."""
+        if self.depthwise:
+            self.depthwise = self.depthwise.for_tiles(heights, self.extent[1])
+        return [self._with_weights(c) for c in self.layout(size)]
+
+    def _with_weights(self, chunk: Chunk) -> Chunk:
+        parts: list[Part] = []
+        data = b""
+        for number, (geometry, weights) in enumerate(self.passes):
+            for run in self._runs(self._conv_range(chunk), weights):
+                parts.append(Part(geometry, run, len(data) // self.params.word_bytes))
+                data += self._head() + self._run_bytes(number, run).tobytes()
+        at = self.image.add(data)
+        words = len(data) // self.params.word_bytes
+        complete = replace(chunk, weight_at=at, weight_words=words)
+        self._parts[complete] = parts
+        return complete
+
+    def _head(self) -> bytes:
+        head = self.node.table or b""
+        return head + (residual_constants(self.residual, self.params) if self.residual else b"")
+
+    def _parameters(self, number: int) -> NDArray[np.uint8]:
+        """Channel parameters of a pass; a transposed convolution leaves the zero point of each pass's taps to us."""
+        bias = self.node.bias.astype(np.int64)
+        if isinstance(self.node, ConvTranspose):
+            bias = bias - self.node.zp_in * self.passes[number][1].sum(axis=(1, 2, 3), dtype=np.int64)
+        return channel_parameters(bias.astype(np.int32), self.node.mantissa, self.node.shift, self.params)
+
+    def _run_bytes(self, number: int, run: InputRun) -> NDArray[np.uint8]:
+        weights = self.passes[number][1]
+        blocks = range(run.first, run.first + run.count)
+        if self.depthwise:
+            tiles = self.depthwise.weight_tiles(weights, blocks)
+        elif self.group == 1:
+            if number not in self._tiles:
+                self._tiles[number] = dense_tiles(weights, self.params)
+            tiles = self._tiles[number][run.first : run.first + run.count]
+        else:
+            starts = [run.start + k * run.step for k in range(run.count)]
+            made = [
+                block_tiles(weights, b, s, run.blocks, self.group, self.params)
+                for b, s in zip(blocks, starts, strict=True)
+            ]
+            tiles = np.stack(made)
+        return pack_blocks(self._parameters(number)[run.first : run.first + run.count], tiles, self.params)
+
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
+        """Rows and word columns that a tile reads."""
+        if operand == 1:
+            return rect
+        rects = [self.operand_clip(0, self._window(g, rect)) for g, _ in self.passes]
+        joined = Rect(
+            min(r.y0 for r in rects), max(r.y1 for r in rects), min(r.x0 for r in rects), max(r.x1 for r in rects)
+        )
+        if not self.packed:
+            return joined
+        group = self.params.pixels_per_word
+        return Rect(joined.y0, joined.y1, joined.x0 // group, -(-joined.x1 // group))
+
+    def operand_row(self, operand: int, rect: Rect) -> int:
+        """Odd where the array reads columns: neighbors in a column then lie in different banks.
+
+        Otherwise a store, whose banks follow each other, waits once in every column until the array has read it.
+        """
+        return rect.width | 1 if self.depthwise and operand == 0 else rect.width
+
+    def operand_guard(self, operand: int) -> int:
+        """One word around packed pixels."""
+        return GUARD_WORDS if self.packed and operand == 0 else 0
+
+    def ring_rows(self, operand: int) -> int:
+        """A CONV wraps its input itself."""
+        return 0 if operand == 0 else 1
+
+    def tile_cycles(self, rect: Rect, blocks: int) -> int:
+        """Cycles of the array."""
+        p = self.params
+        pixels = rect.area
+        strips = -(-pixels // p.strip)
+        conv_blocks = max(1, blocks * p.rows // p.cols)
+        if self.depthwise:
+            cut = self.depthwise.for_tiles((rect.height,), rect.width)
+            return conv_blocks * cut.cycles(rect.height, rect.width, conv_blocks)
+        # A strip of fewer pixels than `cols` still takes `cols` cycles for each weight tile.
+        return conv_blocks * self._weight_tiles * max(pixels, strips * p.cols)
+
+    @property
+    def _weight_tiles(self) -> int:
+        """Weight tiles of an output block in the first pass."""
+        _, per_group, kernel_h, kernel_w = (int(n) for n in self.passes[0][1].shape)
+        return kernel_h * kernel_w * ceil(per_group / self.params.rows)
+
+    def array_cycles(self, rows: int, heights: Sequence[int], *, new_table: bool) -> int:
+        """Products, readout, constants and a new table, of all output blocks and passes."""
+        p, blocks, passes = self.params, self.conv_blocks, len(self.passes)
+        block = self._block_cycles(rows, heights)
+        busy = max(block, rows * self.extent[1] * (p.cols // p.lanes) // passes, 2 * p.cols + timing.CONSTANTS_GAP)
+        table = TABLE_BYTES if new_table and self.node.table is not None else 0
+        # Constants are requested while the instruction before is executing.
+        late = max(0, table + 2 * p.cols + p.cols - block) if table or blocks > 1 else 0
+        return passes * (blocks * busy + timing.MAC_GAP) + late
+
+    def _block_cycles(self, rows: int, heights: Sequence[int]) -> int:
+        """Cycles of the products of one output block in one pass."""
+        p, width = self.params, self.extent[1]
+        if self.depthwise:
+            return self.depthwise.for_tiles(heights or (rows,), width).cycles(rows, width)
+        # The passes of a transposed convolution share the pixels.
+        pixels = ceil(rows * width / len(self.passes))
+        return self._weight_tiles * max(pixels, ceil(rows * width / p.strip) * p.cols)
+
+    def _window(self, g: Geometry, rect: Rect) -> Rect:
+        width = g.kernel[1] * self.params.pixels_per_word if self.packed else g.reach[1]
+        steps = Rect(rect.y0 // g.step[0], -(-rect.y1 // g.step[0]), rect.x0 // g.step[1], -(-rect.x1 // g.step[1]))
+        return window_rect(steps, g.first, g.stride, (g.reach[0], width))
+
+    def compute(self, context: TileContext) -> None:
+        """One CONV for each part of the chunk that has pixels in the tile."""
+        for part in self._parts[context.chunk]:
+            self._emit_part(context, part)
+
+    def _emit_part(self, context: TileContext, part: Part) -> None:
+        for rect in self.depthwise.parts(context.rect) if self.depthwise else (context.rect,):
+            self._emit_rect(context, part, rect)
+
+    def _emit_rect(self, context: TileContext, part: Part, rect: Rect) -> None:
+        g, run = part.geometry, part.run
+        y0, x0 = rect.y0 // g.step[0], rect.x0 // g.step[1]
+        out_h = -(-(rect.height - g.offset[0]) // g.step[0])
+        out_w = -(-(rect.width - g.offset[1]) // g.step[1])
+        # The last tile of a transposed convolution may be smaller than the stride, so some phases have no pixel in
+        # it.
+        if out_h < 1 or out_w < 1:
+            return
+        first_block = context.chunk.out_first * self.params.rows // self.params.cols
+        channel = (run.first - first_block) * self.params.cols
+        result = context.result
+        context.emit(
+            Kind.CONV,
+            **self._input_fields(context, part, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1]), out_h),
+            **self._weight_fields(context, part),
+            out_h=out_h,
+            out_w=out_w,
+            out_base=result.word(channel // self.params.rows, rect.y0 + g.offset[0], rect.x0 + g.offset[1]),
+            out_plane=result.plane,
+            out_row=result.row * g.step[0],
+            out_x=g.step[1],
+            out_lane=channel % self.params.rows,
+            **self._residual_fields(context, channel, rect),
+        )
+
+    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int], out_h: int) -> dict[str, int]:
+        source, g, run = context.operands[0], part.geometry, part.run
+        buffer = self.operands[0].buffer
+        ring = source.ring * source.row
+        in_h, in_blocks = buffer.height, run.blocks
+        if self.depthwise:
+            # Columns are longer than a low output needs: rows below the tile's input must read as padding.
+            in_h = max(1, min(in_h, first[0] + (out_h - 1) * g.stride[0] + g.reach[0]))
+            in_blocks = self.depthwise.column_rows
+        return {
+            "in_base": source.word(run.start - context.chunk.in_first, None, 0),
+            # Negative where a window starts in the padding; the hardware adds addresses modulo the address space, or
+            # modulo the ring.
+            "in_row_off": (first[0] - source.y0) * source.row % (ring or ADDRESS_SPACE),
+            "in_ring": ring,
+            "in_plane": source.plane,
+            "in_row": source.row,
+            "in_block_step": run.step * source.plane,
+            "in_h": in_h,
+            "in_w": buffer.width,
+            "iy0": first[0],
+            "ix0": first[1],
+            "mode": self._mode(),
+            "kernel_h": g.kernel[0],
+            "kernel_w": g.kernel[1],
+            "stride_h": g.stride[0],
+            "stride_w": g.stride[1],
+            "dilation_h": g.dilation[0],
+            "dilation_w": g.dilation[1],
+            "in_blocks": in_blocks,
+        }
+
+    def _mode(self) -> ConvMode:
+        if self.depthwise:
+            return self.depthwise.mode
+        return ConvMode.PACKED if self.packed else ConvMode.BLOCKS
+
+    def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
+        node = self.node
+        use = self._table_use(context)
+        at = part.weight_offset + (self.params.table_words if use is TableUse.KEEP else 0)
+        return {
+            "out_blocks": part.run.count,
+            "weight_zero_points": int(self.zero_points),
+            # A chunk may wrap in the ring of the weight memory.
+            "weights": (context.weights + at) % self.params.weight_words,
+            "zp_in": node.zp_in,
+            "zp_out": node.zp_out,
+            "table": use,
+        }
+
+    def _table_use(self, context: TileContext) -> TableUse:
+        """Loading a table takes a cycle for each of its bytes, so one that the array holds already is stepped over."""
+        table = self.node.table
+        if table is None:
+            return TableUse.NONE
+        # Tasks are emitted in the order in which the MAC unit executes them, so the last LOAD is the table in the
+        # array.
+        if context.held.array == table:
+            return TableUse.KEEP
+        context.held.array = table
+        return TableUse.LOAD
+
+    def _residual_fields(self, context: TileContext, channel: int, rect: Rect) -> dict[str, int]:
+        if self.residual is None:
+            return {}
+        other: Tile = context.operands[1]
+        return {
+            "residual": 1,
+            "res_base": other.word(channel // self.params.rows, rect.y0, rect.x0),
+            "res_plane": other.plane,
+            "res_row": other.row,
+            "res_shift": self.residual.shift,
+            "res_even": int(self.residual.even),
+        }
+
+
+@schedules(Conv, ConvTranspose)
+def schedule_conv(stages: StageList, node: Conv) -> None:
+    """One ConvStage; the Add adds it if the convolution performs a residual addition."""
+    kernel = (node.weights.shape[2], node.weights.shape[3])
+    if stages.is_packed(node):
+        kernel = (kernel[0], -(-kernel[1] // stages.params.pixels_per_word))
+    dilation = {"dilation_h": node.dilations[0], "dilation_w": node.dilations[1]}
+    check_fields(node, Kind.CONV, window_fields(kernel, node.strides) | dilation)
+    if not stages.is_packed(node) and is_expressible(node, stages.params) and pays_beside_array(node, stages):
+        stages.add(DepthwiseStage(*stages.common(node), node=node), node.output)
+    elif node not in stages.residuals.values():
+        stages.add(conv_stage(stages, node, node.output), node.output)
+
+
+def conv_stage(
+    stages: StageList, node: Conv, output: str, residual: Affine | None = None, other: str | None = None
+) -> ConvStage:
+    """The stage that writes tensor `output`: the convolution, plus tensor `other` by the affine `residual` if given."""
+    placement = stages.placement
+    source = placement.view(node_input(node))
+    return ConvStage(
+        params=stages.params,
+        origin=stages.origin(node),
+        operands=(source,) if other is None else (source, placement.view(other)),
+        out=placement.view(output),
+        node=node,
+        passes=_passes(stages, node),
+        image=stages.image,
+        group=node.group,
+        residual=residual,
+    )
+
+
+def _passes(stages: StageList, node: Conv) -> list[tuple[Geometry, Weights]]:
+    if isinstance(node, ConvTranspose):
+        return transposed_passes(node.weights, node.strides, node.dilations, node.pads[:2])
+    weights = packed_kernel(node.weights, stages.params) if stages.is_packed(node) else node.weights
+    kernel = (weights.shape[2], weights.shape[3])
+    return [(Geometry(kernel, (-node.pads[0], -node.pads[1]), node.strides, node.dilations), weights)]

@@ -1,0 +1,89 @@
+"""Elementwise operations: an instruction of the vector unit, or the residual addition of a convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from intloom.compiler.ir import Add
+from intloom.compiler.ir.elementwise import Elementwise
+from intloom.compiler.schedule.stages.conv import conv_stage
+from intloom.compiler.schedule.stages.placement import Rect, Tile
+from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
+from intloom.compiler.schedule.stages.stage_list import StageList, check_instruction, schedules
+from intloom.hw.spec.isa import BY_KIND, Kind
+
+
+def _operand_fields(name: str, tile: Tile, rect: Rect) -> dict[str, int]:
+    base = tile.word(0, rect.y0, rect.x0)
+    return {f"{name}_base": base, f"{name}_plane": tile.plane, f"{name}_row": tile.row}
+
+
+@dataclass(eq=False, kw_only=True)
+class ElementwiseStage(VectorStage):
+    """One elementwise instruction of two tensors, of which one may be a pixel that is broadcast."""
+
+    kind: Kind
+    fields: Mapping[str, int]
+    """The instruction's own fields."""
+    table: bytes | None = None
+
+    @property
+    def vector_tables(self) -> list[bytes]:
+        """The node's own table first."""
+        return ([self.table] if self.table is not None else []) + super().vector_tables
+
+    def _spread(self, operand: int) -> bool:
+        buffer = self.operands[operand].buffer
+        return (buffer.height, buffer.width) != self.extent
+
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
+        """The tile, or the only pixel."""
+        return Rect(0, 1, 0, 1) if self._spread(operand) else rect
+
+    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
+        """The chunk's own blocks."""
+        return chunk.in_first, chunk.in_blocks
+
+    def _runs(self, context: TileContext) -> list[Rect]:
+        """The tile, or with a pixel, parts of it whose pixels follow each other in the operand and in the result."""
+        rect = context.rect
+        wide = [t for k, t in enumerate(context.operands) if not self._spread(k)]
+        if len(wide) == len(context.operands):
+            return [rect]
+        rows = 1
+        if all(t.row == rect.width for t in (*wide, context.result)):
+            rows = max(1, BY_KIND[self.kind].field("out_h").maximum // rect.width)
+        return [Rect(y, min(y + rows, rect.y1), rect.x0, rect.x1) for y in range(rect.y0, rect.y1, rows)]
+
+    def compute(self, context: TileContext) -> None:
+        """One instruction; with a pixel, pixels of the other operand are rows, of which each adds 0 to its address."""
+        for rect in self._runs(context):
+            fields = self.output_fields(context, context.result, rect)
+            for k, (name, tile) in enumerate(zip("ab", context.operands, strict=True)):
+                fields |= _operand_fields(name, tile, Rect(0, 1, 0, 1) if self._spread(k) else rect)
+            if self._spread(0) or self._spread(1):
+                fields |= {"out_h": rect.area, "out_w": 1, "out_row": 1}
+                fields |= {f"{name}_row": int(not self._spread(k)) for k, name in enumerate("ab")}
+            context.emit(self.kind, **fields, table=context.use_table(self.table), **self.fields)
+
+
+@schedules(Elementwise)
+def schedule_elementwise(stages: StageList, node: Elementwise) -> None:
+    """The instruction that the operator names."""
+    kind, fields = node.instruction()
+    check_instruction(node, kind, stages.params)
+    stages.add(ElementwiseStage(*stages.common(node), kind=kind, fields=fields, table=node.table), node.output)
+
+
+@schedules(Add)
+def schedule_add(stages: StageList, node: Add) -> None:
+    """VADD, or a ConvStage with a residual."""
+    conv = stages.residuals.get(node.name)
+    if conv is None:
+        schedule_elementwise(stages, node)
+        return
+    affine, other = node.affine, node.inputs[1]
+    if node.inputs[0] != conv.output:
+        affine, other = replace(affine, m1=affine.m2, m2=affine.m1), node.inputs[0]
+    stages.add(conv_stage(stages, conv, node.output, affine, other), node.output)

@@ -1,0 +1,76 @@
+"""Operations that only move bytes: table look-up, enlargement, channel slice and concatenation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from intloom.compiler.ir import Concat, Custom, Resize, Slice, Table
+from intloom.compiler.schedule.stages.placement import node_input
+from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage, emit_move
+from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, unsupported
+from intloom.hw.spec.isa import Kind
+
+
+@dataclass(eq=False, kw_only=True)
+class ConcatStage(VectorStage):
+    """Concatenation of tensors whose channels do not fill whole words: copied together in the scratchpad."""
+
+    def chunk_sizes(self) -> Sequence[int]:
+        """Only all blocks at once."""
+        return [self.out.blocks]
+
+    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
+        """All blocks of every operand."""
+        return 0, self.operands[operand].blocks
+
+    def compute(self, context: TileContext) -> None:
+        """Copies of every operand, in channel order."""
+        to = 0
+        for view, tile in zip(self.operands, context.operands, strict=True):
+            emit_move(context, (0, view.channels, to), tile, context.result)
+            to += view.channels
+
+
+@schedules(Table)
+def schedule_table(stages: StageList, node: Table) -> None:
+    """A copy through the table."""
+    stages.copy(node, node_input(node), stages.placement.view(node.output), table=node.table)
+    stages.derive(node, table=node.table)
+
+
+@schedules(Resize)
+def schedule_resize(stages: StageList, node: Resize) -> None:
+    """An enlarging copy."""
+    check_fields(node, Kind.VCOPY, {"up_h": node.factors[0], "up_w": node.factors[1]})
+    stages.copy(node, node_input(node), stages.placement.view(node.output), factors=node.factors)
+    stages.derive(node, factors=node.factors)
+
+
+@schedules(Slice)
+def schedule_slice(stages: StageList, node: Slice) -> None:
+    """A view if the slice starts at a word's first byte, else a copy."""
+    if not stages.placement.is_view(node):
+        stages.copy(node, node_input(node), stages.placement.view(node.output), start=node.start)
+    stages.derive(node, start=node.start)
+
+
+@schedules(Concat)
+def schedule_concat(stages: StageList, node: Concat) -> None:
+    """A copy for each part that is not written in place; a ConcatStage if parts do not start at whole words."""
+    whole = stages.placement.view(node.output)
+    if not stages.placement.is_regular(node):
+        stages.add(ConcatStage(*stages.common(node)), node.output)
+        return
+    at = 0
+    for tensor in node.inputs:
+        target = whole.part(at, at + stages.graph.tensors[tensor].channels)
+        if stages.placement.view(tensor) != target:
+            stages.copy(node, tensor, target)
+        at += target.channels
+
+
+@schedules(Custom)
+def schedule_custom(stages: StageList, node: Custom) -> None:
+    """None: a custom operation runs on the accelerator only if the front end lowers it to other operations."""
+    raise unsupported(node, f"{node.domain}::{node.op} has no lowering", "register one, or run it on the host")

@@ -1,0 +1,64 @@
+"""The stage of a Softmax: all channels of a pixel in one instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from intloom.compiler.ir import Softmax
+from intloom.compiler.schedule.stages.placement import Rect
+from intloom.compiler.schedule.stages.stage import TileContext, VectorStage
+from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, check_instruction, schedules
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES
+
+
+@dataclass(eq=False, kw_only=True)
+class SoftmaxStage(VectorStage):
+    """Exponentials, then tiles with all channels."""
+
+    node: Softmax
+
+    @property
+    def _parts(self) -> list[bytes]:
+        """The exponentials byte by byte, from the lowest on."""
+        return [self.node.exponentials[part::EXPONENTIAL_BYTES] for part in range(EXPONENTIAL_BYTES)]
+
+    @property
+    def vector_tables(self) -> list[bytes]:
+        """The exponentials first."""
+        return [*self._parts, *super().vector_tables]
+
+    def chunk_sizes(self) -> Sequence[int]:
+        """All blocks at once."""
+        return [self.out.blocks]
+
+    def own_words(self, rect: Rect) -> int:
+        """Words that take as long as the instruction: `softmax_lanes` bytes take a cycle in each pass."""
+        return PASSES * rect.area * self.out.blocks * self.params.vector_lanes // self.params.softmax_lanes
+
+    def compute(self, context: TileContext) -> None:
+        """The exponentials, unless they are held, and the instruction."""
+        context.use_exponentials(self._parts)
+        tile, rows = context.operands[0], self.params.rows
+        for low, high, part in tile.straight(context.rect.y0, context.rect.y1):
+            rect = Rect(low, high, context.rect.x0, context.rect.x1)
+            context.emit(
+                Kind.VSOFTMAX,
+                a_base=part.word(0, rect.y0, rect.x0),
+                a_plane=part.plane,
+                a_row=part.row,
+                **self.output_fields(context, context.result, rect),
+                last_bytes=self.out.channels - (self.out.blocks - 1) * rows,
+                less=self.node.less,
+                zp_out=self.node.zp_out,
+            )
+
+
+@schedules(Softmax)
+def schedule_softmax(stages: StageList, node: Softmax) -> None:
+    """VEXP and VSOFTMAX."""
+    check_instruction(node, Kind.VSOFTMAX, stages.params)
+    stage = SoftmaxStage(*stages.common(node), node=node)
+    check_fields(node, Kind.VSOFTMAX, {"blocks": stage.out.blocks})
+    stages.add(stage, node.output)

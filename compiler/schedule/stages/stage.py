@@ -1,0 +1,496 @@
+"""A stage: one array or vector operation and the copies of its result, executed tile by tile."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from intloom.compiler.program.program import Provenance
+from intloom.compiler.schedule.emit.emitter import Emitter
+from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View, clip
+from intloom.hw.spec import timing
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.isa import Kind, Target, Unit
+from intloom.hw.spec.params import HardwareParams
+
+
+@dataclass(frozen=True)
+class WeightPart:
+    """A strided move to the weight memory: the tuples count words of a run, runs of a plane, and planes."""
+
+    source: Buffer | None
+    """A tensor in DRAM; None: the constant image."""
+    first: int
+    """First word in the source."""
+    local: int
+    """First word in the chunk's weights."""
+    counts: tuple[int, int, int]
+    source_steps: tuple[int, int]
+    local_steps: tuple[int, int]
+
+    def fields(self, address: int, ring: int, image_at: int) -> dict[str, int]:
+        """Fields of the LOAD into weights at `address`, in a weight memory of `ring` words."""
+        base = image_at if self.source is None else self.source.address
+        return {
+            "dram": base + self.first,
+            "local": (address + self.local) % ring,
+            **dict(zip(("n0", "n1", "n2"), self.counts, strict=True)),
+            **dict(zip(("dram_s1", "dram_s2"), self.source_steps, strict=True)),
+            **dict(zip(("local_s1", "local_s2"), self.local_steps, strict=True)),
+            "target": Target.WEIGHT,
+        }
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A group of a stage's output blocks (in words), the input blocks that it reads, and its weights.
+
+    Input blocks count from the operand's first block. `weight_at` counts from the start of the constant image. With
+    `weight_parts`, the weights come from there instead.
+    """
+
+    index: int
+    out_first: int
+    out_blocks: int
+    in_first: int
+    in_blocks: int
+    weight_at: int = 0
+    weight_words: int = 0
+    weight_parts: tuple[WeightPart, ...] = ()
+
+
+@dataclass
+class LoadedTables:
+    """The tables that the array and the vector unit hold at this point of the stream."""
+
+    array: bytes | None = None
+    vector: bytes | None = None
+    exponentials: list[bytes] | None = None
+
+
+@dataclass
+class TileContext:
+    """Where a tile's pieces lie while it is worked on."""
+
+    emitter: Emitter
+    node: str
+    provenance: Provenance
+    rect: Rect
+    chunk: Chunk
+    operands: list[Tile]
+    result: Tile
+    copies: list[Tile | None]
+    temporary: int
+    weights: int
+    constants: int
+    tables: dict[bytes, int]
+    held: LoadedTables
+
+    def emit(self, kind: Kind, note: str = "", /, **fields: int) -> None:
+        """Add an instruction of this tile."""
+        p = self.provenance
+        self.emitter.emit(kind, Provenance(layer=p.layer, tile=p.tile, note=note or p.note), **fields)
+
+    def use_exponentials(self, parts: list[bytes]) -> None:
+        """Bring exponentials into the vector unit, byte by byte from the lowest on."""
+        if self.held.exponentials == parts:
+            return
+        for number, part in enumerate(parts):
+            self.emit(Kind.VEXP, "exponentials", a_base=self.tables[part], part=number)
+        self.held.exponentials = parts
+
+    def use_table(self, table: bytes | None) -> int:
+        """Bring `table` into the vector unit; gives the value of the instruction's table field."""
+        if table is None:
+            return 0
+        if self.held.vector != table:
+            self.emit(Kind.VTABLE, "table", a_base=self.tables[table])
+            self.held.vector = table
+        return 1
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Channels `start` to `stop` of a result go to `target`, each byte through `table`, enlarged by `factors`."""
+
+    start: int
+    stop: int
+    target: View
+    table: bytes | None = None
+    factors: tuple[int, int] = (1, 1)
+    node: str = ""
+    """The graph node that asked for the copy."""
+
+    def channels(self, made: tuple[int, int]) -> tuple[int, int]:
+        """The result channels of a chunk (half-open range `made`) that are copied; empty if start >= stop."""
+        return max(self.start, made[0]), min(self.stop, made[1])
+
+    def target_blocks(self, made: tuple[int, int]) -> tuple[int, int]:
+        """First block (of the target's buffer) and number of blocks that the copy of a chunk writes."""
+        start, stop = self.channels(made)
+        if start >= stop:
+            return 0, 0
+        rows = self.target.buffer.params.rows
+        shift = self.target.channel - self.start
+        first = (start + shift) // rows
+        return first, -(-(stop + shift) // rows) - first
+
+    def target_rect(self, rect: Rect) -> Rect:
+        """Where a tile's copy lies in the target."""
+        return rect.scaled(*self.factors)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Blocks whose bytes move alike: `count` blocks from `source` to `target`, bytes `first` to `first + width`."""
+
+    source: int
+    target: int
+    count: int
+    first: int
+    width: int
+
+
+def segments(start: int, stop: int, to: int, rows: int) -> list[Segment]:
+    """How channels `start` to `stop` move to channels from `to` on, in words of `rows` bytes."""
+    pieces: list[Segment] = []
+    channel = start
+    while channel < stop:
+        target = to + channel - start
+        # A piece ends where the source word or the target word ends.
+        width = min(rows - channel % rows, rows - target % rows, stop - channel)
+        pieces.append(Segment(channel // rows, target // rows, 1, target % rows, width))
+        channel += width
+    merged: list[Segment] = []
+    for piece in pieces:
+        # Channels that move to other bytes of a word alternate between two byte ranges, so a piece may continue the
+        # last segment or the one before it.
+        for i in range(len(merged) - 1, max(len(merged) - 3, -1), -1):
+            m = merged[i]
+            follows = (m.source + m.count, m.target + m.count) == (piece.source, piece.target)
+            if follows and (m.first, m.width) == (piece.first, piece.width):
+                merged[i] = Segment(m.source, m.target, m.count + 1, m.first, m.width)
+                break
+        else:
+            merged.append(piece)
+    return merged
+
+
+def emit_copy(context: TileContext, copy: Copy, source: Tile, target: Tile, made: tuple[int, int]) -> None:
+    """Copy channels `made` of a tile; block 0 of `source` holds channel made[0], of `target` the first written."""
+    start, stop = copy.channels(made)
+    rows = copy.target.buffer.params.rows
+    first_block, _ = copy.target_blocks(made)
+    to = copy.target.channel + start - copy.start - first_block * rows
+    note = f"copy for {copy.node}" if copy.node != context.node else "copy"
+    emit_move(context, (start - made[0], stop - made[0], to), source, target, copy.table, copy.factors, note)
+
+
+def emit_move(
+    context: TileContext,
+    channels: tuple[int, int, int],
+    source: Tile,
+    target: Tile,
+    table: bytes | None = None,
+    factors: tuple[int, int] = (1, 1),
+    note: str = "copy",
+) -> None:
+    """Copy channels (start, stop, to) of the context's rectangle from tile to tile."""
+    start, stop, to = channels
+    rect = context.rect
+    rows = context.emitter.params.rows
+    out = rect.scaled(*factors)
+    use = context.use_table(table)
+    for s in segments(start, stop, to, rows):
+        context.emit(
+            Kind.VCOPY,
+            note,
+            a_base=source.word(s.source, rect.y0, rect.x0),
+            a_plane=source.plane,
+            a_row=source.row,
+            a_x=1,
+            out_h=out.height,
+            out_w=out.width,
+            out_base=target.word(s.target, out.y0, out.x0),
+            out_plane=target.plane,
+            out_row=target.row,
+            blocks=s.count,
+            table=use,
+            up_h=factors[0],
+            up_w=factors[1],
+            rotate=(to - start) % rows,
+            first_byte=s.first,
+            byte_count=s.width,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The graph node that a stage stands for."""
+
+    name: str
+    op: str
+    origin: tuple[str, ...]
+    macs: int = 0
+
+
+@dataclass(eq=False)
+class Stage(ABC):
+    """What all stages share.
+
+    `out` is where the result belongs; `keep_result` says that it must reach it (else only the copies matter).
+    """
+
+    params: HardwareParams
+    origin: Origin
+    operands: tuple[View, ...]
+    out: View
+    copies: list[Copy] = field(default_factory=list)
+    keep_result: bool = True
+    index: int = -1
+
+    @property
+    @abstractmethod
+    def unit(self) -> Unit:
+        """The unit that makes the result; the vector unit makes all copies."""
+
+    @property
+    def overlaps_array(self) -> bool:
+        """Whether the vector unit computes the stage for as long as the array may compute others."""
+        return False
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Rows and columns of the result, which tiles cut up."""
+        return self.out.buffer.height, self.out.buffer.width
+
+    @property
+    def row_step(self) -> tuple[int, int]:
+        """Tiles must start at multiples of these rows and columns."""
+        return 1, 1
+
+    @property
+    def stripe_rows(self) -> int:
+        """Rows of which a task in stripes should have a multiple."""
+        return self.row_step[0]
+
+    @property
+    def follows_chunks(self) -> bool:
+        """Whether chunks of at most the size of its producer's let it run in parallel with the producer."""
+        return False
+
+    @property
+    def writes_only_result(self) -> bool:
+        """Whether it writes no word beyond its result, so that the result may lie among other tensors."""
+        return True
+
+    @property
+    def vector_tables(self) -> list[bytes]:
+        """Tables of the vector unit that a tile uses, in order of use."""
+        return [c.table for c in self.copies if c.table is not None]
+
+    @abstractmethod
+    def chunk_sizes(self) -> Sequence[int]:
+        """Numbers of output blocks that a chunk may have, largest first."""
+
+    @abstractmethod
+    def layout(self, size: int) -> list[Chunk]:
+        """The stage cut into chunks of `size` blocks, without weights."""
+
+    def chunks(self, size: int, heights: Sequence[int]) -> list[Chunk]:
+        """The same with weights, which are added to the constant image, for tasks of these heights."""
+        return self.layout(size)
+
+    @abstractmethod
+    def weight_words(self, size: int) -> int:
+        """Weight memory that the largest chunk of `size` blocks takes."""
+
+    def constants(self, chunk: Chunk) -> bytes:
+        """What a chunk has in the scratchpad beside tables: weights of the vector unit."""
+        return b""
+
+    def constant_words(self, size: int) -> int:
+        """Words of the constants of a chunk of `size` blocks."""
+        return 0
+
+    @abstractmethod
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
+        """The part of an operand that a tile reads."""
+
+    @abstractmethod
+    def compute(self, context: TileContext) -> None:
+        """Emit the instructions that make a tile's result."""
+
+    def tile_cycles(self, rect: Rect, blocks: int) -> int:
+        """Cycles for `blocks` words of each pixel of a tile, with which the tile's copies overlap."""
+        return 0
+
+    def array_cycles(self, rows: int, heights: Sequence[int], *, new_table: bool) -> int:
+        """Cycles of the array for `rows` rows, of a stage whose tasks have these heights; of one task if none."""
+        return 0
+
+    @property
+    def depends_on_heights(self) -> bool:
+        """Whether the weights, and so the cycles of the array, depend on the heights of all tasks."""
+        return False
+
+    def own_cycles(self, rect: Rect) -> int:
+        """Cycles of the vector unit for a rectangle of the result, without copies."""
+        return 0
+
+    def vector_cycles(self, rows: int) -> int:
+        """Cycles of the vector unit for `rows` rows: its own instruction and the copies."""
+        slices, width = self.params.vector_slices, self.extent[1]
+        cycles = self.own_cycles(Rect(0, rows, 0, width))
+        for copy in self.copies:
+            blocks = copy.target_blocks((copy.start, copy.stop))[1]
+            words = rows * copy.factors[0] * width * copy.factors[1] * blocks
+            cycles += words * slices + timing.VECTOR_END
+        return cycles + len(self.vector_tables) * (TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
+
+    def copy_cycles(self, rect: Rect, chunk: Chunk) -> int:
+        """Cycles of the vector unit for a tile's copies; of several tables each is loaded for every tile."""
+        if not self.copies and not self.vector_tables:
+            return 0
+        made = self.result_channels(chunk)
+        words = sum(c.target_rect(rect).area * c.target_blocks(made)[1] for c in self.copies)
+        tables = len(set(self.vector_tables))
+        return words * self.params.vector_slices + (tables * TABLE_BYTES if tables > 1 else 0)
+
+    def operand_guard(self, operand: int) -> int:
+        """Words before and after a loaded operand that the array may read."""
+        return 0
+
+    def ring_rows(self, operand: int) -> int:
+        """Operand rows for each row of the result that must not wrap in a ring.
+
+        0: instructions wrap the operand themselves, or read it row by row.
+        """
+        return 1
+
+    def needs_whole(self, operand: int) -> bool:
+        """Whether an instruction reads windows without a ring: the operand must be whole."""
+        return False
+
+    @property
+    def written(self) -> list[tuple[Buffer, range]]:
+        """Buffers and their blocks that the stage writes: the result, if it is kept, and the copies."""
+        result = [(self.out.buffer, self.out.block_range)] if self.keep_result else []
+        blocks = [(c.target.buffer, c.target_blocks((c.start, c.stop))) for c in self.copies]
+        return result + [(buffer, range(first, first + count)) for buffer, (first, count) in blocks]
+
+    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
+        """First block and number of blocks of an operand that a chunk reads."""
+        return (chunk.in_first, chunk.in_blocks) if operand == 0 else self.result_blocks(chunk)
+
+    def result_blocks(self, chunk: Chunk) -> tuple[int, int]:
+        """First block and number of blocks of the result that a chunk makes and the tensor has."""
+        return chunk.out_first, min(chunk.out_blocks, self.out.blocks - chunk.out_first)
+
+    @property
+    def weight_operands(self) -> tuple[View, ...]:
+        """Tensors that are loaded from DRAM to the weight memory."""
+        return ()
+
+    def temporary_words(self, rect: Rect, chunk: Chunk) -> int:
+        """Scratch words that a tile needs besides operands, result and copies."""
+        return 0
+
+    def operand_row(self, operand: int, rect: Rect) -> int:
+        """Words from one row of a loaded rectangle of an operand to the next."""
+        return rect.width
+
+    def result_row(self, rect: Rect) -> int:
+        """Words from one row of a tile's result to the next."""
+        return rect.width
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the result is operand 0 itself."""
+        return False
+
+    def operand_clip(self, operand: int, rect: Rect) -> Rect:
+        """A rectangle of an operand clipped to its tensor."""
+        buffer = self.operands[operand].buffer
+        return clip(rect, buffer.height, buffer.width)
+
+    def emit_copies(self, context: TileContext) -> None:
+        """Emit the copies of a finished tile."""
+        for copy, target in zip(self.copies, context.copies, strict=True):
+            if target is not None:
+                emit_copy(context, copy, context.result, target, self.result_channels(context.chunk))
+
+    def result_channels(self, chunk: Chunk) -> tuple[int, int]:
+        """The half-open range of the result's channels that a chunk makes."""
+        first = chunk.out_first * self.params.rows
+        return first, min(first + chunk.out_blocks * self.params.rows, self.out.channels)
+
+
+@dataclass(eq=False, kw_only=True)
+class VectorStage(Stage, ABC):
+    """A stage without weights, which may be cut along channels between any two blocks."""
+
+    @property
+    def unit(self) -> Unit:
+        """The vector unit."""
+        return Unit.VEC
+
+    def own_words(self, rect: Rect) -> int:
+        """Words that the stage's instructions process for a rectangle of the result."""
+        return rect.area * self.out.blocks * max(1, len(self.operands) // 2)
+
+    def own_cycles(self, rect: Rect) -> int:
+        """A cycle for each slice of a word."""
+        words = self.own_words(rect)
+        return words * self.params.vector_slices + (timing.VECTOR_END if words else 0)
+
+    def chunk_sizes(self) -> Sequence[int]:
+        """Any number of blocks; only all of them when a copy moves channels to other bytes of a word."""
+        rows, blocks = self.params.rows, self.out.blocks
+        # After a shift, one target word has bytes of two source blocks, which must then be in one chunk.
+        if any((c.start - c.target.channel) % rows for c in self.copies):
+            return [blocks]
+        return sorted({-(-blocks // n) for n in range(1, blocks + 1)}, reverse=True)
+
+    def weight_words(self, size: int) -> int:
+        """None: the vector unit has no weights."""
+        return 0
+
+    def layout(self, size: int) -> list[Chunk]:
+        """Even cuts along channels; input and output blocks are the same."""
+        cuts = range(0, self.out.blocks, size)
+        sizes = [min(size, self.out.blocks - f) for f in cuts]
+        return [Chunk(i, f, n, f, n) for i, (f, n) in enumerate(zip(cuts, sizes, strict=True))]
+
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
+        """The tile itself."""
+        return rect
+
+    def output_fields(self, context: TileContext, target: Tile, rect: Rect) -> dict[str, int]:
+        """Where the result of a rectangle goes."""
+        return {
+            "out_h": rect.height,
+            "out_w": rect.width,
+            "out_base": target.word(0, rect.y0, rect.x0),
+            "out_plane": target.plane,
+            "out_row": target.row,
+            "blocks": context.chunk.out_blocks,
+        }
+
+
+@dataclass(eq=False, kw_only=True)
+class CopyStage(VectorStage):
+    """Nothing but copies of operand 0."""
+
+    @property
+    def in_place(self) -> bool:
+        """The loaded tile is the result."""
+        return True
+
+    def own_words(self, rect: Rect) -> int:
+        """None."""
+        return 0
+
+    def compute(self, context: TileContext) -> None:
+        """Nothing: the copies follow."""

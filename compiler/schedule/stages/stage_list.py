@@ -1,0 +1,258 @@
+"""The stages of a graph while they are collected, the copies that each makes of its result, and the registry.
+
+Tables, resizes, unaligned slices and parts of a concatenation become copies at the stage that makes their source;
+chains of them become one copy. Stages whose results only feed copies store nothing: the result stays in the scratchpad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.common.errors import UnsupportedError
+from intloom.common.registry import Registry
+from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
+from intloom.compiler.program.program import Layout
+from intloom.compiler.schedule.stages.placement import Placement, View, node_input
+from intloom.compiler.schedule.stages.stage import Copy, CopyStage, Origin, Stage
+from intloom.compiler.schedule.stages.weights import ConstantImage, surplus_bits
+from intloom.hw.spec.arith import INT8_MIN, LARGEST_DIFFERENCE
+from intloom.hw.spec.isa import BY_KIND, Kind, Unit
+from intloom.hw.spec.params import HardwareParams
+
+
+def unsupported(node: Node, reason: str, remedy: str) -> UnsupportedError:
+    """The error for a node that cannot run: reason and remedy reach the user."""
+    return UnsupportedError(f"node {node.name!r} ({type(node).__name__}): {reason}; {remedy}")
+
+
+def check_fields(node: Node, kind: Kind, values: dict[str, int]) -> None:
+    """Check that values fit the fields of an instruction."""
+    for name, value in values.items():
+        field = BY_KIND[kind].field(name)
+        if not field.minimum <= value <= field.maximum:
+            raise unsupported(
+                node, f"{name} must be from {field.minimum} to {field.maximum}, not {value}", "split the node"
+            )
+
+
+def check_instruction(node: Node, kind: Kind, params: HardwareParams) -> None:
+    """Check that the hardware has an instruction."""
+    option = BY_KIND[kind].requires
+    if option and not getattr(params, option):
+        raise unsupported(node, f"this hardware lacks the instruction {kind}", f"set {option} = true")
+
+
+def window_fields(kernel: tuple[int, int], strides: tuple[int, int]) -> dict[str, int]:
+    """The instruction fields of a window."""
+    return {"kernel_h": kernel[0], "kernel_w": kernel[1], "stride_h": strides[0], "stride_w": strides[1]}
+
+
+def check_widths(graph: IntGraph, params: HardwareParams) -> None:
+    """Check that scales fit the requantizers' mantissas, and sums the accumulators."""
+    for node in graph.nodes:
+        if isinstance(node, Conv | MatMul):
+            mantissas, shifts = np.atleast_1d(node.mantissa).astype(np.int64), np.atleast_1d(node.shift)
+            _check_scales(node, mantissas, shifts, params.mantissa_bits)
+            # Sums of 32 bits wrap, as in the golden model; all weights are added up for narrower ones only.
+            if params.acc_bits < _SUM_BITS:
+                _check_sums(node, _largest_sum(node, graph), params.acc_bits)
+
+
+def _check_scales(
+    node: Node, mantissas: NDArray[np.int64], shifts: NDArray[np.unsignedinteger], available: int
+) -> None:
+    """Low bits of a mantissa that are 0 need no bits of the hardware."""
+    surplus = surplus_bits(mantissas, available)
+    if np.any(mantissas & (1 << surplus) - 1) or np.any(shifts < surplus):
+        raise unsupported(
+            node, f"a scale needs more than the {available} mantissa bits of this hardware", "use mantissa_bits = 24"
+        )
+
+
+def _largest_sum(node: Conv | MatMul, graph: IntGraph) -> int:
+    """A bound of the magnitude of all sums of products."""
+    if isinstance(node, MatMul):
+        return graph.tensors[node.inputs[0]].channels * -INT8_MIN * LARGEST_DIFFERENCE
+    return int(np.abs(node.weights.astype(np.int64)).sum(axis=(1, 2, 3)).max(initial=0)) * -INT8_MIN
+
+
+def _check_sums(node: Node, largest: int, available: int) -> None:
+    if largest >= 1 << (available - 1):
+        needed = min(largest.bit_length() + 1, _SUM_BITS)
+        raise unsupported(
+            node, f"its sums may need {needed} bits, and accumulators have {available}", f"use acc_bits = {needed}"
+        )
+
+
+_SUM_BITS = 32
+
+
+def check_sizes(graph: IntGraph) -> None:
+    """Check that every tensor's height and width fit the instruction fields."""
+    largest = BY_KIND[Kind.CONV].field("in_w").maximum
+    for tensor in graph.tensors.values():
+        if max(tensor.height, tensor.width) > largest:
+            raise UnsupportedError(
+                f"tensor {tensor.name!r} must be at most {largest} pixels high and wide, not "
+                f"{tensor.height}x{tensor.width}"
+            )
+
+
+_LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
+
+
+@dataclass(frozen=True)
+class _ResultView:
+    """A tensor as channels from `start` on of a stage's result, seen through a table and an enlargement."""
+
+    stage: Stage
+    start: int
+    table: bytes | None = None
+    factors: tuple[int, int] = (1, 1)
+
+    def through(self, start: int, table: bytes | None, factors: tuple[int, int]) -> _ResultView:
+        """The same with a slice, a table and an enlargement added."""
+        scale = (self.factors[0] * factors[0], self.factors[1] * factors[1])
+        return _ResultView(self.stage, self.start + start, compose(self.table, table), scale)
+
+
+def compose(first: bytes | None, second: bytes | None) -> bytes | None:
+    """The table that applies `first`, then `second`."""
+    if first is None or second is None:
+        return second if first is None else first
+    return bytes(np.frombuffer(second, np.uint8)[np.frombuffer(first, np.uint8)])
+
+
+@dataclass
+class StageList:
+    """What the schedules of operators add to, in graph order."""
+
+    graph: IntGraph
+    params: HardwareParams
+    image: ConstantImage
+    keep: bool
+    """Every tensor is stored: nothing is fused."""
+    placement: Placement
+    residuals: dict[str, Conv]
+    """For each Add that runs as the residual addition of a convolution, by name, that convolution."""
+    stages: list[Stage] = field(default_factory=list)
+    _sources: dict[str, _ResultView] = field(default_factory=dict)
+
+    def origin(self, node: Node) -> Origin:
+        """The origin of a node's stage."""
+        macs = node.macs(self.graph.tensors)
+        return Origin(name=node.name, op=type(node).__name__, origin=node.origin, macs=macs)
+
+    def common(self, node: Node) -> tuple[HardwareParams, Origin, tuple[View, ...], View]:
+        """The first arguments of every stage's constructor."""
+        operands = tuple(self.placement.view(t) for t in node.inputs)
+        return self.params, self.origin(node), operands, self.placement.view(node.output)
+
+    def is_packed(self, node: Node) -> bool:
+        """Whether a node's first operand is stored as packed pixels."""
+        return self.placement.view(node_input(node)).buffer.layout is Layout.PIXELS4
+
+    def add(self, stage: Stage, output: str) -> None:
+        """Add the stage that makes a tensor."""
+        self.stages.append(stage)
+        self._sources[output] = _ResultView(stage, 0)
+
+    def derive(
+        self, node: Node, *, start: int = 0, table: bytes | None = None, factors: tuple[int, int] = (1, 1)
+    ) -> None:
+        """Note that a copied tensor can also be had from its source's stage."""
+        source = self._sources.get(node_input(node))
+        # With `keep`, every copy reads its stored source: tables and enlargements are not composed.
+        if source is not None and not self.keep:
+            self._sources[node.output] = source.through(start, table, factors)
+
+    def copy(
+        self,
+        node: Node,
+        tensor: str,
+        target: View,
+        *,
+        start: int = 0,
+        table: bytes | None = None,
+        factors: tuple[int, int] = (1, 1),
+    ) -> None:
+        """Copy a tensor's channels from `start` on to `target`, at the stage that makes it if there is one."""
+        source = self._sources.get(tensor)
+        if source is None or not self._can_copy(source.through(start, table, factors), target):
+            view = self.placement.view(tensor)
+            stage = CopyStage(params=self.params, origin=self.origin(node), operands=(view,), out=view)
+            self.stages.append(stage)
+            source = _ResultView(stage, 0)
+        made = source.through(start, table, factors)
+        copy = Copy(made.start, made.start + target.channels, target, made.table, made.factors, node.name)
+        made.stage.copies.append(copy)
+
+    def _can_copy(self, source: _ResultView, target: View) -> bool:
+        """Whether a stage can make the copy: a convolution's chunks must fill whole words of the target."""
+        shifted = (source.start - target.channel) % self.params.rows
+        return max(source.factors) <= _LARGEST_FACTOR and not (shifted and source.stage.unit is Unit.MAC)
+
+    def drop_dead_stages(self) -> None:
+        """Walk back from the outputs: keep what a kept stage reads, and number the stages that remain."""
+        pinned = (*self.graph.inputs, *(self.graph.tensors if self.keep else self.graph.outputs))
+        for name in pinned:
+            buffer = self.placement.view(name).buffer
+            buffer.stored = buffer.pinned = True
+            # The host reads whole tensors, so all their blocks are needed.
+            buffer.needed.update(range(buffer.blocks))
+        kept: list[Stage] = []
+        # Backwards, since a stage is dead only if no later stage that is kept reads what it makes.
+        for stage in reversed(self.stages):
+            out = stage.out
+            stage.copies = [c for c in stage.copies if not c.target.buffer.needed.isdisjoint(c.target.block_range)]
+            stage.keep_result = not stage.in_place and not out.buffer.needed.isdisjoint(out.block_range)
+            if not stage.keep_result and not stage.copies:
+                continue
+            for view in (*stage.operands, *stage.weight_operands):
+                view.buffer.stored = True
+                view.buffer.needed.update(view.block_range)
+            for view in stage.weight_operands:
+                # Read in DRAM even if the scratchpad holds it.
+                view.buffer.pinned = True
+            kept.append(stage)
+        self.stages = kept[::-1]
+        for index, stage in enumerate(self.stages):
+            stage.index = index
+
+
+Schedule = Callable[[StageList, Any], None]
+"""Checks that the hardware can run a node, then adds its stages or copies."""
+
+SCHEDULES: Registry[type[Any], Schedule] = Registry("a schedule")
+schedules = SCHEDULES.register
+"""Register the schedule of these node classes and of their subclasses without one."""
+
+
+def schedule_of(kind: type[Node]) -> Schedule:
+    """The schedule of a node class, or of its nearest base class that has one.
+
+    Raises
+    ------
+    TypeError
+        There is none. The package checks all operators when it is imported, so this is a fault of the source.
+    """
+    for base in kind.__mro__:
+        if base in SCHEDULES:
+            return SCHEDULES[base]
+    raise TypeError(f"the operator {kind.__name__} must have a schedule: register one in compiler/schedule/operators")
+
+
+def schedule(stages: StageList, node: Node) -> None:
+    """Add a node's stages.
+
+    Raises
+    ------
+    UnsupportedError
+        No instruction can express the node on this hardware.
+    """
+    schedule_of(type(node))(stages, node)

@@ -1,0 +1,297 @@
+"""Weights and constants as the hardware reads them: weight tiles, channel parameters, residual constants.
+
+A `Geometry` is one pass over the output: an ordinary convolution has one, a transposed one has one for each phase of
+its stride.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.ir import Conv, ConvTranspose, Tensor
+from intloom.compiler.ir.ops.conv import ArrayWeights
+from intloom.compiler.program.memory import PIXEL_CHANNELS
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
+from intloom.hw.spec.formats import SCALE_SHIFT_LSB, pack_residual
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.vector_depthwise import TAPS
+
+Weights = ArrayWeights
+"""[out channel, in channel of the group, kernel row, kernel column]."""
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How output pixels of one pass read the input; `first` is the input pixel under the kernel's corner at (0, 0).
+
+    The pass makes output pixels `offset + step * k`; `first` and `stride` are for k.
+    """
+
+    kernel: tuple[int, int]
+    first: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    offset: tuple[int, int] = (0, 0)
+    step: tuple[int, int] = (1, 1)
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Input rows and columns from a window's first to its last pixel."""
+        return (
+            (self.kernel[0] - 1) * self.dilation[0] + 1,
+            (self.kernel[1] - 1) * self.dilation[1] + 1,
+        )
+
+
+@dataclass(frozen=True)
+class InputRun:
+    """Output blocks (of cols channels) from `first` on: the k-th reads `blocks` input blocks from start + k*step."""
+
+    first: int
+    count: int
+    start: int
+    step: int
+    blocks: int
+
+
+def _input_range(block: int, params: HardwareParams, out_channels: int, per_group: int, group: int) -> tuple[int, int]:
+    """The half-open range of input blocks that an output block's channels depend on."""
+    each = out_channels // group
+    first = block * params.cols // each
+    last = (min((block + 1) * params.cols, out_channels) - 1) // each
+    return first * per_group // params.rows, -(-(last + 1) * per_group // params.rows)
+
+
+def input_runs(
+    blocks: range, params: HardwareParams, out_channels: int, per_group: int, group: int
+) -> tuple[InputRun, ...]:
+    """Output blocks grouped so that within a run the input block advances evenly, which one CONV can do."""
+    ranges = [_input_range(b, params, out_channels, per_group, group) for b in blocks]
+    total = -(-per_group * group // params.rows)
+    most = max(hi - lo for lo, hi in ranges)
+    # All blocks of a run read `most` input blocks. A block near the end starts earlier, so that its reads stay inside
+    # the tensor; the additional lanes have zero weights.
+    starts = [min(lo, total - most) for lo, _ in ranges]
+    runs: list[InputRun] = []
+    at = 0
+    while at < len(starts):
+        step = starts[at + 1] - starts[at] if at + 1 < len(starts) else 0
+        end = at + 1
+        # A CONV steps by a fixed, non-negative number of blocks, so a change of step ends the run.
+        while end < len(starts) and starts[end] - starts[end - 1] == step and step >= 0:
+            end += 1
+        runs.append(InputRun(blocks[at], end - at, starts[at], step if end - at > 1 else 0, most))
+        at = end
+    return tuple(runs)
+
+
+def block_tiles(
+    weights: Weights, block: int, start: int, in_blocks: int, group: int, params: HardwareParams
+) -> Weights:
+    """Weight tiles [tile, column, lane] of output block `block` over `in_blocks` input blocks from `start`."""
+    channels, per_group, kernel_h, kernel_w = weights.shape
+    # Lanes outside an output channel's own group keep zero weights, so one block may hold several groups.
+    tiles = np.zeros((kernel_h, kernel_w, params.cols, in_blocks * params.rows), weights.dtype)
+    each = channels // group
+    stop = min((block + 1) * params.cols, channels)
+    for g in range(block * params.cols // each, (stop - 1) // each + 1):
+        low, high = max(g * each, block * params.cols), min((g + 1) * each, stop)
+        lane = g * per_group - start * params.rows
+        part = weights[low:high].transpose(2, 3, 0, 1)
+        tiles[..., low - block * params.cols : high - block * params.cols, lane : lane + per_group] = part
+    split = tiles.reshape(kernel_h, kernel_w, params.cols, in_blocks, params.rows)
+    return split.transpose(0, 1, 3, 2, 4).reshape(-1, params.cols, params.rows)
+
+
+def dense_tiles(weights: Weights, params: HardwareParams) -> Weights:
+    """Weight tiles [block, tile, column, lane] of all output blocks of a convolution without groups."""
+    channels, inputs, kernel_h, kernel_w = weights.shape
+    blocks, in_blocks = -(-channels // params.cols), -(-inputs // params.rows)
+    shape = (blocks * params.cols, in_blocks * params.rows, kernel_h, kernel_w)
+    full = np.zeros(shape, weights.dtype)
+    full[:channels, :inputs] = weights
+    split = full.reshape(blocks, params.cols, in_blocks, params.rows, kernel_h, kernel_w)
+    ordered = split.transpose(0, 4, 5, 2, 1, 3)
+    return np.ascontiguousarray(ordered).reshape(blocks, -1, params.cols, params.rows)
+
+
+def packed_kernel(weights: Weights, params: HardwareParams) -> Weights:
+    """Weights of a packed convolution: kernel columns become groups of pixels, lanes are pixel * 4 + channel."""
+    channels, inputs, kernel_h, kernel_w = weights.shape
+    group = params.pixels_per_word
+    groups = -(-kernel_w // group)
+    # Columns beyond the kernel have zero weights: the array reads whole words of pixels.
+    wide = np.zeros((channels, PIXEL_CHANNELS, kernel_h, groups * group), weights.dtype)
+    wide[:, :inputs, :, :kernel_w] = weights
+    split = wide.reshape(channels, PIXEL_CHANNELS, kernel_h, groups, group)
+    return split.transpose(0, 4, 1, 2, 3).reshape(channels, group * PIXEL_CHANNELS, kernel_h, groups)
+
+
+def _phase_taps(phase: int, pad: int, size: int, stride: int, dilation: int) -> tuple[list[int], int, int]:
+    """Kernel taps of one output phase along one axis, ordered by input offset, the first offset, and their spacing."""
+    # In the order of input offsets, the taps of one phase are an ordinary kernel whose dilation is their spacing.
+    taps = sorted(
+        ((phase + pad - k * dilation) // stride, k) for k in range(size) if (phase + pad - k * dilation) % stride == 0
+    )
+    if not taps:
+        return [], 0, 1
+    return [k for _, k in taps], taps[0][0], taps[1][0] - taps[0][0] if len(taps) > 1 else 1
+
+
+def transposed_passes(
+    weights: Weights, stride: tuple[int, int], dilation: tuple[int, int], pads: tuple[int, int]
+) -> list[tuple[Geometry, Weights]]:
+    """A transposed convolution as ordinary ones, one for each phase; phases without taps get zero weights."""
+    kernel = weights.shape[2:]
+    passes: list[tuple[Geometry, Weights]] = []
+    for py in range(stride[0]):
+        rows, y, dy = _phase_taps(py, pads[0], kernel[0], stride[0], dilation[0])
+        for px in range(stride[1]):
+            columns, x, dx = _phase_taps(px, pads[1], kernel[1], stride[1], dilation[1])
+            # A phase without taps still has outputs, which are the bias alone.
+            blank = not rows or not columns
+            part = np.zeros_like(weights[..., :1, :1]) if blank else weights[..., rows, :][..., columns]
+            geometry = Geometry(
+                kernel=(part.shape[2], part.shape[3]),
+                first=(y, x),
+                stride=(1, 1),
+                dilation=(1, 1) if blank else (dy, dx),
+                offset=(py, px),
+                step=stride,
+            )
+            passes.append((geometry, part))
+    return passes
+
+
+class ConstantImage:
+    """Grows as constants are added; equal constants are stored once."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._word = params.word_bytes
+        self._chunks: list[bytes] = []
+        self._offsets: dict[bytes, int] = {}
+        self.words = 0
+
+    def add(self, data: bytes) -> int:
+        """Store whole words of data (the last one padded with zeros); gives the first word's number in the image."""
+        data += bytes(-len(data) % self._word)
+        # Tables that several layers share are stored once.
+        if data not in self._offsets:
+            self._offsets[data] = self.words
+            self._chunks.append(data)
+            self.words += len(data) // self._word
+        return self._offsets[data]
+
+    def to_bytes(self) -> bytes:
+        """The whole image."""
+        return b"".join(self._chunks)
+
+
+def residual_constants(affine: Affine, params: HardwareParams) -> bytes:
+    """The residual adder's constants as a CONV finds them: m1 and m2 (int32), c (int64), padded to whole words."""
+    return pack_residual(affine).ljust(params.residual_words * params.word_bytes, b"\0")
+
+
+def surplus_bits(mantissa: NDArray[np.integer], available: int) -> NDArray[np.integer]:
+    """Bits of each mantissa beyond those of the hardware."""
+    found: NDArray[np.integer] = np.maximum(np.frexp(mantissa.astype(np.float64))[1] - available, 0)
+    return found
+
+
+def channel_parameters(
+    bias: NDArray[np.int32], mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], params: HardwareParams
+) -> NDArray[np.uint8]:
+    """Biases and packed scales of every output block: [block, bytes]; missing channels are zero."""
+    channels = len(bias)
+    blocks = -(-channels // params.cols)
+    words = np.zeros((blocks, 2, params.cols), np.uint32)
+    flat_bias = np.zeros(blocks * params.cols, np.int32)
+    flat_scale = np.zeros(blocks * params.cols, np.uint32)
+    flat_bias[:channels] = bias
+    # Without low bits that are 0 (`check_widths`), the mantissa fits hardware with fewer bits.
+    surplus = surplus_bits(mantissa, params.mantissa_bits)
+    flat_scale[:channels] = mantissa.astype(np.uint32) >> surplus | (shift - surplus) << SCALE_SHIFT_LSB
+    words[:, 0] = flat_bias.view(np.uint32).reshape(blocks, params.cols)
+    words[:, 1] = flat_scale.reshape(blocks, params.cols)
+    return words.reshape(blocks, -1).view(np.uint8)
+
+
+def pack_blocks(parameters: NDArray[np.uint8], tiles: ArrayWeights, params: HardwareParams) -> NDArray[np.uint8]:
+    """Every output block's bytes: its channel parameters, then its weight tiles [block, tile, column, lane].
+
+    Weights of nine bits are stored as int8, with their zero points before the first tile.
+    """
+    if tiles.dtype == np.int8:
+        return np.concatenate([parameters, _flat_bytes(tiles)], axis=1)
+    # The value nearest to 0 with which all weights of a column fit.
+    least, most = INT8_MIN - tiles.min(axis=(1, 3)), INT8_MAX - tiles.max(axis=(1, 3))
+    zero_points = np.clip(0, least, most)
+    stored = (tiles + zero_points[:, None, :, None]).astype(np.int8)
+    padded = np.zeros((len(tiles), params.zero_point_words * params.word_bytes), np.int8)
+    padded[:, : params.cols] = zero_points
+    return np.concatenate([parameters, _flat_bytes(padded), _flat_bytes(stored)], axis=1)
+
+
+def depthwise_constants(
+    weights: ArrayWeights,
+    bias: NDArray[np.int32],
+    mantissa: NDArray[np.uint32],
+    shift: NDArray[np.uint8],
+    params: HardwareParams,
+) -> NDArray[np.uint8]:
+    """What VDEPTHWISE reads for each channel block, as `pack_depthwise` defines it: [block, bytes].
+
+    `weights` are [channel, kernel row, kernel column]. Missing columns and channels are zero.
+    """
+    channels, kernel_h, kernel_w = weights.shape
+    blocks = -(-channels // params.rows)
+    padded = np.zeros((blocks * params.rows, kernel_h, TAPS), np.int8)
+    padded[:channels, :, :kernel_w] = weights
+    taps = padded.reshape(blocks, params.rows, kernel_h * TAPS).transpose(0, 2, 1)
+    words = np.zeros((2, blocks * params.rows), np.uint32)
+    words[0, :channels] = bias.view(np.uint32)
+    words[1, :channels] = _normalized_scales(mantissa, shift, params.mantissa_bits)
+    values = words.reshape(2, blocks, params.rows).transpose(1, 0, 2)
+    return np.concatenate([_flat_bytes(taps), _flat_bytes(values)], axis=1)
+
+
+def _normalized_scales(mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], bits: int) -> NDArray[np.uint32]:
+    """Scale words whose mantissa has its top bit set; 0 for a mantissa of 0."""
+    up = bits - np.frexp(mantissa.astype(np.float64))[1]
+    # Bits below the hardware's are 0 (`check_widths`).
+    normal = mantissa.astype(np.int64) << np.maximum(up, 0) >> np.maximum(-up, 0)
+    found = normal | (shift + up) << SCALE_SHIFT_LSB
+    return np.where(mantissa > 0, found, 0).astype(np.uint32)
+
+
+def _flat_bytes(blocks: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(blocks).view(np.uint8).reshape(len(blocks), -1)
+
+
+def kernel_words(node: Conv, params: HardwareParams, *, packed: bool) -> int:
+    """Words of the input that a row of the kernel needs; `packed` says that the input is stored as packed pixels."""
+    width: int = node.weights.shape[3]
+    return -(-width // params.pixels_per_word) if packed else width
+
+
+def weight_tiles(node: Conv, params: HardwareParams, *, packed: bool) -> int:
+    """Weight tiles of an output block of a convolution without groups."""
+    inputs, height = int(node.weights.shape[1]), int(node.weights.shape[2])
+    return height * kernel_words(node, params, packed=packed) * (1 if packed else -(-inputs // params.rows))
+
+
+def array_cycles(node: Conv, tensors: Mapping[str, Tensor], params: HardwareParams, *, packed: bool) -> int:
+    """Cycles of a convolution without groups; a weight tile takes at least as many as it has columns."""
+    pixels = tensors[node.output].height * tensors[node.output].width
+    tiles = weight_tiles(node, params, packed=packed)
+    if isinstance(node, ConvTranspose):
+        # Every phase of the stride has its share of the pixels and of the kernel.
+        tiles = -(-tiles // (node.strides[0] * node.strides[1]))
+    strips = -(-pixels // params.strip)
+    blocks: int = -(-len(node.weights) // params.cols)
+    return blocks * max(tiles * max(pixels, strips * params.cols), pixels * (params.cols // params.lanes))
