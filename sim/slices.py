@@ -48,7 +48,7 @@ def extract(graph: IntGraph, nodes: Iterable[Node], name: str) -> IntGraph:
 
 
 @dataclass(frozen=True)
-class Slice:
+class GraphSlice:
     """A part of a network with its golden inputs and outputs."""
 
     name: str
@@ -64,10 +64,12 @@ def golden_tensors(graph: IntGraph, inputs: Arrays, match: RoundingMode) -> Mapp
     return run_graph(graph, inputs, match=match, keep=True)
 
 
-def make_slice(graph: IntGraph, nodes: Iterable[Node], name: str, tensors: Mapping[str, NDArray[np.int8]]) -> Slice:
+def make_slice(
+    graph: IntGraph, nodes: Iterable[Node], name: str, tensors: Mapping[str, NDArray[np.int8]]
+) -> GraphSlice:
     """A slice of `graph` with its inputs and outputs taken from the golden `tensors`."""
     part = extract(graph, nodes, name)
-    return Slice(name, part, {t: tensors[t] for t in part.inputs}, {t: tensors[t] for t in part.outputs})
+    return GraphSlice(name, part, {t: tensors[t] for t in part.inputs}, {t: tensors[t] for t in part.outputs})
 
 
 def blocks(graph: IntGraph) -> dict[str, tuple[Node, ...]]:

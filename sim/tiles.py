@@ -22,8 +22,8 @@ from intloom.hw.spec.isa import (
     AccessPattern,
     Instruction,
     Kind,
+    LoadTarget,
     TableUse,
-    Target,
     Unit,
     disassemble,
     make,
@@ -162,7 +162,7 @@ def _program(
     waits = {f"wait_{unit.name.lower()}": len(code)}
     instructions = (
         make(Kind.BEGIN, version=ISA_VERSION, fingerprint=params.fingerprint()),
-        make(Kind.LOAD, target=Target.WEIGHT, dram=image_at, n0=params.weight_words),
+        make(Kind.LOAD, target=LoadTarget.WEIGHT, dram=image_at, n0=params.weight_words),
         make(Kind.LOAD, dram=scratch_at, n0=params.scratch_words),
         *(i.with_fields(wait_load=2, **{f"wait_{unit.name.lower()}": n}) for n, i in enumerate(code)),
         make(Kind.STORE, dram=output_at, n0=params.scratch_words, **waits),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import column_rows, is_depthwise
 from intloom.hw.spec.formats import conv_tiles
-from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, ConvMode, Fields, Instruction, Kind, Target
+from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, ConvMode, Fields, Instruction, Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 
@@ -69,7 +69,7 @@ def view(array: NDArray[np.int32], access: Access, rows: int = 0) -> NDArray[np.
 
 
 def _move(i: Fields, store: bool) -> list[Access]:
-    local = Memory.WEIGHT if not store and i["target"] == Target.WEIGHT else Memory.SCRATCH
+    local = Memory.WEIGHT if not store and i["target"] == LoadTarget.WEIGHT else Memory.SCRATCH
     run = (i["n0"], 1)
     dram = Access(Memory.DRAM, store, i["dram"], ((i["n2"], i["dram_s2"]), (i["n1"], i["dram_s1"]), run))
     near = Access(local, not store, i["local"], ((i["n2"], i["local_s2"]), (i["n1"], i["local_s1"]), run))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from intloom.compiler.program.footprint import Access, Memory, addresses, footprint, view
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program, Role
-from intloom.hw.spec.isa import Kind, Target
+from intloom.hw.spec.isa import Kind, LoadTarget
 
 Words = NDArray[Any]
 
@@ -105,7 +105,7 @@ def _label(program: Program, index: int) -> str:
     layer = program.layers[origin.layer].name if 0 <= origin.layer < len(program.layers) else ""
     instruction = program.instructions[index]
     if instruction.kind is Kind.LOAD:
-        return f"{layer}: {'weights' if instruction['target'] == Target.WEIGHT else 'input'}"
+        return f"{layer}: {'weights' if instruction['target'] == LoadTarget.WEIGHT else 'input'}"
     return f"{layer}: result"
 
 

@@ -11,7 +11,7 @@ from intloom.compiler.program.cost import move_bursts
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.hw.spec import timing as hardware
 from intloom.hw.spec.formats import move_words
-from intloom.hw.spec.isa import Instruction, Target, Unit
+from intloom.hw.spec.isa import Instruction, LoadTarget, Unit
 from intloom.hw.spec.params import HardwareParams
 
 _OTHER = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}
@@ -125,7 +125,7 @@ class MemoryPort:
         addresses = hardware.RUN * instruction["n1"] * instruction["n2"]
         # By Little's formula, at most `axi_outstanding` bursts are in flight during one round trip.
         rate = min(1.0, words / addresses, beats * self._params.axi_outstanding / (latency + hardware.LOAD))
-        scratch = not load or instruction["target"] == Target.SCRATCH
+        scratch = not load or instruction["target"] == LoadTarget.SCRATCH
         move = _Move(unit, time + lead, words, rate, tail, beats, scratch)
         # `_queued_bursts` excludes the first move, whose remaining bursts change with every advance.
         if self._streams[unit]:

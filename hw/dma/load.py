@@ -14,7 +14,7 @@ from intloom.hw.dma.bursts import burst_layout
 from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
 from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.ports import UnitPort, WeightWritePort, WritePort, out_of_range
-from intloom.hw.spec.isa import Kind, Target
+from intloom.hw.spec.isa import Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
 
@@ -122,7 +122,7 @@ class LoadUnit(wiring.Component):
         address, word = addresses.o.payload, words.i.payload
         m.d.comb += [
             word.data.eq(self.r.payload.data),
-            word.to_weights.eq(address.target == Target.WEIGHT),
+            word.to_weights.eq(address.target == LoadTarget.WEIGHT),
             word.addr.eq(address.addr),
             # Checked before the buffer: one bit is stored instead of the upper address bits.
             word.out_of_range.eq(out_of_range(address.addr, self._params.scratch_words) & ~word.to_weights),

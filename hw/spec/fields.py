@@ -36,7 +36,7 @@ class Unit(IntEnum):
 QUEUED_UNITS = (Unit.LOAD, Unit.MAC, Unit.VEC, Unit.STORE)
 
 
-class Target(IntEnum):
+class LoadTarget(IntEnum):
     """The memory that a LOAD writes."""
 
     SCRATCH = 0

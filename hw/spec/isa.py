@@ -30,8 +30,8 @@ from intloom.hw.spec.fields import (
     WEIGHT_ADDRESS_BITS,
     ConvMode,
     Field,
+    LoadTarget,
     TableUse,
-    Target,
     Unit,
 )
 from intloom.hw.spec.instructions import BY_KIND, BY_OPCODE, INSTRUCTIONS, AccessPattern, InstructionSpec, Kind
@@ -59,8 +59,8 @@ __all__ = [
     "Instruction",
     "InstructionSpec",
     "Kind",
+    "LoadTarget",
     "TableUse",
-    "Target",
     "Unit",
     "assemble",
     "decode",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from intloom.hw.spec.c_text import enum, header, int_enum
-from intloom.hw.spec.fields import CHECK_BITS, CHECK_LSB, INSTRUCTION_BYTES, ConvMode, Field, TableUse, Target
+from intloom.hw.spec.fields import CHECK_BITS, CHECK_LSB, INSTRUCTION_BYTES, ConvMode, Field, LoadTarget, TableUse
 from intloom.hw.spec.instructions import BY_KIND, INSTRUCTIONS, InstructionSpec, Kind
 from intloom.hw.spec.program_check import CRC_BITS, INITIAL, POLYNOMIAL
 
@@ -170,7 +170,7 @@ def render_instructions(file: str) -> str:
     body = [
         "".join(f"#define INTLOOM_{name} {value}u\n" for name, value in numbers.items()),
         enum("opcode", "OPCODE", ((s.kind, s.opcode) for s in INSTRUCTIONS)),
-        int_enum("target", Target),
+        int_enum("target", LoadTarget),
         enum("table_use", "TABLE", ((t.name, int(t)) for t in TableUse)),
         enum("conv_mode", "CONV", ((t.name, int(t)) for t in ConvMode)),
         *(text for s in INSTRUCTIONS for text in (_struct(s), _field_list(s))),

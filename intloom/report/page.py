@@ -15,7 +15,7 @@ from intloom.common import evidence
 from intloom.common.errors import EncodingError, FileFormatError
 from intloom.files import check_output, read_bytes, write_text
 from intloom.hw.spec.formats import move_words
-from intloom.hw.spec.isa import Kind, Target, assemble
+from intloom.hw.spec.isa import Kind, LoadTarget, assemble
 from intloom.report.template import asset, fill
 
 RECORD = "run.json"
@@ -179,7 +179,7 @@ def _with_traffic(layers: list[dict[str, Any]], timeline: list[list[Any]], word_
         if not 0 <= layer < len(layers) or not text.startswith((Kind.LOAD.name, Kind.STORE.name)):
             continue
         move = assemble(text)
-        inward = "weights" if move.kind is Kind.LOAD and move["target"] == Target.WEIGHT else "read"
+        inward = "weights" if move.kind is Kind.LOAD and move["target"] == LoadTarget.WEIGHT else "read"
         flow = inward if move.kind is Kind.LOAD else "written"
         moved[layer][flow] += move_words(move) * word_bytes
     return [{**layer, "traffic": traffic} for layer, traffic in zip(layers, moved, strict=True)]

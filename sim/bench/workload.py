@@ -8,7 +8,7 @@ from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.formats import pack_scale
-from intloom.hw.spec.isa import ISA_VERSION, SCRATCH_BITS, Instruction, Kind, Target, make
+from intloom.hw.spec.isa import ISA_VERSION, SCRATCH_BITS, Instruction, Kind, LoadTarget, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays
 
@@ -59,7 +59,7 @@ def dense_program(params: HardwareParams, *, side: int, blocks: int, repeats: in
     for n in range(repeats):
         at = n * weights % params.weight_words
         code += [
-            make(Kind.LOAD, wait_mac=n, target=Target.WEIGHT, dram=image_at, local=at, n0=weights),
+            make(Kind.LOAD, wait_mac=n, target=LoadTarget.WEIGHT, dram=image_at, local=at, n0=weights),
             make(Kind.LOAD, wait_mac=n, dram=image_at + weights, local=0, n0=inputs),
             _convolution(blocks, side, inputs, at, 2 * n + 2).with_fields(wait_store=n),
             make(Kind.STORE, wait_mac=n + 1, dram=output_at, local=inputs, n0=outputs),

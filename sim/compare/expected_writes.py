@@ -12,7 +12,7 @@ from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.memory_map import memory_size
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.formats import move_words
-from intloom.hw.spec.isa import Instruction, Kind, Target
+from intloom.hw.spec.isa import Instruction, Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.isa_sim import IsaSimulator
 from intloom.sim.result import Arrays
@@ -25,7 +25,7 @@ def writer_of(instruction: Instruction) -> Writer | None:
     """The write port of an instruction's results; None for instructions that write no memory."""
     match instruction.kind:
         case Kind.LOAD:
-            return Writer.LOAD_WEIGHT if instruction["target"] == Target.WEIGHT else Writer.LOAD_SCRATCH
+            return Writer.LOAD_WEIGHT if instruction["target"] == LoadTarget.WEIGHT else Writer.LOAD_SCRATCH
         case Kind.STORE:
             return Writer.STORE
         case Kind.CONV:

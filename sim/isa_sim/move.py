@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
-from intloom.hw.spec.isa import DRAM_BITS, Instruction, Kind, Target
+from intloom.hw.spec.isa import DRAM_BITS, Instruction, Kind, LoadTarget
 from intloom.sim.isa_sim.machine import Machine, Words
 from intloom.sim.isa_sim.registry import executes
 
@@ -43,7 +43,7 @@ def _runs(machine: Machine, i: Instruction) -> Iterator[tuple[int, int]]:
 def load(machine: Machine, instruction: Instruction) -> None:
     """Copy runs of words from memory; weight memory wraps."""
     i = instruction
-    local = machine.weights if i["target"] == Target.WEIGHT else machine.scratch
+    local = machine.weights if i["target"] == LoadTarget.WEIGHT else machine.scratch
     for source, target in _runs(machine, i):
         _copy(machine.dram[source : source + i["n0"]], local, target, wraps=local is machine.weights)
 

@@ -15,7 +15,7 @@ from intloom.sim.parallel.plan import Plan, Planner
 from intloom.sim.parallel.seam import Seam, find_seam, same_until
 from intloom.sim.parallel.segment import Segment, expected_memory, make_segment, whole_memory
 from intloom.sim.parallel.state import State, states
-from intloom.sim.parallel.stitch import Part, stitch
+from intloom.sim.parallel.stitch import SegmentRun, stitch
 from intloom.sim.parallel.workers import Key, Task, Workers
 from intloom.sim.result import Arrays, Progress, ProgressCallback
 from intloom.sim.rtl.backend import limit_of, make_job
@@ -114,12 +114,12 @@ class ParallelRun:
         return find_seam(self._segments[earlier], self._recordings[earlier], self._recordings[overlap])
 
     def _stitched(self, plan: Plan) -> Recording:
-        parts = [Part(self._segments[plan.segments[0]], self._recordings[plan.segments[0]])]
+        parts = [SegmentRun(self._segments[plan.segments[0]], self._recordings[plan.segments[0]])]
         for number, (key, overlap) in enumerate(zip(plan.segments[1:], plan.overlaps, strict=True)):
             seam, alone, recording = self._seam(plan, number), self._recordings[overlap], self._recordings[key]
             if not same_until(seam.equal_to - seam.offset, alone, recording):
                 raise SimulationError(f"two simulations of instruction {key[0]} and following differ in their timing")
-            parts.append(Part(self._segments[key], recording, seam, alone))
+            parts.append(SegmentRun(self._segments[key], recording, seam, alone))
         whole = stitch(parts, time.monotonic() - self._started)
         original = initial_memory(self._program, self._inputs)
         return replace(whole, memory=whole_memory(self._program, whole.memory, original))

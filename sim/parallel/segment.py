@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.memory import encode_all, instruction_words
 from intloom.compiler.program.program import Program, Provenance
-from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, make
+from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind, LoadTarget, TableUse, Unit, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.parallel.state import State
@@ -177,13 +177,13 @@ def _prologue(program: Program) -> tuple[Instruction, ...]:
     tables = vector_tables(p)
     return (
         program.instructions[0],
-        make(Kind.LOAD, target=Target.WEIGHT, dram=areas.tables, n0=stream),
+        make(Kind.LOAD, target=LoadTarget.WEIGHT, dram=areas.tables, n0=stream),
         make(Kind.LOAD, dram=areas.vector_tables, n0=tables * p.table_words),
         # One pixel at the end of the scratchpad, which is loaded afterwards.
         make(Kind.CONV, table=TableUse.LOAD, out_base=p.scratch_words - -(-p.cols // p.rows), out_plane=1, wait_load=2),
         make(Kind.VTABLE, wait_load=2),
         *(make(Kind.VEXP, wait_load=2, a_base=(k + 1) * p.table_words, part=k) for k in range(tables - 1)),
-        make(Kind.LOAD, target=Target.WEIGHT, dram=areas.weights, n0=p.weight_words, wait_mac=1),
+        make(Kind.LOAD, target=LoadTarget.WEIGHT, dram=areas.weights, n0=p.weight_words, wait_mac=1),
         make(Kind.LOAD, dram=areas.scratch, n0=p.scratch_words, wait_mac=1, wait_vec=tables),
     )
 

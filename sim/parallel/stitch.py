@@ -18,7 +18,7 @@ Counts = Mapping[str, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SegmentRun:
     """One segment with its recording, and the seam and the run of the overlap at its start; None for the first."""
 
     segment: Segment
@@ -31,7 +31,7 @@ class Part:
 class _Window:
     """The cycles of one segment that belong to the whole run, and what its counts lack."""
 
-    part: Part
+    part: SegmentRun
     first: int
     """In cycles of the segment."""
     end: int
@@ -60,7 +60,7 @@ class _Window:
         return (cycles >= self.first) & (cycles < self.end)
 
 
-def stitch(parts: Sequence[Part], wall_s: float) -> Recording:
+def stitch(parts: Sequence[SegmentRun], wall_s: float) -> Recording:
     """The recording of the whole program, but for its memory, which is that of the last segment.
 
     The counters are exact: each overlap was run alone to its own end, so that its counters contain the prologue and the
@@ -93,7 +93,7 @@ def stitch(parts: Sequence[Part], wall_s: float) -> Recording:
     )
 
 
-def _windows(parts: Sequence[Part]) -> list[_Window]:
+def _windows(parts: Sequence[SegmentRun]) -> list[_Window]:
     offset, first, before, clocked = 0, 0, Counter[str](), Counter[str]()
     windows = []
     for part, following in zip(parts, [*parts[1:], None], strict=True):

@@ -9,7 +9,7 @@ from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import DEPTHWISE_MODES, is_depthwise, tile_cycles
 from intloom.hw.spec.fields import COORDINATE_BITS, SCRATCH_BITS
 from intloom.hw.spec.formats import conv_tiles
-from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, TableUse, Target, Unit, make
+from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, LoadTarget, TableUse, Unit, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.hw.spec.vector_depthwise import walk_columns, walk_words
@@ -231,7 +231,7 @@ class InstructionMaker:
         """LOAD; the weight memory takes every address."""
         fields = self._move()
         if self._rng.random() < 0.4:
-            fields["target"] = Target.WEIGHT
+            fields["target"] = LoadTarget.WEIGHT
             fields |= some(self._rng, Kind.LOAD, "local", "local_s1", "local_s2")
         return fields
 

@@ -21,8 +21,8 @@ from intloom.hw.spec.isa import (
     AccessPattern,
     Instruction,
     Kind,
+    LoadTarget,
     TableUse,
-    Target,
     Unit,
     encode,
     make,
@@ -253,7 +253,7 @@ def _conv_loads(rng: random.Random, conv: Instruction, params: HardwareParams, f
     if rng.random() < 0.7:
         parts.append((stream.blocks_start, record + params.residual_words, params.channel_words))
     local = [((conv["weights"] + at) % params.weight_words, dram, words) for at, dram, words in parts]
-    loads = (make(Kind.LOAD, target=Target.WEIGHT, local=at, dram=dram, n0=words) for at, dram, words in local)
+    loads = (make(Kind.LOAD, target=LoadTarget.WEIGHT, local=at, dram=dram, n0=words) for at, dram, words in local)
     return [Step(load, NO_LAG) for load in loads]
 
 

@@ -15,7 +15,7 @@ from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import column_rows, is_depthwise
 from intloom.hw.spec.fields import DRAM_BITS, SCRATCH_BITS
 from intloom.hw.spec.formats import conv_tiles
-from intloom.hw.spec.isa import AccessPattern, ConvMode, Instruction, Kind, Target
+from intloom.hw.spec.isa import AccessPattern, ConvMode, Instruction, Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 
@@ -90,7 +90,7 @@ def _move(i: Instruction, p: HardwareParams) -> Words:
     near = _grid(i["local"], (i["n2"], i["local_s2"]), (i["n1"], i["local_s1"]), run)
     if i.kind is Kind.STORE:
         return Words({"scratch": near % _LOCAL}, {"dram": far}, far)
-    if i["target"] == Target.WEIGHT:
+    if i["target"] == LoadTarget.WEIGHT:
         return Words({"dram": far}, {"weight": near % p.weight_words}, near % p.weight_words)
     return Words({"dram": far}, {"scratch": near % _LOCAL}, near % _LOCAL)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, TableUse, Target
+from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, LoadTarget, TableUse
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.compare.expected_writes import writer_of
 from intloom.sim.isa_sim.machine import Machine
@@ -154,7 +154,7 @@ def _move(machine: Machine, i: Instruction) -> _Writes:
         source, target = machine.scratch[words.reads["scratch"]], machine.dram
     else:
         source = machine.dram[words.reads["dram"]]
-        target = machine.weights if i["target"] == Target.WEIGHT else machine.scratch
+        target = machine.weights if i["target"] == LoadTarget.WEIGHT else machine.scratch
     SEMANTICS[i.kind](machine, i)
     # The last write of each word is the instruction simulator's.
     last = len(words.written) - 1 - np.unique(words.written[::-1], return_index=True)[1]

@@ -14,7 +14,7 @@ from intloom.compiler.schedule.emit.tasks import BufferRequest, Fill, Region, St
 from intloom.compiler.schedule.plan.stripes import LocalBuffer
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View
 from intloom.compiler.schedule.stages.stage import LoadedTables, TileContext
-from intloom.hw.spec.isa import Kind, Target, Unit
+from intloom.hw.spec.isa import Kind, LoadTarget, Unit
 
 
 class LocalRecord:
@@ -190,7 +190,7 @@ class TaskEmitter:
         for region in task.results:
             tile = task.slot.local[region.buffer].tile(region.first)
             fields = region.move(tile.word(0, region.rect.y0, region.rect.x0), tile.plane, tile.row)
-            self._emitter.emit(Kind.LOAD, self._provenance(task, "input"), **fields, target=Target.SCRATCH)
+            self._emitter.emit(Kind.LOAD, self._provenance(task, "input"), **fields, target=LoadTarget.SCRATCH)
 
     def _context(self, task: Task) -> tuple[TileContext, list[tuple[Region, Tile]]]:
         """Addresses of everything a task works on, and the stores that follow."""

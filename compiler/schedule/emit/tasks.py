@@ -12,7 +12,7 @@ from intloom.compiler.schedule.plan.tiling import Tiling, operand_words, tile_re
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, runs_of
 from intloom.compiler.schedule.stages.stage import Chunk, Stage, WeightPart
 from intloom.compiler.schedule.stages.weights import ConstantImage
-from intloom.hw.spec.isa import Target
+from intloom.hw.spec.isa import LoadTarget
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,12 @@ Step = Task | Fill
 def load_fields(request: BufferRequest, first: int, words: int, address: int, image_at: int) -> dict[str, int]:
     """Fields of the LOAD that brings `words` words of a request, from `first` on, to `address`; empty if no load."""
     if request.constant is not None:
-        target = Target.WEIGHT if request.memory is Memory.WEIGHT else Target.SCRATCH
+        target = LoadTarget.WEIGHT if request.memory is Memory.WEIGHT else LoadTarget.SCRATCH
         return {"dram": image_at + request.constant + first, "local": address, "n0": words, "target": target}
     if request.region is None:
         return {}
     plane = request.region.rect.height * request.row
-    return request.region.move(address + request.guard, plane, request.row) | {"target": Target.SCRATCH}
+    return request.region.move(address + request.guard, plane, request.row) | {"target": LoadTarget.SCRATCH}
 
 
 def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tuple[BufferRequest, Region]:

@@ -11,7 +11,7 @@ from intloom.compiler.schedule.emit.emitter import Emitter
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View, clip
 from intloom.hw.spec import timing
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.isa import Kind, Target, Unit
+from intloom.hw.spec.isa import Kind, LoadTarget, Unit
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -38,7 +38,7 @@ class WeightPart:
             **dict(zip(("n0", "n1", "n2"), self.counts, strict=True)),
             **dict(zip(("dram_s1", "dram_s2"), self.source_steps, strict=True)),
             **dict(zip(("local_s1", "local_s2"), self.local_steps, strict=True)),
-            "target": Target.WEIGHT,
+            "target": LoadTarget.WEIGHT,
         }
 
 

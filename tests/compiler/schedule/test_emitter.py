@@ -2,7 +2,7 @@
 
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule.emit.emitter import Emitter
-from intloom.hw.spec.isa import Kind, Target
+from intloom.hw.spec.isa import Kind, LoadTarget
 from intloom.hw.spec.params import preset
 
 HERE = Provenance(layer=0, tile=0)
@@ -24,7 +24,7 @@ def conv(e: Emitter, source: int, target: int) -> int:
 
 def test_a_convolution_waits_for_its_input_and_weights():
     e = emitter()
-    load(e, 0, 24, target=Target.WEIGHT)
+    load(e, 0, 24, target=LoadTarget.WEIGHT)
     load(e, 100)
     load(e, 200)
     assert e.instructions[conv(e, 100, 300)]["wait_load"] == 2

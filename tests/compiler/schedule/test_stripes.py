@@ -15,7 +15,7 @@ from intloom.compiler.schedule.stages.build import build_stages
 from intloom.compiler.schedule.stages.weights import ConstantImage
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
-from intloom.hw.spec.isa import ConvMode, Kind, Target
+from intloom.hw.spec.isa import ConvMode, Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
@@ -42,7 +42,7 @@ def moved(program: Program) -> tuple[int, int, int]:
     for instruction in program.instructions:
         if instruction.kind is Kind.STORE:
             stores += move_words(instruction)
-        elif instruction.kind is Kind.LOAD and instruction["target"] == Target.WEIGHT:
+        elif instruction.kind is Kind.LOAD and instruction["target"] == LoadTarget.WEIGHT:
             weights += move_words(instruction)
         elif instruction.kind is Kind.LOAD:
             inputs += move_words(instruction)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intloom.hw.spec import isa, regs
-from intloom.hw.spec.isa import Instruction, Kind, TableUse, Target, Unit
+from intloom.hw.spec.isa import Instruction, Kind, LoadTarget, TableUse, Unit
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.isa_sim.machine import blank_machine
@@ -47,7 +47,7 @@ def fill(host: Host) -> list[Instruction]:
     weights_at, words = IMAGE_WORD + SCRATCH_WORDS, host.params.weight_words
     return [
         isa.make("LOAD", dram=IMAGE_WORD, n0=SCRATCH_WORDS),
-        isa.make("LOAD", dram=weights_at, n0=words, target=Target.WEIGHT),
+        isa.make("LOAD", dram=weights_at, n0=words, target=LoadTarget.WEIGHT),
     ]
 
 

@@ -1,8 +1,6 @@
 """Damaged model files through the command line: one line that says what is wrong, or a right answer."""
 
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -76,17 +74,3 @@ def test_some_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_many_damaged_files(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
     found = try_all(seed, count, 2, tmp_path / "damaged.onnx", capsys)
     assert found["right"] > 0, found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(6))
-def test_damaged_files_in_processes_of_their_own(number: int, tmp_path: Path, seed: int) -> None:
-    path = tmp_path / "damaged.onnx"
-    path.write_bytes(mutate(random.Random(seed), random_model(number).SerializeToString()))
-    done = subprocess.run(
-        [sys.executable, "-m", "intloom", "inspect", str(path), "--json"],
-        capture_output=True, text=True, timeout=6 * LONGEST_SECONDS, check=False,
-    )  # fmt: skip
-    assert done.returncode in {ExitCode.OK, *REJECTED}, done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.returncode == ExitCode.OK or done.stderr.count("\n") == 1

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from intloom.hw.spec.isa import Instruction, Kind, TableUse, Target, make
+from intloom.hw.spec.isa import Instruction, Kind, LoadTarget, TableUse, make
 from intloom.hw.spec.params import preset
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.compare import compare, simulator_of
@@ -22,7 +22,7 @@ SCRATCH, WEIGHT, ISLAND = 1001, 1717, PROGRAM.islands[0][0]
 LOADED = np.frombuffer(PROGRAM.contents()[ISLAND], "<u4")
 COPY = make(Kind.VCOPY, a_base=9, out_base=SCRATCH, byte_count=4)
 LOAD = make(Kind.LOAD, local=SCRATCH, dram=ISLAND, n0=1)
-WEIGHTS = make(Kind.LOAD, local=WEIGHT, target=Target.WEIGHT, dram=ISLAND, n0=1)
+WEIGHTS = make(Kind.LOAD, local=WEIGHT, target=LoadTarget.WEIGHT, dram=ISLAND, n0=1)
 STORE = make(Kind.STORE, local=SCRATCH + 1, dram=ISLAND + 100, n0=1)
 OVERWRITTEN = {
     "vector unit": [COPY, LOAD.with_fields(dram=ISLAND + 5)],
