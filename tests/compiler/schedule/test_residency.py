@@ -11,8 +11,9 @@ from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import from_bytes, to_bytes
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Role
-from intloom.compiler.schedule import compile_graph, residency
+from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.emit.stripe_tasks import schedule_slots
+from intloom.compiler.schedule.plan import residency
 from intloom.compiler.schedule.plan.dataflow import Dataflow
 from intloom.compiler.schedule.plan.fit import Ranges, tightest_fit
 from intloom.compiler.schedule.plan.groups import Goal, Group
