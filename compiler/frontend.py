@@ -23,7 +23,7 @@ from intloom.compiler.fold.passes import (
     unsigned_activations,
 )
 from intloom.compiler.fold.passes.pass_manager import Pass, run_passes
-from intloom.compiler.fold.patterns.qparams import check_parameters, is_dequantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import check_parameters, is_dequantize, is_quantize, read_qparams
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, to_bytes
 from intloom.compiler.importer.check import check_model
@@ -138,6 +138,11 @@ class FoldedModel:
         return frozenset(n for n, q in self.input_quant.items() if q.source not in self.inputs and q.source == q.stored)
 
 
+def model_passes(model: Model) -> tuple[Pass[Model], ...]:
+    """The passes over a model; one from a TFLite file is in QDQ form already, and LiteRT takes int8 activations."""
+    return MODEL_PASSES if model.tflite is None else (constants.PASS, propagate_qdq.PASS)
+
+
 def pass_names() -> tuple[str, ...]:
     """Names of all passes in execution order."""
     return (*(p.name for p in MODEL_PASSES), *(p.name for p in GRAPH_PASSES))
@@ -165,7 +170,7 @@ def fold_model(
     if dump_after is not None:
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     check_parameters(model)
-    prepared = run_passes(model, MODEL_PASSES, check_model)
+    prepared = run_passes(model, model_passes(model), check_model)
     builder = lower_units(prepared, match, softmax=softmax, weight_sums=weight_sums)
     return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
@@ -204,7 +209,7 @@ def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT
     if name not in pass_names():
         raise UsageError(f"pass must be one of {', '.join(pass_names())}, not {name!r}")
     seen: dict[str, str] = {}
-    prepared = run_passes(model, MODEL_PASSES, check_model, lambda step, m: seen.update({step: model_text(m)}))
+    prepared = run_passes(model, model_passes(model), check_model, lambda step, m: seen.update({step: model_text(m)}))
     if name not in seen:
         builder = lower_units(prepared, match)
         return_small_regions(builder)
@@ -225,7 +230,8 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantizatio
     source = input_source(builder, stored) if stored in builder.inputs else boundary_value(model, stored)
     # An input has the parameters of its QuantizeLinear; a float output has those of the DequantizeLinear after it.
     leaves_as_float = stored not in builder.inputs and source != stored
-    pattern = model.producers[source] if leaves_as_float else maker or readers[0]
+    quantizes = maker is not None and is_quantize(maker)
+    pattern = model.producers[source] if leaves_as_float else maker if maker is not None and quantizes else readers[0]
     params = read_qparams(model, pattern)
     signed = stored in model.shifted
     return TensorQuantization(

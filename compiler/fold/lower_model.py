@@ -18,7 +18,7 @@ from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lowe
 from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS, unsupported_normalization
-from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
@@ -152,25 +152,33 @@ def _unsupported_reason(op: str) -> str:
 
 
 def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[str, ...]:
-    """Inputs of the graph: integer inputs of the model, and the first quantized values after float inputs."""
-    deep = set(model.inputs) - {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
-    shallow: set[str] = {v for v in model.inputs if v not in deep}
-    inputs = [v for v in model.inputs if v in shallow]
+    """Inputs of the graph: integer inputs of the model, and the first quantized values after other inputs.
+
+    The host also moves the bytes of an integer input that the model transposes before it uses it.
+    """
+    integer = {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
+    moved = {v for v in integer if model.users(v) and all(n.op == "Transpose" for n in model.users(v))}
+    deep = (set(model.inputs) - integer) | moved
+    inputs = [v for v in model.inputs if v not in deep]
     for node in model.nodes:
         dynamic = [v for v in node.reads if v and v not in model.constants]
         unit = units.get(node.name)
         if not dynamic or any(v not in deep for v in dynamic):
             continue
-        if unit is None:
-            deep.update(node.outputs)
-        else:
+        if unit is not None:
             inputs.append(unit.output)
+        elif set(dynamic) <= moved:
+            inputs += node.outputs
+        else:
+            deep.update(node.outputs)
     return tuple(inputs)
 
 
 def _add_input(builder: GraphBuilder, stored: str) -> None:
     """Make a quantized value an input of the graph."""
     maker = builder.model.producers.get(stored)
+    if maker is not None and not is_quantize(maker):
+        maker = None
     reader = maker or next((n for n in builder.model.users(stored) if is_dequantize(n)), None)
     shape = builder.model.shape(stored)
     if reader is None or shape is None:

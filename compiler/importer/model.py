@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from intloom.common.errors import ModelError
 
+if TYPE_CHECKING:
+    from intloom.compiler.importer.tflite.source import TfliteSource
+
 Array = NDArray[Any]
 
 STANDARD = ""
 MICROSOFT = "com.microsoft"
+TFLITE = "tflite"
+"""Domain of the operators of a TFLite file, which LiteRT evaluates."""
 
 INTEGER_RANGES: Mapping[str, tuple[int, int]] = {
     "int2": (-2, 1),
@@ -160,6 +165,8 @@ class Model:
     """Sizes chosen for dimensions that are open in the file."""
     shifted: frozenset[str] = frozenset()
     """Values that are int8 in the file and uint8, larger by 128, in this model."""
+    tflite: TfliteSource | None = None
+    """The TFLite file, if the model was converted from one."""
 
     @cached_property
     def producers(self) -> Mapping[str, OnnxNode]:

@@ -19,7 +19,8 @@ def input_source(builder: GraphBuilder, stored: str) -> str:
     whole model.
     """
     maker = builder.model.producers.get(stored)
-    return stored if maker is None or stored in builder.host_computed else maker.inputs[0]
+    quantizes = maker is not None and is_quantize(maker) and stored not in builder.host_computed
+    return maker.inputs[0] if maker is not None and quantizes else stored
 
 
 def boundary_value(model: Model, stored: str) -> str:
@@ -72,7 +73,12 @@ def _part(
 
 
 def _with_qoperators(model: Model) -> Model:
-    """Restore the QOperator nodes of the file from their QDQ form: the host runs the operators of the file."""
+    """Restore the QOperator nodes of the file from their QDQ form: the host runs the operators of the file.
+
+    The host is onnxruntime, so operators of a TFLite file stay in QDQ form.
+    """
+    if model.tflite is not None:
+        return model
     qoperators = {n.outputs[0]: n.qoperator for n in model.nodes if n.qoperator is not None}
     nodes: list[OnnxNode] = []
     for node in model.nodes:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.importer import Array, Model, to_bytes
+from intloom.compiler.importer.model import TFLITE, OnnxNode
+from intloom.compiler.litert import run_litert
 from intloom.compiler.reference import open_session
 from intloom.hw.spec.arith import RoundingMode
 
@@ -25,14 +27,23 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: RoundingMode) -> li
     Raises
     ------
     UnsupportedError
-        onnxruntime cannot evaluate the part.
+        The reference cannot evaluate the part.
     """
+    if len(part.nodes) == 1 and part.nodes[0].domain == TFLITE:
+        return evaluate_tflite(part.nodes[0], feeds)
     try:
         session = open_session(to_bytes(part), optimized=match is RoundingMode.ORT, threads=1)
         return [np.asarray(a) for a in session.run(None, dict(feeds))]
     except Exception as error:  # noqa: BLE001  # onnxruntime's exceptions have no other common base class
         text = " ".join(str(error).split())
         raise UnsupportedError(f"onnxruntime cannot evaluate {part.nodes[-1].name!r}: {text}") from None
+
+
+def evaluate_tflite(node: OnnxNode, feeds: Mapping[str, Array]) -> list[Array]:
+    """Results of LiteRT for an operator of a TFLite file, which defines them whatever the rounding mode is."""
+    model = node.attributes["flatbuffer"]
+    assert isinstance(model, bytes)
+    return list(run_litert(model, [feeds[name] for name in node.inputs]))
 
 
 def to_stored(values: Bytes, unsigned: bool) -> Array:

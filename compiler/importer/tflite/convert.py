@@ -1,0 +1,360 @@
+"""Conversion of a TFLite file to a `Model` in QDQ form, with images in the order that ONNX has.
+
+Each operator of the file becomes one quantization unit, or several: DequantizeLinear nodes, the float operator, and the
+QuantizeLinear of its result. The float operator of an elementwise unit carries the operator of the file, whose kernel in
+LiteRT defines its results (`OnnxNode.qoperator`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from intloom.common.errors import UnsupportedError
+from intloom.common.registry import Registry
+from intloom.compiler.importer.model import (
+    MICROSOFT,
+    STANDARD,
+    TFLITE,
+    Array,
+    Attribute,
+    Constant,
+    Model,
+    OnnxNode,
+    ValueType,
+)
+from intloom.compiler.importer.reinfer import infer
+from intloom.compiler.importer.tflite.file import (
+    ELEMENTS,
+    TfliteFile,
+    TfliteOperator,
+    TfliteTensor,
+    check_integer,
+    read_tflite,
+)
+from intloom.compiler.importer.tflite.source import TfliteSource
+from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted, reshaped
+from intloom.compiler.importer.tflite.writer import one_operator
+
+_OPSET = 21
+_ONNX_TYPES = {"INT8": "int8", "UINT8": "uint8", "INT32": "int32", "INT64": "int64", "FLOAT32": "float"}
+
+
+def load_tflite(path: Path) -> Model:
+    """Read, check and convert a TFLite file.
+
+    Raises
+    ------
+    FileFormatError
+        The file cannot be read or is damaged.
+    UnsupportedError
+        The file is not int8 throughout, or has an operator that the importer does not know.
+    """
+    return convert(read_tflite(path))
+
+
+def convert(file: TfliteFile) -> Model:
+    """Convert a file that was read."""
+    # Registration of the operators; they import this module.
+    from intloom.compiler.importer.tflite import operators  # noqa: F401
+
+    check_integer(file)
+    converter = Converter(file)
+    for op in file.operators:
+        rule = CONVERSIONS.get(op.code)
+        if rule is None:
+            known = ", ".join(sorted(CONVERSIONS))
+            raise UnsupportedError(f"{file.name}: {op.label} must be one of {known}")
+        rule(converter, op)
+    return converter.model()
+
+
+ConversionRule = Callable[["Converter", TfliteOperator], None]
+CONVERSIONS: Registry[str, ConversionRule] = Registry("a conversion")
+
+
+@dataclass(eq=False)
+class Converter:
+    """The model under construction."""
+
+    file: TfliteFile
+    nodes: list[OnnxNode] = field(default_factory=list)
+    constants: dict[str, Constant] = field(default_factory=dict)
+    types: dict[str, ValueType] = field(default_factory=dict)
+    views: dict[int, View] = field(default_factory=dict)
+    _operands: dict[int, str] = field(default_factory=dict)
+    """The stored values that the operator at hand reads, for its tensors."""
+    _dequantized: set[str] = field(default_factory=set)
+    """Float values of stored values that exist already."""
+
+    def __post_init__(self) -> None:
+        for index in self.file.inputs:
+            tensor = self.file.tensors[index]
+            self.views[index] = View(tensor.name, identity(len(tensor.shape)))
+            self.types[tensor.name] = ValueType(self.onnx_type(tensor), tensor.shape)
+
+    @property
+    def _inputs(self) -> set[str]:
+        return {self.tensor(i).name for i in self.file.inputs}
+
+    def tensor(self, index: int) -> TfliteTensor:
+        """A tensor of the file."""
+        return self.file.tensors[index]
+
+    def onnx_type(self, tensor: TfliteTensor) -> str:
+        """The element type in ONNX's words."""
+        if tensor.dtype not in _ONNX_TYPES:
+            raise UnsupportedError(f"{self.file.name}: tensor {tensor.name!r} must be int8, not {tensor.dtype.lower()}")
+        return _ONNX_TYPES[tensor.dtype]
+
+    def name(self, op: TfliteOperator) -> str:
+        """The node's name: where the operator is in the file, and what it computes."""
+        return f"{op.index}:{op.code}:{self.tensor(op.outputs[0]).name}"
+
+    def unsupported(self, op: TfliteOperator, found: str, remedy: str) -> UnsupportedError:
+        """The error for an operator that has no form in the model."""
+        return UnsupportedError(f"{self.file.name}: {op.label} {found}: {remedy}")
+
+    def constant(self, name: str, array: Array, dtype: str = "") -> str:
+        """Store an array under a name; returns the name."""
+        kind = dtype or ("float" if array.dtype == np.float32 else str(array.dtype))
+        self.constants[name] = Constant(np.asarray(array), kind)
+        return name
+
+    def integers(self, op: TfliteOperator, position: int) -> list[int]:
+        """The values of a constant operand: sizes, axes, bounds."""
+        index = op.inputs[position] if position < len(op.inputs) else -1
+        data = self.tensor(index).data if index >= 0 else None
+        if data is None:
+            raise self.unsupported(op, f"computes its operand {position}", "export the model with fixed sizes")
+        return [int(v) for v in data.ravel()]
+
+    def view(self, index: int) -> View:
+        """Where a tensor lies; a constant becomes a value in the order of the file."""
+        if index not in self.views:
+            tensor = self.tensor(index)
+            if tensor.data is None:
+                raise UnsupportedError(f"{self.file.name}: tensor {tensor.name!r} is computed by no operator")
+            self.constant(tensor.name, tensor.data, self.onnx_type(tensor))
+            self.views[index] = View(tensor.name, identity(len(tensor.shape)))
+        return self.views[index]
+
+    def natural_order(self, index: int) -> Order:
+        """The order for an operator that works in any: that of the value, but channels first for an input image."""
+        view = self.view(index)
+        return CHANNELS_FIRST if index in self.file.inputs and len(view.order) == len(CHANNELS_FIRST) else view.order
+
+    def in_order(self, index: int, order: Order) -> str:
+        """The value of a tensor with its dimensions in this order; a constant is transposed here and now."""
+        tensor, view = self.tensor(index), self.view(index)
+        if tensor.data is None or view.order == order:
+            return self.moved(view, tensor, tensor.shape, order)
+        name = f"{tensor.name}/order" + "".join(map(str, order))
+        return self.constant(name, tensor.data.transpose(inverse(order)), self.onnx_type(tensor))
+
+    def moved(self, view: View, tensor: TfliteTensor, shape: tuple[int, ...], order: Order) -> str:
+        """The value of a view of this shape with its dimensions in another order; it has the scale of `tensor`."""
+        if view.order == order:
+            return view.value
+        # view = transpose(value, view.order) = transpose(result, order)
+        name = f"{view.value}/order" + "".join(map(str, order))
+        if name not in self.types:
+            perm, result = permuted(view.order, inverse(order)), permuted(shape, inverse(order))
+            self.movement(tensor, "Transpose", (view.value,), name, result, perm=perm)
+        return name
+
+    def reshaped(self, view: View, tensor: TfliteTensor, before: tuple[int, ...], after: tuple[int, ...]) -> View:
+        """A view of `before` in another shape: of the value as it lies if that is possible."""
+        if before == after:
+            return view
+        found = reshaped(before, after, view.order)
+        if found is None:
+            view = View(self.moved(view, tensor, before, identity(len(before))), identity(len(before)))
+            found = after, identity(len(after))
+        shape, order = found
+        name = f"{view.value}/as" + "x".join(map(str, shape))
+        if name not in self.types:
+            sizes = self.constant(f"{name}/shape", np.array(shape, np.int64))
+            self.movement(tensor, "Reshape", (view.value, sizes), name, shape)
+        return View(name, order)
+
+    def reshape(self, index: int, shape: tuple[int, ...], order: Order) -> str:
+        """The value of a tensor in another shape of the file, with its dimensions in this order."""
+        tensor = self.tensor(index)
+        return self.moved(self.reshaped(self.view(index), tensor, tensor.shape, shape), tensor, shape, order)
+
+    def movement(
+        self,
+        tensor: TfliteTensor,
+        op: str,
+        inputs: tuple[str, ...],
+        stored: str,
+        shape: tuple[int, ...],
+        **attributes: Attribute,
+    ) -> str:
+        """Add an operator that moves the values of `tensor`; it keeps their scale.
+
+        The host moves the bytes of an input as they are; a unit of the graph has a DequantizeLinear before it.
+        """
+        real = tensor.quantized and inputs[0] not in self._inputs
+        moved = self.dequantized(inputs[0], tensor) if real else inputs[0]
+        value = f"{stored}/float" if real else stored
+        self.nodes.append(OnnxNode(f"{stored}/{op}", op, (moved, *inputs[1:]), (value,), attributes))
+        self.types[stored] = ValueType(self.onnx_type(tensor), shape)
+        if real:
+            self.quantized(value, stored, tensor, shape)
+        return stored
+
+    def operand(self, index: int, order: Order, shape: tuple[int, ...] = ()) -> str:
+        """The float value of an operand in this order, and in another shape of the file if one is given."""
+        tensor = self.tensor(index)
+        if tensor.data is not None and shape and shape != tensor.shape:
+            data = tensor.data.reshape(shape).transpose(inverse(order))
+            name = f"{tensor.name}/as" + "x".join(map(str, shape)) + "/order" + "".join(map(str, order))
+            stored = self.constant(name, data, self.onnx_type(tensor))
+        else:
+            stored = self.reshape(index, shape, order) if shape else self.in_order(index, order)
+        self._operands[index] = stored
+        return self.dequantized(stored, tensor)
+
+    def dequantize(self, stored: str, scale: str, value: str) -> str:
+        """Add a DequantizeLinear with a scale for each value along the first axis; returns the float value."""
+        attributes: dict[str, Attribute] = {"axis": 0} if self.constants[scale].array.ndim else {}
+        self.nodes.append(OnnxNode(f"{value}/DQ", "DequantizeLinear", (stored, scale), (value,), attributes))
+        return value
+
+    def parameters(self, tensor: TfliteTensor) -> tuple[str, str]:
+        """Names of the constants with scale and zero point of a tensor."""
+        scale, zero = f"{tensor.name}/scale", f"{tensor.name}/zero_point"
+        if scale not in self.constants:
+            single = len(tensor.scales) == 1
+            element = ELEMENTS[tensor.dtype]
+            scales, zeros = np.array(tensor.scales, np.float32), np.array(tensor.zero_points).astype(element)
+            self.constant(scale, scales.reshape(()) if single else scales)
+            self.constant(zero, zeros.reshape(()) if single else zeros)
+        return scale, zero
+
+    def dequantized(self, stored: str, tensor: TfliteTensor, axis: int | None = None) -> str:
+        """The float value of a stored value, which has the parameters of `tensor`."""
+        if not tensor.scales:
+            return stored
+        value = f"{stored}/real"
+        if value not in self._dequantized:
+            self._dequantized.add(value)
+            attributes: dict[str, Attribute] = {} if axis is None or len(tensor.scales) == 1 else {"axis": axis}
+            node = OnnxNode(f"{value}/DQ", "DequantizeLinear", (stored, *self.parameters(tensor)), (value,), attributes)
+            self.nodes.append(node)
+        return value
+
+    def quantized(self, value: str, stored: str, tensor: TfliteTensor, shape: tuple[int, ...]) -> None:
+        """Add the QuantizeLinear that stores a float value with the parameters of `tensor`."""
+        inputs = (value, *self.parameters(tensor))
+        self.nodes.append(OnnxNode(f"{stored}/Q", "QuantizeLinear", inputs, (stored,)))
+        self.types[stored] = ValueType(self.onnx_type(tensor), shape)
+
+    def finish(
+        self,
+        op: TfliteOperator,
+        onnx_op: str,
+        inputs: tuple[str, ...],
+        order: Order,
+        *,
+        exact: bool = False,
+        bounds: tuple[int, int] | None = None,
+        shape: tuple[int, ...] = (),
+        **attributes: Attribute,
+    ) -> None:
+        """Add the float operator and store its result, whose dimensions have this order.
+
+        LiteRT evaluates the operator if it is `exact`. `bounds` clamp the stored result. `shape` is that of the result
+        in the order of the file, if it is not the shape of the file's tensor.
+        """
+        self.finish_all(op, onnx_op, inputs, [order], exact=exact, bounds=bounds, shape=shape, **attributes)
+
+    def finish_all(
+        self,
+        op: TfliteOperator,
+        onnx_op: str,
+        inputs: tuple[str, ...],
+        orders: Sequence[Order],
+        *,
+        exact: bool = False,
+        bounds: tuple[int, int] | None = None,
+        shape: tuple[int, ...] = (),
+        **attributes: Attribute,
+    ) -> None:
+        """The same for an operator with several results."""
+        name, results = self.name(op), op.outputs
+        stored = [self._stored_name(index, order, shape) for index, order in zip(results, orders, strict=True)]
+        floats = [f"{s}/float" if self.tensor(i).scales else s for s, i in zip(stored, results, strict=True)]
+        # The clamp of an evaluated operator is a unit of its own, since only the operator alone is evaluated.
+        apart = exact and bounds is not None
+        plain = [f"{stored[0]}/unbounded"] if apart else stored
+        qoperator = self._evaluated(op, plain[0]) if exact else None
+        node = OnnxNode(name, onnx_op, inputs, tuple(floats), attributes, qoperator=qoperator)
+        self.nodes.append(node)
+        for index, order, mine, value, whole in zip(results, orders, stored, floats, plain, strict=True):
+            tensor = self.tensor(index)
+            whole_shape = shape or tensor.shape
+            size = permuted(whole_shape, inverse(order))
+            if not tensor.scales:
+                self.types[mine] = ValueType(self.onnx_type(tensor), size)
+            elif bounds is None:
+                self.quantized(value, mine, tensor, size)
+            else:
+                if apart:
+                    self.quantized(value, whole, tensor, size)
+                    value = self.dequantized(whole, tensor)
+                self.quantized(self._clipped(value, mine, tensor, bounds), mine, tensor, size)
+            self.views[index] = self.reshaped(View(mine, order), tensor, whole_shape, tensor.shape)
+
+    def _stored_name(self, index: int, order: Order, shape: tuple[int, ...]) -> str:
+        """The tensor's own name for a value as the file has it, or where no output needs that name."""
+        name, plain = self.tensor(index).name, order == identity(len(order)) and not shape
+        return name if plain or index not in self.file.outputs else f"{name}/result"
+
+    def _evaluated(self, op: TfliteOperator, result: str) -> OnnxNode:
+        """The operator of the file, between the stored values that its operands have."""
+        data, inputs = one_operator(self.file, op)
+        values = tuple(self._operands[i] for i in inputs)
+        return OnnxNode(self.name(op), op.code, values, (result,), {"flatbuffer": data}, TFLITE)
+
+    def _clipped(self, value: str, stored: str, tensor: TfliteTensor, bounds: tuple[int, int]) -> str:
+        """Clamp a float value to the real numbers that two stored values represent."""
+        clamped = f"{stored}/clamped"
+        inputs = (value, *self.clip_bounds(tensor, bounds, clamped))
+        self.nodes.append(OnnxNode(f"{clamped}/Clip", "Clip", inputs, (clamped,)))
+        return clamped
+
+    def clip_bounds(self, tensor: TfliteTensor, bounds: tuple[int, int], name: str) -> tuple[str, str]:
+        """Constants with the real numbers that two stored values represent."""
+        scale, zero = np.float32(tensor.scales[0]), tensor.zero_points[0]
+        low, high = (np.array(np.float32(b - zero) * scale, np.float32) for b in bounds)
+        return self.constant(f"{name}/min", low), self.constant(f"{name}/max", high)
+
+    def model(self) -> Model:
+        """The finished model: outputs have the order of the file."""
+        for index in self.file.outputs:
+            tensor = self.tensor(index)
+            view = self.view(index)
+            if view.value != tensor.name:
+                shape, plain = tensor.shape, identity(len(tensor.shape))
+                if view.order == plain:
+                    axes = self.constant(f"{tensor.name}/same", np.array(shape, np.int64))
+                    self.movement(tensor, "Reshape", (view.value, axes), tensor.name, shape)
+                else:
+                    self.movement(tensor, "Transpose", (view.value,), tensor.name, shape, perm=view.order)
+        model = Model(
+            name=self.file.name,
+            nodes=tuple(self.nodes),
+            inputs=tuple(self.tensor(i).name for i in self.file.inputs),
+            outputs=tuple(self.tensor(i).name for i in self.file.outputs),
+            constants=self.constants,
+            types=self.types,
+            opsets={STANDARD: _OPSET, MICROSOFT: 1},
+            source=self.file.source,
+        )
+        return replace(infer(model), tflite=TfliteSource(self.file, dict(self.views)))

@@ -1,0 +1,453 @@
+"""The operators of TFLite that have a form in the model."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from intloom.compiler.importer.model import Attribute, ValueType
+from intloom.compiler.importer.tflite.convert import CONVERSIONS, Converter
+from intloom.compiler.importer.tflite.file import TfliteOperator, TfliteTensor
+from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted
+
+converts = CONVERSIONS.register
+_SAME, _VALID = 0, 1
+"""Values of the enumeration Padding."""
+_ACTIVATIONS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
+"""Bounds of the fused activations RELU, RELU_N1_TO_1 and RELU6."""
+
+
+def _bounds(c: Converter, op: TfliteOperator) -> tuple[int, int] | None:
+    """Smallest and largest stored result that a fused activation lets through; None without one."""
+    kind = op.option("fusedActivationFunction", 0)
+    if not kind:
+        return None
+    if kind not in _ACTIVATIONS:
+        raise c.unsupported(op, f"has the fused activation {kind}", "use none, RELU, RELU_N1_TO_1 or RELU6")
+    return stored_bounds(c.tensor(op.outputs[0]), *_ACTIVATIONS[kind])
+
+
+def stored_bounds(tensor: TfliteTensor, low: float | None, high: float | None) -> tuple[int, int]:
+    """The stored values that represent two real bounds."""
+    least, greatest = (-128, 127) if tensor.dtype == "INT8" else (0, 255)
+
+    def stored(value: float) -> int:
+        return tensor.zero_points[0] + round(float(np.float32(value) / np.float32(tensor.scales[0])))
+
+    return (
+        least if low is None else max(least, stored(low)),
+        greatest if high is None else min(greatest, stored(high)),
+    )
+
+
+def _pads(kind: int, sizes: tuple[int, int], kernel: tuple[int, int], strides: tuple[int, int]) -> tuple[int, ...]:
+    """Top, left, bottom and right padding; `kernel` includes dilation."""
+    if kind == _VALID:
+        return 0, 0, 0, 0
+    whole = [
+        max(0, (-(-size // stride) - 1) * stride + k - size)
+        for size, k, stride in zip(sizes, kernel, strides, strict=True)
+    ]
+    return whole[0] // 2, whole[1] // 2, whole[0] - whole[0] // 2, whole[1] - whole[1] // 2
+
+
+def _weights(c: Converter, index: int, order: Order, name: str) -> str:
+    """Constant weights in another order of dimensions, dequantized with their scales."""
+    tensor = c.tensor(index)
+    assert tensor.data is not None
+    stored = c.constant(f"{name}/weights", np.ascontiguousarray(tensor.data.transpose(order)), c.onnx_type(tensor))
+    return c.dequantized(stored, tensor, axis=order.index(tensor.axis) if len(tensor.scales) > 1 else None)
+
+
+def _bias(c: Converter, op: TfliteOperator, position: int, name: str) -> tuple[str, ...]:
+    """The int32 bias, whose scales are those of the sums."""
+    index = op.inputs[position] if position < len(op.inputs) else -1
+    if index < 0:
+        return ()
+    tensor = c.tensor(index)
+    if tensor.data is None or tensor.dtype != "INT32":
+        raise c.unsupported(op, f"has a bias of type {tensor.dtype.lower()}", "convert to int8 with int32 biases")
+    x, w = c.tensor(op.inputs[0]), c.tensor(op.inputs[1])
+    if op.code == "TRANSPOSE_CONV":
+        x = c.tensor(op.inputs[2])
+    scales = np.float32(x.scales[0]) * np.array(w.scales, np.float32)
+    scale = c.constant(f"{name}/bias_scale", scales.astype(np.float32) if scales.size > 1 else scales.reshape(()))
+    stored = c.constant(f"{name}/bias_stored", tensor.data.ravel())
+    return (c.dequantize(stored, scale, f"{name}/bias"),)
+
+
+def _require_int8(c: Converter, op: TfliteOperator, *indices: int) -> None:
+    for index in indices:
+        if not c.tensor(index).quantized:
+            raise c.unsupported(
+                op, f"reads {c.tensor(index).name!r}, which is not quantized with one scale", "convert to full int8"
+            )
+
+
+@converts("CONV_2D", "DEPTHWISE_CONV_2D")
+def convert_convolution(c: Converter, op: TfliteOperator) -> None:
+    """A convolution; the multiplier of a depthwise one is in the number of its filters."""
+    x, w, name = c.tensor(op.inputs[0]), c.tensor(op.inputs[1]), c.name(op)
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
+    if w.data is None or len(w.shape) != 4 or len(x.shape) != 4:
+        raise c.unsupported(op, "computes its weights", "use constant weights")
+    depthwise = op.code == "DEPTHWISE_CONV_2D"
+    weights = _weights(c, op.inputs[1], (3, 0, 1, 2) if depthwise else (0, 3, 1, 2), name)
+    group = x.shape[3] if depthwise else x.shape[3] // max(1, w.shape[3])
+    kernel, dilations = (w.shape[1], w.shape[2]), (op.option("dilationHFactor", 1), op.option("dilationWFactor", 1))
+    strides = (op.option("strideH", 1), op.option("strideW", 1))
+    spans = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
+    pads = _pads(op.option("padding", _SAME), (x.shape[1], x.shape[2]), (spans[0], spans[1]), strides)
+    value = c.operand(op.inputs[0], CHANNELS_FIRST)
+    c.finish(
+        op,
+        "Conv",
+        (value, weights, *_bias(c, op, 2, name)),
+        CHANNELS_FIRST,
+        bounds=_bounds(c, op),
+        kernel_shape=kernel,
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        group=group,
+    )
+
+
+@converts("TRANSPOSE_CONV")
+def convert_transpose_conv(c: Converter, op: TfliteOperator) -> None:
+    """A transposed convolution; the file states the size of its result, from which the padding follows."""
+    size, (_, weights_at, x_at) = c.integers(op, 0), op.inputs[:3]
+    x, w, name = c.tensor(x_at), c.tensor(weights_at), c.name(op)
+    _require_int8(c, op, x_at, op.outputs[0])
+    weights = _weights(c, weights_at, (3, 0, 1, 2), name)
+    kernel, strides = (w.shape[1], w.shape[2]), (op.option("strideH", 1), op.option("strideW", 1))
+    spare = [(x.shape[1 + a] - 1) * strides[a] + kernel[a] - size[1 + a] for a in (0, 1)]
+    begin = [max(0, s) // 2 for s in spare]
+    end = [max(0, s) - b for s, b in zip(spare, begin, strict=True)]
+    value = c.operand(x_at, CHANNELS_FIRST)
+    c.finish(
+        op,
+        "ConvTranspose",
+        (value, weights, *_bias(c, op, 3, name)),
+        CHANNELS_FIRST,
+        bounds=_bounds(c, op),
+        kernel_shape=kernel,
+        strides=strides,
+        pads=(*begin, *end),
+        output_padding=tuple(max(0, -s) for s in spare),
+    )
+
+
+@converts("FULLY_CONNECTED")
+def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
+    """One row is a Gemm; several rows with constant weights are pixels of a 1x1 convolution; else a product."""
+    x_at, w_at = op.inputs[:2]
+    x, w, name = c.tensor(x_at), c.tensor(w_at), c.name(op)
+    _require_int8(c, op, x_at, op.outputs[0])
+    if op.option("weightsFormat", 0):
+        raise c.unsupported(op, "has shuffled weights", "convert again without them")
+    depth = w.shape[-1]
+    rows = prod(x.shape) // max(1, depth)
+    bounds = _bounds(c, op)
+    if w.data is None:
+        a, b = c.operand(x_at, (0, 1), (rows, depth)), c.operand(w_at, (1, 0))
+        c.finish(op, "MatMul", (a, b), (0, 1), bounds=bounds, shape=(rows, w.shape[0]))
+    elif rows == 1:
+        inputs = (c.operand(x_at, (0, 1), (1, depth)), _weights(c, w_at, (0, 1), name), *_bias(c, op, 2, name))
+        c.finish(op, "Gemm", inputs, (0, 1), bounds=bounds, shape=(1, w.shape[0]), transB=1)
+    else:
+        stored = c.constant(f"{name}/weights", w.data.reshape(*w.shape, 1, 1), c.onnx_type(w))
+        image = c.operand(x_at, CHANNELS_FIRST, (1, rows, 1, depth))
+        inputs = (image, c.dequantized(stored, w, axis=0), *_bias(c, op, 2, name))
+        shape = (1, rows, 1, w.shape[0])
+        c.finish(op, "Conv", inputs, CHANNELS_FIRST, bounds=bounds, shape=shape, kernel_shape=(1, 1))
+
+
+@converts("BATCH_MATMUL")
+def convert_batch_matmul(c: Converter, op: TfliteOperator) -> None:
+    """A product of matrices, of which either may be transposed."""
+    orders = []
+    for index, option in zip(op.inputs[:2], ("adjX", "adjY"), strict=True):
+        rank = len(c.tensor(index).shape)
+        plain = identity(rank)
+        orders.append((*plain[:-2], rank - 1, rank - 2) if op.option(option, 0) else plain)
+    a, b = (c.operand(i, order) for i, order in zip(op.inputs[:2], orders, strict=True))
+    c.finish(op, "MatMul", (a, b), identity(len(c.tensor(op.outputs[0]).shape)))
+
+
+@converts("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+def convert_binary(c: Converter, op: TfliteOperator) -> None:
+    """An elementwise operator of two operands, in the order that the first of them that is computed has."""
+    onnx_op = {"ADD": "Add", "SUB": "Sub", "MUL": "Mul", "MAXIMUM": "Max", "MINIMUM": "Min"}.get(op.code)
+    if onnx_op is None:
+        raise c.unsupported(op, "has no integer form", "write it as SUB and MUL")
+    _require_int8(c, op, *op.inputs[:2], op.outputs[0])
+    rank = len(c.tensor(op.outputs[0]).shape)
+    wide = [(1,) * (rank - len(c.tensor(i).shape)) + c.tensor(i).shape for i in op.inputs[:2]]
+    order = _common_order(c, op.inputs[:2], rank)
+    values = tuple(
+        c.operand(i, identity(0)) if not c.tensor(i).shape else c.operand(i, order, shape)
+        for i, shape in zip(op.inputs[:2], wide, strict=True)
+    )
+    # The evaluated operator has its activation.
+    c.finish(op, onnx_op, values, order, exact=True)
+
+
+def _common_order(c: Converter, indices: tuple[int, ...], rank: int) -> Order:
+    """The order of the first computed operand of full rank that does not have the order of the file."""
+    orders = [c.natural_order(i) for i in indices if c.tensor(i).data is None and len(c.tensor(i).shape) == rank]
+    return next((o for o in orders if o != identity(rank)), identity(rank))
+
+
+_UNARY = {
+    "LOGISTIC": "Sigmoid",
+    "TANH": "Tanh",
+    "HARD_SWISH": "HardSwish",
+    "LEAKY_RELU": "LeakyRelu",
+    "ELU": "Elu",
+    "ABS": "Abs",
+    "NEG": "Neg",
+    "GELU": "Gelu",
+    "EXP": "Exp",
+    "SQRT": "Sqrt",
+    "RELU": "LeakyRelu",
+}
+
+
+@converts(*_UNARY)
+def convert_unary(c: Converter, op: TfliteOperator) -> None:
+    """An elementwise operator of one operand: a function of its bytes."""
+    attributes: dict[str, Attribute] = {}
+    if op.code in ("LEAKY_RELU", "RELU"):
+        attributes["alpha"] = 0.0 if op.code == "RELU" else float(op.options.alpha)
+    order = c.natural_order(op.inputs[0])
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
+    c.finish(op, _UNARY[op.code], (c.operand(op.inputs[0], order),), order, exact=True, **attributes)
+
+
+@converts("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
+def convert_clamp(c: Converter, op: TfliteOperator) -> None:
+    """A clamp to two real numbers."""
+    low, high = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}[op.code]
+    order, result = c.natural_order(op.inputs[0]), c.tensor(op.outputs[0])
+    limits = c.clip_bounds(result, stored_bounds(result, low, high), c.name(op))
+    c.finish(op, "Clip", (c.operand(op.inputs[0], order), *limits), order)
+
+
+@converts("PRELU")
+def convert_prelu(c: Converter, op: TfliteOperator) -> None:
+    """A leaky rectifier with a slope for each channel."""
+    x_at, slope_at = op.inputs[:2]
+    order, rank = c.natural_order(x_at), len(c.tensor(x_at).shape)
+    slope = c.tensor(slope_at)
+    shape = (1,) * (rank - len(slope.shape)) + slope.shape
+    c.finish(op, "PRelu", (c.operand(x_at, order), c.operand(slope_at, order, shape)), order)
+
+
+@converts("QUANTIZE")
+def convert_quantize(c: Converter, op: TfliteOperator) -> None:
+    """A float value becomes stored, or a stored value gets another scale."""
+    x, order = c.tensor(op.inputs[0]), c.view(op.inputs[0]).order
+    if not x.scales:
+        result = c.tensor(op.outputs[0])
+        name = result.name
+        shape = permuted(result.shape, inverse(order))
+        c.quantized(c.view(op.inputs[0]).value, name, result, shape)
+        c.views[op.outputs[0]] = View(name, order)
+        return
+    c.finish(op, "Identity", (c.operand(op.inputs[0], order),), order, exact=True)
+
+
+@converts("DEQUANTIZE")
+def convert_dequantize(c: Converter, op: TfliteOperator) -> None:
+    """A stored value becomes float."""
+    x, order, result = c.tensor(op.inputs[0]), c.view(op.inputs[0]).order, c.tensor(op.outputs[0])
+    value = c.dequantized(c.view(op.inputs[0]).value, x)
+    c.types[value] = ValueType("float", permuted(result.shape, inverse(order)))
+    c.views[op.outputs[0]] = View(value, order)
+
+
+@converts("MAX_POOL_2D", "AVERAGE_POOL_2D")
+def convert_pool(c: Converter, op: TfliteOperator) -> None:
+    """A pool over windows; an average counts the pixels inside the image."""
+    x = c.tensor(op.inputs[0])
+    kernel = (op.option("filterHeight", 1), op.option("filterWidth", 1))
+    strides = (op.option("strideH", 1), op.option("strideW", 1))
+    pads = _pads(op.option("padding", _SAME), (x.shape[1], x.shape[2]), kernel, strides)
+    c.finish(
+        op,
+        "MaxPool" if op.code == "MAX_POOL_2D" else "AveragePool",
+        (c.operand(op.inputs[0], CHANNELS_FIRST),),
+        CHANNELS_FIRST,
+        bounds=_bounds(c, op),
+        kernel_shape=kernel,
+        strides=strides,
+        pads=pads,
+    )
+
+
+@converts("MEAN")
+def convert_mean(c: Converter, op: TfliteOperator) -> None:
+    """An average over whole dimensions."""
+    x, order = c.tensor(op.inputs[0]), c.natural_order(op.inputs[0])
+    rank = len(x.shape)
+    axes = sorted({a % rank for a in c.integers(op, 1)})
+    kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    name = c.constant(f"{c.name(op)}/axes", np.array(sorted(order[a] for a in axes), np.int64))
+    c.finish(op, "ReduceMean", (c.operand(op.inputs[0], order), name), order, shape=kept, keepdims=1)
+
+
+@converts("SOFTMAX")
+def convert_softmax(c: Converter, op: TfliteOperator) -> None:
+    """A Softmax over the last dimension."""
+    order = c.view(op.inputs[0]).order
+    if op.options is not None and float(op.options.beta) != 1.0:
+        raise c.unsupported(op, f"multiplies by {op.options.beta} first", "use a Softmax with beta 1")
+    if order[-1] not in (1, len(order) - 1):
+        # The accelerator normalizes over channels or over the last dimension.
+        order = (0, *range(2, len(order)), 1)
+    c.finish(op, "Softmax", (c.operand(op.inputs[0], order),), order, axis=order[-1])
+
+
+@converts("CONCATENATION")
+def convert_concatenation(c: Converter, op: TfliteOperator) -> None:
+    """Operands one after the other along a dimension."""
+    rank = len(c.tensor(op.outputs[0]).shape)
+    order = _common_order(c, op.inputs, rank)
+    values = tuple(c.operand(i, order) for i in op.inputs)
+    axis = order[op.option("axis", 0) % rank]
+    c.finish(op, "Concat", values, order, bounds=_bounds(c, op), axis=axis)
+
+
+@converts("PACK")
+def convert_pack(c: Converter, op: TfliteOperator) -> None:
+    """Operands one after the other along a new dimension."""
+    result = c.tensor(op.outputs[0])
+    rank = len(result.shape)
+    axis = op.option("axis", 0) % rank
+    part = tuple(1 if i == axis else n for i, n in enumerate(result.shape))
+    values = tuple(c.operand(i, identity(rank), part) for i in op.inputs)
+    c.finish(op, "Concat", values, identity(rank), axis=axis)
+
+
+@converts("SPLIT", "SPLIT_V")
+def convert_split(c: Converter, op: TfliteOperator) -> None:
+    """Parts of an operand along a dimension."""
+    x_at, axis_at = (op.inputs[1], 0) if op.code == "SPLIT" else (op.inputs[0], 2)
+    order, rank = c.natural_order(x_at), len(c.tensor(x_at).shape)
+    axis = c.integers(op, axis_at)[0] % rank
+    sizes = [c.tensor(i).shape[axis] for i in op.outputs]
+    split = c.constant(f"{c.name(op)}/sizes", np.array(sizes, np.int64))
+    c.finish_all(op, "Split", (c.operand(x_at, order), split), [order] * len(op.outputs), axis=order[axis])
+
+
+@converts("STRIDED_SLICE", "SLICE")
+def convert_slice(c: Converter, op: TfliteOperator) -> None:
+    """A part of an operand, in steps."""
+    x, order = c.tensor(op.inputs[0]), c.natural_order(op.inputs[0])
+    begin, end, steps = _slice_bounds(c, op, x)
+    kept = tuple(len(range(*slice(b, e, s).indices(n))) for b, e, s, n in zip(begin, end, steps, x.shape, strict=True))
+    name = c.name(op)
+    starts, ends, axes, strides = (
+        c.constant(f"{name}/{what}", np.array(values, np.int64))
+        for what, values in (("begin", begin), ("end", end), ("axes", order), ("steps", steps))
+    )
+    c.finish(op, "Slice", (c.operand(op.inputs[0], order), starts, ends, axes, strides), order, shape=kept)
+
+
+def _slice_bounds(c: Converter, op: TfliteOperator, x: TfliteTensor) -> tuple[list[int], list[int], list[int]]:
+    """First element, end and step along every dimension of the operand."""
+    begin, rank = c.integers(op, 1), len(x.shape)
+    if op.code == "SLICE":
+        sizes = c.integers(op, 2)
+        end = [n if s < 0 else b + s for b, s, n in zip(begin, sizes, x.shape, strict=True)]
+        return begin, end, [1] * rank
+    end, steps = c.integers(op, 2), c.integers(op, 3)
+    if op.option("ellipsisMask", 0) or op.option("newAxisMask", 0) or op.option("offset", 0) or min(steps) < 1:
+        raise c.unsupported(op, "has an ellipsis, a new axis or negative steps", "slice with plain bounds")
+    shrink = op.option("shrinkAxisMask", 0)
+    for axis in range(len(begin)):
+        size, bit = x.shape[axis], 1 << axis
+        begin[axis] = 0 if op.option("beginMask", 0) & bit else begin[axis] + size * (begin[axis] < 0)
+        end[axis] = size if op.option("endMask", 0) & bit else end[axis] + size * (end[axis] < 0)
+        if shrink & bit:
+            end[axis], steps[axis] = begin[axis] + 1, 1
+    rest = range(len(begin), rank)
+    return begin + [0 for _ in rest], end + [x.shape[i] for i in rest], steps + [1 for _ in rest]
+
+
+@converts("PAD", "PADV2", "MIRROR_PAD")
+def convert_pad(c: Converter, op: TfliteOperator) -> None:
+    """An operand with a constant around it: the zero point, or a given value."""
+    if op.code == "MIRROR_PAD":
+        raise c.unsupported(op, "mirrors the border", "pad with a constant")
+    order, rank = c.natural_order(op.inputs[0]), len(c.tensor(op.inputs[0]).shape)
+    amounts = np.array(c.integers(op, 1), np.int64).reshape(rank, 2)
+    pads = np.zeros((2, rank), np.int64)
+    pads[:, list(order)] = amounts.T
+    name = c.name(op)
+    fill = np.float32(0)
+    if op.code == "PADV2":
+        value = c.tensor(op.inputs[2])
+        fill = np.float32((c.integers(op, 2)[0] - value.zero_points[0]) * np.float32(value.scales[0]))
+    inputs = (
+        c.operand(op.inputs[0], order),
+        c.constant(f"{name}/pads", pads.ravel()),
+        c.constant(f"{name}/fill", np.array(fill, np.float32)),
+    )
+    c.finish(op, "Pad", inputs, order)
+
+
+@converts("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+def convert_reshape(c: Converter, op: TfliteOperator) -> None:
+    """The same values in another shape, which is that of the result."""
+    x, result = c.tensor(op.inputs[0]), c.tensor(op.outputs[0])
+    if prod(x.shape) != prod(result.shape):
+        raise c.unsupported(op, f"reshapes {x.shape} to {result.shape}", "export the model with fixed sizes")
+    c.views[op.outputs[0]] = c.reshaped(c.view(op.inputs[0]), x, x.shape, result.shape)
+
+
+@converts("TRANSPOSE")
+def convert_transpose(c: Converter, op: TfliteOperator) -> None:
+    """Another order of the dimensions: only the view changes."""
+    view = c.view(op.inputs[0])
+    c.views[op.outputs[0]] = View(view.value, permuted(view.order, tuple(c.integers(op, 1))))
+
+
+@converts("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR")
+def convert_resize(c: Converter, op: TfliteOperator) -> None:
+    """An enlarged or reduced image."""
+    x, size = c.tensor(op.inputs[0]), c.integers(op, 1)
+    if op.option("alignCorners", 0):
+        transform = "align_corners"
+    else:
+        transform = "half_pixel" if op.option("halfPixelCenters", 0) else "asymmetric"
+    nearest = op.code == "RESIZE_NEAREST_NEIGHBOR"
+    sizes = c.constant(f"{c.name(op)}/sizes", np.array((x.shape[0], x.shape[3], *size), np.int64))
+    attributes: dict[str, Attribute] = {"mode": "nearest" if nearest else "linear"}
+    if nearest:
+        # LiteRT rounds coordinates down; with centers it has added the half pixel already, with corners it rounds.
+        attributes["nearest_mode"] = "round_prefer_ceil" if transform != "asymmetric" else "floor"
+    c.finish(
+        op,
+        "Resize",
+        (c.operand(op.inputs[0], CHANNELS_FIRST), "", "", sizes),
+        CHANNELS_FIRST,
+        coordinate_transformation_mode=transform,
+        **attributes,
+    )
+
+
+@converts("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
+def convert_depth(c: Converter, op: TfliteOperator) -> None:
+    """Blocks of pixels to channels, or back, in the order of the file's channels."""
+    block = op.option("blockSize", 1)
+    x = c.tensor(op.inputs[0])
+    value = c.operand(op.inputs[0], CHANNELS_FIRST)
+    if op.code == "DEPTH_TO_SPACE":
+        c.finish(op, "DepthToSpace", (value,), CHANNELS_FIRST, blocksize=block, mode="DCR")
+    elif block and not (x.shape[1] % block or x.shape[2] % block):
+        c.finish(op, "SpaceToDepth", (value,), CHANNELS_FIRST, blocksize=block)
+    else:
+        raise c.unsupported(op, f"cuts {x.shape} into blocks of {block}", "use a size that blocks divide")

@@ -1,0 +1,47 @@
+"""LiteRT as the reference of TFLite files: the default interpreter, whose kernels are XNNPACK's where it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.common.errors import UnsupportedError
+from intloom.common.extras import require_extra
+
+Array = NDArray[Any]
+
+
+def run_litert(
+    model: bytes, feeds: Sequence[Array], *, threads: int = 1, reference_kernels: bool = False
+) -> tuple[Array, ...]:
+    """Outputs of a flatbuffer for its inputs in order; inputs may have other sizes than the file states.
+
+    `reference_kernels` selects the kernels of TFLite Micro instead of the default ones.
+
+    Raises
+    ------
+    EnvironmentFault
+        The extra `tflite` is not installed.
+    UnsupportedError
+        LiteRT cannot run the model.
+    """
+    require_extra("tflite", "ai_edge_litert.interpreter")
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    kernels = OpResolverType.BUILTIN_REF if reference_kernels else OpResolverType.AUTO
+    try:
+        interpreter = Interpreter(model_content=model, num_threads=threads, experimental_op_resolver_type=kernels)
+        details = interpreter.get_input_details()
+        for entry, values in zip(details, feeds, strict=True):
+            if tuple(entry["shape"]) != values.shape:
+                interpreter.resize_tensor_input(entry["index"], list(values.shape))
+        interpreter.allocate_tensors()
+        for entry, values in zip(details, feeds, strict=True):
+            interpreter.set_tensor(entry["index"], values)
+        interpreter.invoke()
+        return tuple(np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details())
+    except (RuntimeError, ValueError) as error:
+        raise UnsupportedError(f"LiteRT cannot run the model: {' '.join(str(error).split())}") from None

@@ -1,0 +1,135 @@
+"""LiteRT beside a program from a TFLite file: host parts, the exact comparison, and the file as LiteRT runs it.
+
+Every operator must equal LiteRT's on equal inputs, except averages and Softmax, whose results the accelerator defines
+by integers. The exact comparison therefore gives LiteRT the golden model's results of these, and compares all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.arrays import Array
+from intloom.common.errors import ModelError
+from intloom.compiler.frontend import FoldedModel
+from intloom.compiler.importer import Model
+from intloom.compiler.importer.tflite.source import TfliteSource
+from intloom.flow.host import Int8, Int8s, as_internal, dequantize_array, stored_array
+
+DEFINED = frozenset({"AVERAGE_POOL_2D", "MEAN", "SOFTMAX"})
+"""Operators whose results the accelerator defines by integers of its own."""
+
+
+class LitertHost:
+    """The host parts of a model from a TFLite file, which LiteRT runs."""
+
+    def __init__(self, folded: FoldedModel) -> None:
+        assert folded.model is not None and folded.model.tflite is not None
+        self._folded, self._model, self._source = folded, folded.model, folded.model.tflite
+
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the model's inputs."""
+        return dict(self._folded.inputs)
+
+    def before(self, feeds: Mapping[str, Array], region: int = 0, made: Mapping[str, Int8] | None = None) -> Int8s:
+        """Inputs of a region, computed from the model's inputs and from the outputs `made` by earlier regions."""
+        folded, known = self._folded, {**feeds, **self.stored(made or {})}
+        names = [n for n in folded.regions[region].inputs if n in folded.input_quant and n not in (made or {})]
+        values = _Computed(self._model, self._source, known)
+        stored = {n: values.get(folded.input_quant[n].stored) for n in names}
+        return {n: as_internal(array, folded.graph.tensors[n].shape) for n, array in stored.items()}
+
+    def after(self, outputs: Mapping[str, Int8], feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The model's outputs and all outputs of the accelerator; `feeds` are the model's inputs."""
+        known = self.stored(outputs)
+        values = _Computed(self._model, self._source, {**feeds, **known})
+        floats = {
+            q.source: dequantize_array(outputs[name], q)
+            for name, q in self._folded.output_quant.items()
+            if q.source != q.stored and name in outputs
+        }
+        return {**known, **floats, **{name: values.get(name) for name in self._model.outputs}}
+
+    def stored(self, made: Mapping[str, Int8]) -> dict[str, Array]:
+        """Results of the accelerator by the names of the model's stored values."""
+        return {q.stored: stored_array(made[n], q) for n, q in self._folded.output_quant.items() if n in made}
+
+
+class _Computed:
+    """Values of the model, computed on demand: by LiteRT, or by moving bytes where the importer added a movement."""
+
+    def __init__(self, model: Model, source: TfliteSource, known: Mapping[str, Array]) -> None:
+        self._model, self._source, self._known = model, source, dict(known)
+
+    def get(self, name: str) -> Array:
+        """A stored value, or a float output."""
+        if name not in self._known:
+            in_file = name in self._source.holders
+            self._known[name] = self._source.compute(name, self._known) if in_file else self._moved(name)
+        return self._known[name]
+
+    def _moved(self, name: str) -> Array:
+        node = self._model.producers[name]
+        while node.op in ("QuantizeLinear", "DequantizeLinear"):
+            node = self._model.producers[node.inputs[0]]
+        before = node.inputs[0]
+        maker = self._model.producers.get(before)
+        value = self.get(maker.inputs[0] if maker is not None and maker.op == "DequantizeLinear" else before)
+        if node.op == "Transpose":
+            return np.ascontiguousarray(value.transpose(node.integers("perm", ())))
+        if node.op == "Reshape":
+            return value.reshape(self._model.shape(name) or ())
+        raise ModelError(f"value {name!r} must be moved bytes, not a result of {node.op}")
+
+
+def litert_tensors(
+    folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8], *, defined: bool = True
+) -> dict[str, Int8]:
+    """Those of `tensors` that the file has, computed by LiteRT, as the accelerator's int8.
+
+    With `defined`, LiteRT continues from the results in `tensors` where the accelerator defines an operator.
+    """
+    assert folded.model is not None and folded.model.tflite is not None
+    source = folded.model.tflite
+    names = stored_names(folded, tensors)
+    own = {
+        i
+        for op in source.file.operators
+        if op.code in DEFINED and defined
+        for i in op.outputs
+        if source.views[i].value in names
+    }
+    given: dict[int, NDArray[Any]] = {i: feeds[source.file.tensors[i].name] for i in source.file.inputs}
+    for index in own:
+        value = _as_stored(folded, tensors[names[source.views[index].value]], source, index)
+        given[index] = source.as_tensor(index, value)
+    wanted = {i for i, v in source.views.items() if v.value in names and i in source.makers and i not in own}
+    computed = source.run(wanted, given)
+    found: dict[str, Int8] = {}
+    for index, array in computed.items():
+        name = names[source.views[index].value]
+        found[name] = as_internal(source.as_value(index, array), folded.graph.tensors[name].shape)
+    return found
+
+
+def stored_names(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, str]:
+    """For stored values of the model, the tensor of the graph that holds them."""
+    border = {q.stored: n for n, q in (*folded.input_quant.items(), *folded.output_quant.items())}
+    return {n: n for n in tensors} | {stored: n for stored, n in border.items() if n in tensors}
+
+
+def _as_stored(folded: FoldedModel, codes: Int8, source: TfliteSource, index: int) -> Array:
+    unsigned = source.file.tensors[index].dtype == "UINT8"
+    return (codes.astype(np.int16) + 128).astype(np.uint8) if unsigned else codes
+
+
+def litert_outputs(folded: FoldedModel, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs of the unchanged file in LiteRT."""
+    assert folded.model is not None and folded.model.tflite is not None
+    source = folded.model.tflite
+    given = {i: feeds[source.file.tensors[i].name] for i in source.file.inputs}
+    found = source.run(set(source.file.outputs), given)
+    return {source.file.tensors[i].name: array for i, array in found.items()}
