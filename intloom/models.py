@@ -12,12 +12,18 @@ from google.protobuf.message import DecodeError
 from onnx.external_data_helper import load_external_data_for_model
 
 from intloom.common.errors import FileFormatError, ModelError
-from intloom.files import read_bytes
+from intloom.compiler.importer.tflite.file import is_tflite
+from intloom.files import read_bytes, read_prefix
 
 ModelSource: TypeAlias = Path | onnx.ModelProto
 """A model in a file or in memory."""
 _CHUNK = 1 << 20
 _INTEGER_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QGemm"})
+
+
+def is_tflite_file(source: ModelSource) -> bool:
+    """Whether a model is a TFLite file."""
+    return isinstance(source, Path) and source.is_file() and is_tflite(read_prefix(source, 8, "model"))
 
 
 def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
@@ -31,6 +37,10 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
         The external data is missing or too short.
     """
     data = read_bytes(path, "model")
+    if is_tflite(data):
+        raise FileFormatError(
+            f"{path} must be an ONNX model here, but is a TFLite file; compile and run take it as it is"
+        )
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)

@@ -7,6 +7,7 @@ from typing import Any
 
 GOLDEN = "golden"
 ONNXRUNTIME = "onnxruntime"
+LITERT = "LiteRT"
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,20 @@ class OutputDistance:
 
 @dataclass(frozen=True)
 class OriginalComparison:
-    """Distance of a run from the user's file in plain onnxruntime. It is information and not the exact comparison."""
+    """Distance of a run from the user's file in its plain runtime. It is information and not the exact comparison."""
 
     outputs: tuple[OutputDistance, ...] = ()
     float_layers: tuple[str, ...] = ()
     """Nodes of the accelerator that onnxruntime computes in float."""
     error: str = ""
-    """Why onnxruntime does not load the file; empty if it does."""
+    """Why the runtime does not load the file; empty if it does."""
+    runtime: str = ONNXRUNTIME
+    defined_layers: tuple[str, ...] = ()
+    """Operators of the accelerator whose results it defines by integers of its own, near the runtime's."""
 
     @property
     def matches(self) -> bool:
-        """Whether onnxruntime loads the file and no value differs."""
+        """Whether the runtime loads the file and no value differs."""
         return not self.error and not any(o.differing for o in self.outputs)
 
     def to_dict(self) -> dict[str, Any]:

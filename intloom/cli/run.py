@@ -30,9 +30,10 @@ from intloom.common.temporary_files import check_temporary_space
 from intloom.compiler.program.program import Program
 from intloom.files import check_folder
 from intloom.flow.bundle import Bundle, load_bundle
-from intloom.flow.host import HostSide
+from intloom.flow.host import HostParts
 from intloom.flow.inputs import read_inputs
 from intloom.flow.record import make_record, save_run
+from intloom.flow.reference import host_of
 from intloom.flow.regions import all_inputs
 from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
 from intloom.flow.slicing import block_pieces, run_pieces, slices_record, tile_pieces
@@ -131,7 +132,7 @@ def _run_layers(
     started = time.monotonic()
     folded = bundle.need_model("--layers")
     params = bundle.program.params
-    inputs = all_inputs(folded, HostSide(folded), feeds, params.match)
+    inputs = all_inputs(folded, host_of(folded), feeds, params.match)
     with terminal.progress() as tell:
         if tile is None:
             pieces = block_pieces(folded, params, inputs, pattern)
@@ -160,7 +161,7 @@ def _run_whole(
     bundle: Bundle,
     feeds: Mapping[str, Array],
     rtl: RtlOptions,
-    host: HostSide | None,
+    host: HostParts | None,
     run: RunOptions,
     waves: Path | None,
     as_json: bool,

@@ -49,10 +49,12 @@ def check_onnxruntime(
     return compare_reference(folded, reference_tensors(folded, file, feeds, tensors), tensors)
 
 
-def compare_reference(folded: FoldedModel, reference: Mapping[str, Int8], tensors: Mapping[str, Int8]) -> list[Check]:
-    """Compare tensors of the integer graph with those that onnxruntime computed."""
+def compare_reference(
+    folded: FoldedModel, reference: Mapping[str, Int8], tensors: Mapping[str, Int8], against: str = ONNXRUNTIME
+) -> list[Check]:
+    """Compare tensors of the integer graph with those that the runtime `against` computed."""
     makers = _makers(folded.graph)
-    return [compare_tensor(n, makers.get(n, ""), ONNXRUNTIME, tensors[n], reference[n]) for n in reference]
+    return [compare_tensor(n, makers.get(n, ""), against, tensors[n], reference[n]) for n in reference]
 
 
 def check_outputs(
@@ -66,20 +68,27 @@ def check_outputs(
     proto, shifted = reference_model(folded, file)
     given = {n: as_unsigned(array, n in shifted) for n, array in feeds.items()}
     values = run_with_outputs(proto, names, given)
-    return [_compare_output(n, outputs[n], as_signed(values[n], n in shifted)) for n in names]
+    return compare_outputs(
+        {n: outputs[n] for n in names}, {n: as_signed(values[n], n in shifted) for n in names}, ONNXRUNTIME
+    )
 
 
-def _compare_output(name: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
+def compare_outputs(outputs: Mapping[str, Array], expected: Mapping[str, Array], against: str) -> list[Check]:
+    """Compare outputs of the model with those of the runtime `against`."""
+    return [_compare_output(n, array, expected[n], against) for n, array in outputs.items()]
+
+
+def _compare_output(name: str, got: NDArray[Any], expected: NDArray[Any], against: str) -> Check:
     """Compare an output of any type; two values that are both NaN are equal."""
     if got.shape != expected.shape:
-        return Check(name, "", ONNXRUNTIME, got.nbytes, got.nbytes, f"expected shape {expected.shape}, got {got.shape}")
+        return Check(name, "", against, got.nbytes, got.nbytes, f"expected shape {expected.shape}, got {got.shape}")
     different = (got != expected) & ((got == got) | (expected == expected))
     count = int(np.count_nonzero(different))
     if not count:
-        return Check(name, "", ONNXRUNTIME, got.nbytes, 0)
+        return Check(name, "", against, got.nbytes, 0)
     at = tuple(int(i) for i in np.argwhere(different)[0])
     first = f"at {list(at)}: expected {expected[at]}, got {got[at]}"
-    return Check(name, "", ONNXRUNTIME, got.nbytes, count * got.itemsize, first, at)
+    return Check(name, "", against, got.nbytes, count * got.itemsize, first, at)
 
 
 def reference_model(folded: FoldedModel, file: onnx.ModelProto) -> tuple[onnx.ModelProto, frozenset[str]]:

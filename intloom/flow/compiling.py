@@ -23,7 +23,7 @@ from intloom.flow.model_interface import NodeArg, input_args, output_args
 from intloom.flow.trial import try_host_parts
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams, from_toml, preset
-from intloom.models import ModelSource, is_quantized, load_onnx
+from intloom.models import ModelSource, is_quantized, is_tflite_file, load_onnx
 
 DEFAULT_PRESET = "base"
 Tell = Callable[[str, int, int], None]
@@ -106,15 +106,17 @@ def compile_model(
     return Compiled(tuple(programs), folded, input_args(model), output_args(model, source), seconds)
 
 
-def model_beside(program: Path) -> Path:
-    """Path of the model copy of a program file."""
-    return program.with_name(f"{program.name}.onnx")
+def model_beside(program: Path, source: ModelSource | None = None) -> Path:
+    """Path of the model copy of a program file: of the model `source`, else of the copy that exists."""
+    onnx, tflite = (program.with_name(f"{program.name}{suffix}") for suffix in (".onnx", ".tflite"))
+    from_tflite = tflite.exists() and not onnx.exists() if source is None else is_tflite_file(source)
+    return tflite if from_tflite else onnx
 
 
 def store(programs: Sequence[Program], source: ModelSource, target: Path) -> None:
     """Write the programs of a model's regions and a copy of the model, which checks and host parts need."""
     check_output(target, *([source] if isinstance(source, Path) else []))
-    with atomic_path(model_beside(target)) as temporary:
+    with atomic_path(model_beside(target, source)) as temporary:
         # A model with external data is written as one file, since its data files are not copied.
         _copy_model(source, temporary)
         # Inside the block: an interrupt leaves both files or none.
@@ -124,6 +126,9 @@ def store(programs: Sequence[Program], source: ModelSource, target: Path) -> Non
 def _copy_model(source: ModelSource, target: Path) -> None:
     if not isinstance(source, Path):
         target.write_bytes(source.SerializeToString(deterministic=True))
+        return
+    if is_tflite_file(source):
+        shutil.copyfile(source, target)
         return
     model = load_onnx(source)
     if any(t.data_location for t in load_onnx(source, external_data=False).graph.initializer):

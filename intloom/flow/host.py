@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
@@ -103,8 +103,21 @@ def as_internal(values: Array, shape: tuple[int, ...]) -> Int8:
     return (values.astype(np.int16) - offset).astype(np.int8).reshape(shape)
 
 
-class HostSide:
+class HostParts(Protocol):
     """The host parts of a model: before the first region, between regions, and after the last."""
+
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the model's inputs."""
+
+    def before(self, feeds: Mapping[str, Array], region: int = 0, made: Mapping[str, Int8] | None = None) -> Int8s:
+        """Inputs of a region, computed from the model's inputs and from the outputs `made` by earlier regions."""
+
+    def after(self, outputs: Mapping[str, Int8], feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The model's outputs and all outputs of the accelerator; `feeds` are the model's inputs."""
+
+
+class HostSide:
+    """The host parts of a model from an ONNX file, which onnxruntime runs."""
 
     def __init__(self, folded: FoldedModel) -> None:
         self._folded = folded

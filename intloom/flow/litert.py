@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from intloom.arrays import Array
 from intloom.common.errors import ModelError
+from intloom.compiler.fold.arithmetic.runtime_evaluation import to_stored
 from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.importer import Model
 from intloom.compiler.importer.tflite.source import TfliteSource
@@ -27,8 +28,8 @@ class LitertHost:
     """The host parts of a model from a TFLite file, which LiteRT runs."""
 
     def __init__(self, folded: FoldedModel) -> None:
-        assert folded.model is not None and folded.model.tflite is not None
-        self._folded, self._model, self._source = folded, folded.model, folded.model.tflite
+        assert folded.model is not None
+        self._folded, self._model, self._source = folded, folded.model, _source(folded)
 
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the model's inputs."""
@@ -85,28 +86,14 @@ class _Computed:
         raise ModelError(f"value {name!r} must be moved bytes, not a result of {node.op}")
 
 
-def litert_tensors(
-    folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8], *, defined: bool = True
-) -> dict[str, Int8]:
+def litert_tensors(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[str, Int8]:
     """Those of `tensors` that the file has, computed by LiteRT, as the accelerator's int8.
 
-    With `defined`, LiteRT continues from the results in `tensors` where the accelerator defines an operator.
+    LiteRT continues from the results in `tensors` where the accelerator defines an operator.
     """
-    assert folded.model is not None and folded.model.tflite is not None
-    source = folded.model.tflite
-    names = stored_names(folded, tensors)
-    own = {
-        i
-        for op in source.file.operators
-        if op.code in DEFINED and defined
-        for i in op.outputs
-        if source.views[i].value in names
-    }
-    given: dict[int, NDArray[Any]] = {i: feeds[source.file.tensors[i].name] for i in source.file.inputs}
-    for index in own:
-        value = _as_stored(folded, tensors[names[source.views[index].value]], source, index)
-        given[index] = source.as_tensor(index, value)
-    wanted = {i for i, v in source.views.items() if v.value in names and i in source.makers and i not in own}
+    source = _source(folded)
+    names, given = stored_names(folded, tensors), _given(folded, feeds, tensors)
+    wanted = {i for i, v in source.views.items() if v.value in names and i in source.makers and i not in given}
     computed = source.run(wanted, given)
     found: dict[str, Int8] = {}
     for index, array in computed.items():
@@ -121,15 +108,35 @@ def stored_names(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, 
     return {n: n for n in tensors} | {stored: n for stored, n in border.items() if n in tensors}
 
 
-def _as_stored(folded: FoldedModel, codes: Int8, source: TfliteSource, index: int) -> Array:
-    unsigned = source.file.tensors[index].dtype == "UINT8"
-    return (codes.astype(np.int16) + 128).astype(np.uint8) if unsigned else codes
+def _given(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[int, NDArray[Any]]:
+    """Tensors of the file from which LiteRT starts: its inputs, and those of `tensors` that the accelerator defines."""
+    source, names = _source(folded), stored_names(folded, tensors)
+    given: dict[int, NDArray[Any]] = {i: feeds[source.file.tensors[i].name] for i in source.file.inputs}
+    for op in source.file.operators:
+        for index in op.outputs if op.code in DEFINED else ():
+            holder = names.get(source.views[index].value)
+            if holder is not None:
+                unsigned = source.file.tensors[index].dtype == "UINT8"
+                given[index] = source.as_tensor(index, to_stored(tensors[holder], unsigned))
+    return given
 
 
-def litert_outputs(folded: FoldedModel, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs of the unchanged file in LiteRT."""
-    assert folded.model is not None and folded.model.tflite is not None
-    source = folded.model.tflite
-    given = {i: feeds[source.file.tensors[i].name] for i in source.file.inputs}
-    found = source.run(set(source.file.outputs), given)
+def litert_outputs(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[str, Array]:
+    """The outputs of the file in LiteRT, from the results in `tensors` where the accelerator defines an operator.
+
+    Without tensors, these are the outputs of the unchanged file.
+    """
+    source = _source(folded)
+    found = source.run(set(source.file.outputs), _given(folded, feeds, tensors))
     return {source.file.tensors[i].name: array for i, array in found.items()}
+
+
+def defined_operators(folded: FoldedModel) -> tuple[str, ...]:
+    """Names of the operators on the accelerator whose results it defines."""
+    kinds = tuple(f":{code}:" for code in DEFINED)
+    return tuple(sorted(n for n in folded.accelerated if any(kind in n for kind in kinds)))
+
+
+def _source(folded: FoldedModel) -> TfliteSource:
+    assert folded.model is not None and folded.model.tflite is not None
+    return folded.model.tflite

@@ -13,7 +13,7 @@ from onnx import helper
 from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.compiler.importer import Model
-from intloom.models import ModelSource, model_proto
+from intloom.models import ModelSource, is_tflite_file, model_proto
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class ModelMetadata:
 
 def read_metadata(source: ModelSource) -> ModelMetadata:
     """The metadata of a model."""
+    if is_tflite_file(source):
+        return ModelMetadata(str(source))
     model = model_proto(source)
     return ModelMetadata(
         graph_name=model.graph.name,

@@ -32,14 +32,17 @@ def compare_original(
         theirs = run_session(plain_session(file.SerializeToString()), list(outputs), feeds)
     except Exception as error:  # noqa: BLE001  # onnxruntime's exceptions have no documented base class
         return OriginalComparison(error=f"onnxruntime does not run the file itself: {' '.join(str(error).split())}")
+    layers = tuple(sorted(float_nodes(file) & folded.accelerated))
+    return OriginalComparison(outputs=distances(folded, outputs, theirs), float_layers=layers)
+
+
+def distances(
+    folded: FoldedModel, outputs: Mapping[str, Array], theirs: Mapping[str, Array]
+) -> tuple[OutputDistance, ...]:
+    """The distance of every output from the runtime's."""
     scales = {name: q.scale for q in folded.output_quant.values() for name in (q.source, q.stored)}
     floats = {q.source for q in folded.output_quant.values() if q.source != q.stored}
-    return OriginalComparison(
-        outputs=tuple(
-            _distance(name, outputs[name], theirs[name], scales.get(name), name in floats) for name in outputs
-        ),
-        float_layers=tuple(sorted(float_nodes(file) & folded.accelerated)),
-    )
+    return tuple(_distance(name, outputs[name], theirs[name], scales.get(name), name in floats) for name in outputs)
 
 
 def _distance(

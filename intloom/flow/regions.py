@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from intloom.arrays import Array
 from intloom.compiler.frontend import FoldedModel
-from intloom.flow.host import HostSide, Int8, Int8s
+from intloom.flow.host import HostParts, Int8, Int8s
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
 
@@ -15,7 +15,7 @@ Runner = Callable[[int, Mapping[str, Int8]], Mapping[str, Int8]]
 
 
 def run_regions(
-    folded: FoldedModel, host: HostSide, feeds: Mapping[str, Array], run: Runner
+    folded: FoldedModel, host: HostParts, feeds: Mapping[str, Array], run: Runner
 ) -> tuple[Int8s, dict[str, Int8]]:
     """Run all regions; return all inputs of the integer graph, computed by the host, and the outputs of all regions."""
     inputs: Int8s = {}
@@ -27,7 +27,7 @@ def run_regions(
     return inputs, made
 
 
-def all_inputs(folded: FoldedModel, host: HostSide, feeds: Mapping[str, Array], match: RoundingMode) -> Int8s:
+def all_inputs(folded: FoldedModel, host: HostParts, feeds: Mapping[str, Array], match: RoundingMode) -> Int8s:
     """All inputs of the integer graph; the golden model computes results that host parts need."""
     if len(folded.regions) == 1:
         return host.before(feeds)

@@ -10,14 +10,13 @@ from pathlib import Path
 from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.flow.bundle import Bundle
-from intloom.flow.checking import check_golden, check_outputs, compare_reference, covering_layers, reference_tensors
+from intloom.flow.checking import check_golden, compare_reference, covering_layers
 from intloom.flow.first_divergence import first_difference, located
-from intloom.flow.host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
+from intloom.flow.host import HostParts, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
-from intloom.flow.original import compare_original
+from intloom.flow.reference import host_of, reference_of
 from intloom.flow.regions import Runner, run_regions
 from intloom.hw.spec.arith import RoundingMode
-from intloom.models import model_proto
 from intloom.sim.backend import Backend, BackendRequest, backend_kind
 from intloom.sim.checks import Check
 from intloom.sim.compare.divergence import Divergence, find_divergence
@@ -38,16 +37,16 @@ def open_backend(name: str, bundle: Bundle, rtl: RtlOptions | None = None, *, ke
     return backend_kind(name).open(request)
 
 
-def input_shapes(bundle: Bundle, host: HostSide | None) -> dict[str, tuple[int, ...]]:
+def input_shapes(bundle: Bundle, host: HostParts | None) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the inputs of a run."""
     if host is not None:
         return host.input_shapes()
     return {name: quant.shape for name, quant in plain_quant(bundle.program).items()}
 
 
-def open_host(bundle: Bundle) -> HostSide | None:
+def open_host(bundle: Bundle) -> HostParts | None:
     """The host parts of the model, or None without the model."""
-    return None if bundle.folded is None else HostSide(bundle.folded)
+    return None if bundle.folded is None else host_of(bundle.folded)
 
 
 def execute(
@@ -55,7 +54,7 @@ def execute(
     backend: Backend,
     feeds: Mapping[str, Array],
     *,
-    host: HostSide | None = None,
+    host: HostParts | None = None,
     check: bool = False,
     progress: ProgressCallback | None = None,
 ) -> RunResult:
@@ -102,7 +101,7 @@ class Expected:
     golden: Mapping[str, Int8]
     """Every tensor, from the golden model."""
     reference: Mapping[str, Int8] | None
-    """Those that onnxruntime computes too; None where the comparison has no meaning."""
+    """Those that the runtime of the file computes too; None where the comparison has no meaning."""
 
 
 def _expected(bundle: Bundle, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]) -> Expected:
@@ -111,7 +110,7 @@ def _expected(bundle: Bundle, feeds: Mapping[str, Array], inputs: Mapping[str, I
     # Rounding mode `exact` differs from fp32 arithmetic by design.
     if bundle.model is None or match is not RoundingMode.ORT:
         return Expected(golden, None)
-    return Expected(golden, reference_tensors(folded, model_proto(bundle.model), feeds, {**inputs, **golden}))
+    return Expected(golden, reference_of(folded, bundle.model).tensors(feeds, {**inputs, **golden}))
 
 
 def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array], expected: Expected) -> RunResult:
@@ -124,9 +123,10 @@ def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array], expe
     original = None
     if bundle.model is not None and expected.reference is not None:
         tensors = {**result.inputs, **expected.golden, **result.tensors, **result.outputs}
-        checks += compare_reference(folded, expected.reference, tensors)
-        checks += check_outputs(folded, model_proto(bundle.model), feeds, result.model_outputs)
-        original = compare_original(folded, model_proto(bundle.model), feeds, result.model_outputs)
+        reference = reference_of(folded, bundle.model)
+        checks += compare_reference(folded, expected.reference, tensors, reference.name)
+        checks += reference.check_outputs(feeds, result.model_outputs, tensors)
+        original = reference.compare_original(feeds, result.model_outputs)
     first = first_difference(bundle.program, checks)
     return replace(result, checks=tuple(checks), covered_by=covered_by, first_divergence=first, original=original)
 
@@ -140,7 +140,7 @@ def _as_inputs(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
     return {name: as_input(name, feeds[name], tuple(shape)) for name, shape in shapes.items()}
 
 
-def _run_all(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:
+def _run_all(bundle: Bundle, host: HostParts | None, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:
     """Run every region; return the accelerator's inputs."""
     if host is not None and bundle.folded is not None:
         return run_regions(bundle.folded, host, feeds, run)[0]
@@ -151,7 +151,7 @@ def _run_all(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], 
 
 
 def _model_outputs(
-    bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], result: RunResult
+    bundle: Bundle, host: HostParts | None, feeds: Mapping[str, Array], result: RunResult
 ) -> dict[str, Array]:
     if host is not None:
         made = host.after(result.outputs, feeds)

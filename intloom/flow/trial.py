@@ -10,7 +10,8 @@ import onnx
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.compiler.frontend import FoldedModel, Target
 from intloom.compiler.importer import Model
-from intloom.flow.host import HostSide, Int8
+from intloom.flow.host import Int8
+from intloom.flow.reference import host_of
 from intloom.flow.regions import run_regions
 
 
@@ -30,7 +31,7 @@ def try_host_parts(folded: FoldedModel) -> None:
     missing = [a for a in folded.assignments if a.target is Target.UNSUPPORTED]
     if missing:
         raise UnsupportedError(f"node {missing[0].name!r}: {missing[0].reason}: {missing[0].remedy}")
-    host = HostSide(folded)
+    host = host_of(folded)
     if folded.model is None or not _has_fixed_sizes(folded.model):
         return
     feeds = {name: np.zeros(shape, _dtype(folded.model, name)) for name, shape in folded.inputs.items()}

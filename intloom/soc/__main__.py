@@ -11,8 +11,8 @@ from intloom.common.errors import IntloomError
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.flow.compiling import compile_model
-from intloom.flow.host import HostSide
 from intloom.flow.networks import quantized_network
+from intloom.flow.reference import host_of
 from intloom.flow.regions import all_inputs
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         folded = fold_model(
             load_model(path), match=params.match, softmax=params.vector_softmax, weight_sums=params.weight_sums
         )
-        host = HostSide(folded)
+        host = host_of(folded)
         feeds = {n: seeded_input(shape, 0) for n, shape in host.input_shapes().items()}
         inputs = all_inputs(folded, host, feeds, RoundingMode(params.match))
         golden = run_graph(folded.graph, inputs, match=params.match, keep=True)

@@ -1,13 +1,13 @@
 """Conversion of a TFLite file to a `Model` in QDQ form, with images in the order that ONNX has.
 
-Each operator of the file becomes one quantization unit, or several: DequantizeLinear nodes, the float operator, and the
-QuantizeLinear of its result. The float operator of an elementwise unit carries the operator of the file, whose kernel in
-LiteRT defines its results (`OnnxNode.qoperator`).
+Each operator of the file becomes one quantization unit, or several: DequantizeLinear nodes, the float operator, and
+the QuantizeLinear of its result. The float operator of an elementwise unit carries the operator of the file, whose
+kernel in LiteRT defines its results (`OnnxNode.qoperator`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -74,6 +74,21 @@ def convert(file: TfliteFile) -> Model:
 
 ConversionRule = Callable[["Converter", TfliteOperator], None]
 CONVERSIONS: Registry[str, ConversionRule] = Registry("a conversion")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The float operator of a quantization unit."""
+
+    op: str
+    inputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    exact: bool = False
+    """LiteRT evaluates the operator of the file."""
+    bounds: tuple[int, int] | None = None
+    """Smallest and largest stored result."""
+    shape: tuple[int, ...] = ()
+    """Shape of the result in the order of the file, if it is not that of the file's tensor."""
 
 
 @dataclass(eq=False)
@@ -193,7 +208,7 @@ class Converter:
         inputs: tuple[str, ...],
         stored: str,
         shape: tuple[int, ...],
-        **attributes: Attribute,
+        perm: Order = (),
     ) -> str:
         """Add an operator that moves the values of `tensor`; it keeps their scale.
 
@@ -202,6 +217,7 @@ class Converter:
         real = tensor.quantized and inputs[0] not in self._inputs
         moved = self.dequantized(inputs[0], tensor) if real else inputs[0]
         value = f"{stored}/float" if real else stored
+        attributes: dict[str, Attribute] = {"perm": perm} if perm else {}
         self.nodes.append(OnnxNode(f"{stored}/{op}", op, (moved, *inputs[1:]), (value,), attributes))
         self.types[stored] = ValueType(self.onnx_type(tensor), shape)
         if real:
@@ -255,61 +271,30 @@ class Converter:
         self.nodes.append(OnnxNode(f"{stored}/Q", "QuantizeLinear", inputs, (stored,)))
         self.types[stored] = ValueType(self.onnx_type(tensor), shape)
 
-    def finish(
-        self,
-        op: TfliteOperator,
-        onnx_op: str,
-        inputs: tuple[str, ...],
-        order: Order,
-        *,
-        exact: bool = False,
-        bounds: tuple[int, int] | None = None,
-        shape: tuple[int, ...] = (),
-        **attributes: Attribute,
-    ) -> None:
-        """Add the float operator and store its result, whose dimensions have this order.
-
-        LiteRT evaluates the operator if it is `exact`. `bounds` clamp the stored result. `shape` is that of the result
-        in the order of the file, if it is not the shape of the file's tensor.
-        """
-        self.finish_all(op, onnx_op, inputs, [order], exact=exact, bounds=bounds, shape=shape, **attributes)
-
-    def finish_all(
-        self,
-        op: TfliteOperator,
-        onnx_op: str,
-        inputs: tuple[str, ...],
-        orders: Sequence[Order],
-        *,
-        exact: bool = False,
-        bounds: tuple[int, int] | None = None,
-        shape: tuple[int, ...] = (),
-        **attributes: Attribute,
-    ) -> None:
-        """The same for an operator with several results."""
-        name, results = self.name(op), op.outputs
-        stored = [self._stored_name(index, order, shape) for index, order in zip(results, orders, strict=True)]
-        floats = [f"{s}/float" if self.tensor(i).scales else s for s, i in zip(stored, results, strict=True)]
+    def finish(self, op: TfliteOperator, unit: Unit, *orders: Order) -> None:
+        """Add a unit that computes the results of an operator, whose dimensions have these orders."""
+        stored = [self._stored_name(i, o, unit.shape) for i, o in zip(op.outputs, orders, strict=True)]
+        floats = [f"{s}/float" if self.tensor(i).scales else s for s, i in zip(stored, op.outputs, strict=True)]
         # The clamp of an evaluated operator is a unit of its own, since only the operator alone is evaluated.
-        apart = exact and bounds is not None
-        plain = [f"{stored[0]}/unbounded"] if apart else stored
-        qoperator = self._evaluated(op, plain[0]) if exact else None
-        node = OnnxNode(name, onnx_op, inputs, tuple(floats), attributes, qoperator=qoperator)
+        apart = unit.exact and unit.bounds is not None
+        unbounded = [f"{stored[0]}/unbounded"] if apart else stored
+        qoperator = self._evaluated(op, unbounded[0]) if unit.exact else None
+        node = OnnxNode(self.name(op), unit.op, unit.inputs, tuple(floats), unit.attributes, qoperator=qoperator)
         self.nodes.append(node)
-        for index, order, mine, value, whole in zip(results, orders, stored, floats, plain, strict=True):
+        for index, order, name, value, whole in zip(op.outputs, orders, stored, floats, unbounded, strict=True):
             tensor = self.tensor(index)
-            whole_shape = shape or tensor.shape
-            size = permuted(whole_shape, inverse(order))
+            shape = unit.shape or tensor.shape
+            size = permuted(shape, inverse(order))
             if not tensor.scales:
-                self.types[mine] = ValueType(self.onnx_type(tensor), size)
-            elif bounds is None:
-                self.quantized(value, mine, tensor, size)
+                self.types[name] = ValueType(self.onnx_type(tensor), size)
             else:
                 if apart:
                     self.quantized(value, whole, tensor, size)
                     value = self.dequantized(whole, tensor)
-                self.quantized(self._clipped(value, mine, tensor, bounds), mine, tensor, size)
-            self.views[index] = self.reshaped(View(mine, order), tensor, whole_shape, tensor.shape)
+                if unit.bounds is not None:
+                    value = self._clipped(value, name, tensor, unit.bounds)
+                self.quantized(value, name, tensor, size)
+            self.views[index] = self.reshaped(View(name, order), tensor, shape, tensor.shape)
 
     def _stored_name(self, index: int, order: Order, shape: tuple[int, ...]) -> str:
         """The tensor's own name for a value as the file has it, or where no output needs that name."""

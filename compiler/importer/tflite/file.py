@@ -1,7 +1,7 @@
 """Reading of a TFLite flatbuffer: checked, and as plain data.
 
-The generated accessors of the schema read at the offsets that the file states, so every count is checked against a limit
-before it is used, and every exception of an accessor is a damaged file.
+The generated accessors of the schema read at the offsets that the file states, so every count is checked against a
+limit before it is used, and every exception of an accessor is a damaged file.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from intloom.compiler.importer.model import Attribute, ValueType
-from intloom.compiler.importer.tflite.convert import CONVERSIONS, Converter
+from intloom.compiler.importer.tflite.convert import CONVERSIONS, Converter, Unit
 from intloom.compiler.importer.tflite.file import TfliteOperator, TfliteTensor
 from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted
 
@@ -102,15 +102,13 @@ def convert_convolution(c: Converter, op: TfliteOperator) -> None:
     value = c.operand(op.inputs[0], CHANNELS_FIRST)
     c.finish(
         op,
-        "Conv",
-        (value, weights, *_bias(c, op, 2, name)),
+        Unit(
+            "Conv",
+            (value, weights, *_bias(c, op, 2, name)),
+            {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads, "group": group},
+            bounds=_bounds(c, op),
+        ),
         CHANNELS_FIRST,
-        bounds=_bounds(c, op),
-        kernel_shape=kernel,
-        strides=strides,
-        dilations=dilations,
-        pads=pads,
-        group=group,
     )
 
 
@@ -128,14 +126,18 @@ def convert_transpose_conv(c: Converter, op: TfliteOperator) -> None:
     value = c.operand(x_at, CHANNELS_FIRST)
     c.finish(
         op,
-        "ConvTranspose",
-        (value, weights, *_bias(c, op, 3, name)),
+        Unit(
+            "ConvTranspose",
+            (value, weights, *_bias(c, op, 3, name)),
+            {
+                "kernel_shape": kernel,
+                "strides": strides,
+                "pads": (*begin, *end),
+                "output_padding": tuple(max(0, -s) for s in spare),
+            },
+            bounds=_bounds(c, op),
+        ),
         CHANNELS_FIRST,
-        bounds=_bounds(c, op),
-        kernel_shape=kernel,
-        strides=strides,
-        pads=(*begin, *end),
-        output_padding=tuple(max(0, -s) for s in spare),
     )
 
 
@@ -152,16 +154,16 @@ def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
     bounds = _bounds(c, op)
     if w.data is None:
         a, b = c.operand(x_at, (0, 1), (rows, depth)), c.operand(w_at, (1, 0))
-        c.finish(op, "MatMul", (a, b), (0, 1), bounds=bounds, shape=(rows, w.shape[0]))
+        c.finish(op, Unit("MatMul", (a, b), bounds=bounds, shape=(rows, w.shape[0])), (0, 1))
     elif rows == 1:
         inputs = (c.operand(x_at, (0, 1), (1, depth)), _weights(c, w_at, (0, 1), name), *_bias(c, op, 2, name))
-        c.finish(op, "Gemm", inputs, (0, 1), bounds=bounds, shape=(1, w.shape[0]), transB=1)
+        c.finish(op, Unit("Gemm", inputs, {"transB": 1}, bounds=bounds, shape=(1, w.shape[0])), (0, 1))
     else:
         stored = c.constant(f"{name}/weights", w.data.reshape(*w.shape, 1, 1), c.onnx_type(w))
         image = c.operand(x_at, CHANNELS_FIRST, (1, rows, 1, depth))
         inputs = (image, c.dequantized(stored, w, axis=0), *_bias(c, op, 2, name))
         shape = (1, rows, 1, w.shape[0])
-        c.finish(op, "Conv", inputs, CHANNELS_FIRST, bounds=bounds, shape=shape, kernel_shape=(1, 1))
+        c.finish(op, Unit("Conv", inputs, {"kernel_shape": (1, 1)}, bounds=bounds, shape=shape), CHANNELS_FIRST)
 
 
 @converts("BATCH_MATMUL")
@@ -173,7 +175,7 @@ def convert_batch_matmul(c: Converter, op: TfliteOperator) -> None:
         plain = identity(rank)
         orders.append((*plain[:-2], rank - 1, rank - 2) if op.option(option, 0) else plain)
     a, b = (c.operand(i, order) for i, order in zip(op.inputs[:2], orders, strict=True))
-    c.finish(op, "MatMul", (a, b), identity(len(c.tensor(op.outputs[0]).shape)))
+    c.finish(op, Unit("MatMul", (a, b)), identity(len(c.tensor(op.outputs[0]).shape)))
 
 
 @converts("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
@@ -191,7 +193,7 @@ def convert_binary(c: Converter, op: TfliteOperator) -> None:
         for i, shape in zip(op.inputs[:2], wide, strict=True)
     )
     # The evaluated operator has its activation.
-    c.finish(op, onnx_op, values, order, exact=True)
+    c.finish(op, Unit(onnx_op, values, exact=True), order)
 
 
 def _common_order(c: Converter, indices: tuple[int, ...], rank: int) -> Order:
@@ -223,7 +225,7 @@ def convert_unary(c: Converter, op: TfliteOperator) -> None:
         attributes["alpha"] = 0.0 if op.code == "RELU" else float(op.options.alpha)
     order = c.natural_order(op.inputs[0])
     _require_int8(c, op, op.inputs[0], op.outputs[0])
-    c.finish(op, _UNARY[op.code], (c.operand(op.inputs[0], order),), order, exact=True, **attributes)
+    c.finish(op, Unit(_UNARY[op.code], (c.operand(op.inputs[0], order),), attributes, exact=True), order)
 
 
 @converts("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
@@ -232,7 +234,7 @@ def convert_clamp(c: Converter, op: TfliteOperator) -> None:
     low, high = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}[op.code]
     order, result = c.natural_order(op.inputs[0]), c.tensor(op.outputs[0])
     limits = c.clip_bounds(result, stored_bounds(result, low, high), c.name(op))
-    c.finish(op, "Clip", (c.operand(op.inputs[0], order), *limits), order)
+    c.finish(op, Unit("Clip", (c.operand(op.inputs[0], order), *limits)), order)
 
 
 @converts("PRELU")
@@ -242,7 +244,7 @@ def convert_prelu(c: Converter, op: TfliteOperator) -> None:
     order, rank = c.natural_order(x_at), len(c.tensor(x_at).shape)
     slope = c.tensor(slope_at)
     shape = (1,) * (rank - len(slope.shape)) + slope.shape
-    c.finish(op, "PRelu", (c.operand(x_at, order), c.operand(slope_at, order, shape)), order)
+    c.finish(op, Unit("PRelu", (c.operand(x_at, order), c.operand(slope_at, order, shape))), order)
 
 
 @converts("QUANTIZE")
@@ -256,7 +258,7 @@ def convert_quantize(c: Converter, op: TfliteOperator) -> None:
         c.quantized(c.view(op.inputs[0]).value, name, result, shape)
         c.views[op.outputs[0]] = View(name, order)
         return
-    c.finish(op, "Identity", (c.operand(op.inputs[0], order),), order, exact=True)
+    c.finish(op, Unit("Identity", (c.operand(op.inputs[0], order),), exact=True), order)
 
 
 @converts("DEQUANTIZE")
@@ -277,13 +279,13 @@ def convert_pool(c: Converter, op: TfliteOperator) -> None:
     pads = _pads(op.option("padding", _SAME), (x.shape[1], x.shape[2]), kernel, strides)
     c.finish(
         op,
-        "MaxPool" if op.code == "MAX_POOL_2D" else "AveragePool",
-        (c.operand(op.inputs[0], CHANNELS_FIRST),),
+        Unit(
+            "MaxPool" if op.code == "MAX_POOL_2D" else "AveragePool",
+            (c.operand(op.inputs[0], CHANNELS_FIRST),),
+            {"kernel_shape": kernel, "strides": strides, "pads": pads},
+            bounds=_bounds(c, op),
+        ),
         CHANNELS_FIRST,
-        bounds=_bounds(c, op),
-        kernel_shape=kernel,
-        strides=strides,
-        pads=pads,
     )
 
 
@@ -295,7 +297,7 @@ def convert_mean(c: Converter, op: TfliteOperator) -> None:
     axes = sorted({a % rank for a in c.integers(op, 1)})
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     name = c.constant(f"{c.name(op)}/axes", np.array(sorted(order[a] for a in axes), np.int64))
-    c.finish(op, "ReduceMean", (c.operand(op.inputs[0], order), name), order, shape=kept, keepdims=1)
+    c.finish(op, Unit("ReduceMean", (c.operand(op.inputs[0], order), name), {"keepdims": 1}, shape=kept), order)
 
 
 @converts("SOFTMAX")
@@ -307,7 +309,7 @@ def convert_softmax(c: Converter, op: TfliteOperator) -> None:
     if order[-1] not in (1, len(order) - 1):
         # The accelerator normalizes over channels or over the last dimension.
         order = (0, *range(2, len(order)), 1)
-    c.finish(op, "Softmax", (c.operand(op.inputs[0], order),), order, axis=order[-1])
+    c.finish(op, Unit("Softmax", (c.operand(op.inputs[0], order),), {"axis": order[-1]}), order)
 
 
 @converts("CONCATENATION")
@@ -317,7 +319,7 @@ def convert_concatenation(c: Converter, op: TfliteOperator) -> None:
     order = _common_order(c, op.inputs, rank)
     values = tuple(c.operand(i, order) for i in op.inputs)
     axis = order[op.option("axis", 0) % rank]
-    c.finish(op, "Concat", values, order, bounds=_bounds(c, op), axis=axis)
+    c.finish(op, Unit("Concat", values, {"axis": axis}, bounds=_bounds(c, op)), order)
 
 
 @converts("PACK")
@@ -328,7 +330,7 @@ def convert_pack(c: Converter, op: TfliteOperator) -> None:
     axis = op.option("axis", 0) % rank
     part = tuple(1 if i == axis else n for i, n in enumerate(result.shape))
     values = tuple(c.operand(i, identity(rank), part) for i in op.inputs)
-    c.finish(op, "Concat", values, identity(rank), axis=axis)
+    c.finish(op, Unit("Concat", values, {"axis": axis}), identity(rank))
 
 
 @converts("SPLIT", "SPLIT_V")
@@ -339,7 +341,7 @@ def convert_split(c: Converter, op: TfliteOperator) -> None:
     axis = c.integers(op, axis_at)[0] % rank
     sizes = [c.tensor(i).shape[axis] for i in op.outputs]
     split = c.constant(f"{c.name(op)}/sizes", np.array(sizes, np.int64))
-    c.finish_all(op, "Split", (c.operand(x_at, order), split), [order] * len(op.outputs), axis=order[axis])
+    c.finish(op, Unit("Split", (c.operand(x_at, order), split), {"axis": order[axis]}), *[order] * len(op.outputs))
 
 
 @converts("STRIDED_SLICE", "SLICE")
@@ -353,7 +355,7 @@ def convert_slice(c: Converter, op: TfliteOperator) -> None:
         c.constant(f"{name}/{what}", np.array(values, np.int64))
         for what, values in (("begin", begin), ("end", end), ("axes", order), ("steps", steps))
     )
-    c.finish(op, "Slice", (c.operand(op.inputs[0], order), starts, ends, axes, strides), order, shape=kept)
+    c.finish(op, Unit("Slice", (c.operand(op.inputs[0], order), starts, ends, axes, strides), shape=kept), order)
 
 
 def _slice_bounds(c: Converter, op: TfliteOperator, x: TfliteTensor) -> tuple[list[int], list[int], list[int]]:
@@ -396,7 +398,7 @@ def convert_pad(c: Converter, op: TfliteOperator) -> None:
         c.constant(f"{name}/pads", pads.ravel()),
         c.constant(f"{name}/fill", np.array(fill, np.float32)),
     )
-    c.finish(op, "Pad", inputs, order)
+    c.finish(op, Unit("Pad", inputs), order)
 
 
 @converts("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
@@ -431,11 +433,12 @@ def convert_resize(c: Converter, op: TfliteOperator) -> None:
         attributes["nearest_mode"] = "round_prefer_ceil" if transform != "asymmetric" else "floor"
     c.finish(
         op,
-        "Resize",
-        (c.operand(op.inputs[0], CHANNELS_FIRST), "", "", sizes),
+        Unit(
+            "Resize",
+            (c.operand(op.inputs[0], CHANNELS_FIRST), "", "", sizes),
+            {"coordinate_transformation_mode": transform, **attributes},
+        ),
         CHANNELS_FIRST,
-        coordinate_transformation_mode=transform,
-        **attributes,
     )
 
 
@@ -446,8 +449,8 @@ def convert_depth(c: Converter, op: TfliteOperator) -> None:
     x = c.tensor(op.inputs[0])
     value = c.operand(op.inputs[0], CHANNELS_FIRST)
     if op.code == "DEPTH_TO_SPACE":
-        c.finish(op, "DepthToSpace", (value,), CHANNELS_FIRST, blocksize=block, mode="DCR")
+        c.finish(op, Unit("DepthToSpace", (value,), {"blocksize": block, "mode": "DCR"}), CHANNELS_FIRST)
     elif block and not (x.shape[1] % block or x.shape[2] % block):
-        c.finish(op, "SpaceToDepth", (value,), CHANNELS_FIRST, blocksize=block)
+        c.finish(op, Unit("SpaceToDepth", (value,), {"blocksize": block}), CHANNELS_FIRST)
     else:
         raise c.unsupported(op, f"cuts {x.shape} into blocks of {block}", "use a size that blocks divide")

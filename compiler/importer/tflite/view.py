@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 Order = tuple[int, ...]
 
@@ -55,16 +56,16 @@ def reshaped(before: Sequence[int], after: Sequence[int], order: Order) -> tuple
         return None
     # Dimensions of size 1 carry no values, so their position does not matter.
     wide = [[d for d in old if before[d] != 1] for old, _ in groups]
-    places = [[order[d] for d in old] for old in wide]
+    positions = [[order[d] for d in old] for old in wide]
     value_shape = permuted(before, inverse(order))
     moving = [axis for axis in range(len(order)) if value_shape[axis] != 1]
     ranks = {axis: rank for rank, axis in enumerate(moving)}
-    for axes in places:
-        if any(ranks[b] != ranks[a] + 1 for a, b in zip(axes, axes[1:], strict=False)):
+    for axes in positions:
+        if any(ranks[b] != ranks[a] + 1 for a, b in pairwise(axes)):
             return None
     # Groups without values stay beside the group before them.
     keys, last = [], -1
-    for axes in places:
+    for axes in positions:
         last = axes[0] if axes else last
         keys.append(last)
     sequence = sorted(range(len(groups)), key=lambda g: (keys[g], g))
@@ -79,7 +80,9 @@ def _groups(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int]
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(before) or j < len(after):
-        old, new, left, right = [], [], 1, 1
+        old: list[int] = []
+        new: list[int] = []
+        left = right = 1
         while True:
             if left <= right and i < len(before) and (left < right or not old):
                 left *= before[i]
