@@ -41,9 +41,16 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: RoundingMode) -> li
 
 def evaluate_tflite(node: OnnxNode, feeds: Mapping[str, Array]) -> list[Array]:
     """Results of LiteRT for an operator of a TFLite file, which defines them whatever the rounding mode is."""
-    model = node.attributes["flatbuffer"]
+    model, order = node.attributes["flatbuffer"], node.integers("order", ())
     assert isinstance(model, bytes)
-    return list(run_litert(model, [feeds[name] for name in node.inputs]))
+
+    def turned(values: Array, by: tuple[int, ...]) -> Array:
+        # A vector of bytes has no order of dimensions.
+        return np.ascontiguousarray(values.transpose(by)) if values.ndim == len(by) else values
+
+    back = tuple(order.index(i) for i in range(len(order)))
+    results = run_litert(model, [turned(feeds[name], order) for name in node.inputs])
+    return [turned(values, back) for values in results]
 
 
 def to_stored(values: Bytes, unsigned: bool) -> Array:

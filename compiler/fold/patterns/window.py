@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from intloom.common.errors import ModelError
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -41,7 +41,13 @@ def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window
         window = _apply_ceil_mode(window, sizes)
     if min(window.output(sizes)) < 1:
         raise ModelError(f"node {node.name!r}: its window of {kernel} must fit an input of {sizes}: correct the model")
-    return window
+    return replace(window, strides=_needed_strides(window, sizes))
+
+
+def _needed_strides(window: Window, sizes: Pair) -> Pair:
+    """The strides, but 1 along an axis that the window covers: there, any stride is within an instruction's limits."""
+    unit = Window(window.kernel, (1, 1), window.dilations, window.pads).output(sizes)
+    return 1 if unit[0] == 1 else window.strides[0], 1 if unit[1] == 1 else window.strides[1]
 
 
 def _pair(node: OnnxNode, name: str, default: int) -> Pair:

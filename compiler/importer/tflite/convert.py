@@ -35,6 +35,7 @@ from intloom.compiler.importer.tflite.file import (
     check_integer,
     read_tflite,
 )
+from intloom.compiler.importer.tflite.grouped import join_groups
 from intloom.compiler.importer.tflite.source import TfliteSource
 from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted, reshaped
 from intloom.compiler.importer.tflite.writer import one_operator
@@ -62,14 +63,18 @@ def convert(file: TfliteFile) -> Model:
     from intloom.compiler.importer.tflite import operators  # noqa: F401
 
     check_integer(file)
-    converter = Converter(file)
-    for op in file.operators:
+    joined = join_groups(file)
+    converter = Converter(joined)
+    for op in joined.operators:
         rule = CONVERSIONS.get(op.code)
         if rule is None:
             known = ", ".join(sorted(CONVERSIONS))
             raise UnsupportedError(f"{file.name}: {op.label} must be one of {known}")
         rule(converter, op)
-    return converter.model()
+    model = converter.model()
+    return replace(
+        model, tflite=TfliteSource(file, {i: v for i, v in converter.views.items() if i < len(file.tensors)})
+    )
 
 
 ConversionRule = Callable[["Converter", TfliteOperator], None]
@@ -278,7 +283,7 @@ class Converter:
         # The clamp of an evaluated operator is a unit of its own, since only the operator alone is evaluated.
         apart = unit.exact and unit.bounds is not None
         unbounded = [f"{stored[0]}/unbounded"] if apart else stored
-        qoperator = self._evaluated(op, unbounded[0]) if unit.exact else None
+        qoperator = self._evaluated(op, unbounded[0], orders[0]) if unit.exact else None
         node = OnnxNode(self.name(op), unit.op, unit.inputs, tuple(floats), unit.attributes, qoperator=qoperator)
         self.nodes.append(node)
         for index, order, name, value, whole in zip(op.outputs, orders, stored, floats, unbounded, strict=True):
@@ -301,11 +306,11 @@ class Converter:
         name, plain = self.tensor(index).name, order == identity(len(order)) and not shape
         return name if plain or index not in self.file.outputs else f"{name}/result"
 
-    def _evaluated(self, op: TfliteOperator, result: str) -> OnnxNode:
+    def _evaluated(self, op: TfliteOperator, result: str, order: Order) -> OnnxNode:
         """The operator of the file, between the stored values that its operands have."""
         data, inputs = one_operator(self.file, op)
         values = tuple(self._operands[i] for i in inputs)
-        return OnnxNode(self.name(op), op.code, values, (result,), {"flatbuffer": data}, TFLITE)
+        return OnnxNode(self.name(op), op.code, values, (result,), {"flatbuffer": data, "order": order}, TFLITE)
 
     def _clipped(self, value: str, stored: str, tensor: TfliteTensor, bounds: tuple[int, int]) -> str:
         """Clamp a float value to the real numbers that two stored values represent."""
@@ -342,4 +347,4 @@ class Converter:
             opsets={STANDARD: _OPSET, MICROSOFT: 1},
             source=self.file.source,
         )
-        return replace(infer(model), tflite=TfliteSource(self.file, dict(self.views)))
+        return infer(model)

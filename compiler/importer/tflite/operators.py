@@ -244,7 +244,7 @@ def convert_prelu(c: Converter, op: TfliteOperator) -> None:
     order, rank = c.natural_order(x_at), len(c.tensor(x_at).shape)
     slope = c.tensor(slope_at)
     shape = (1,) * (rank - len(slope.shape)) + slope.shape
-    c.finish(op, Unit("PRelu", (c.operand(x_at, order), c.operand(slope_at, order, shape))), order)
+    c.finish(op, Unit("PRelu", (c.operand(x_at, order), c.operand(slope_at, order, shape)), exact=True), order)
 
 
 @converts("QUANTIZE")
