@@ -105,7 +105,16 @@ def litert_tensors(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Map
 def stored_names(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, str]:
     """For stored values of the model, the tensor of the graph that holds them."""
     border = {q.stored: n for n, q in (*folded.input_quant.items(), *folded.output_quant.items())}
-    return {n: n for n in tensors} | {stored: n for stored, n in border.items() if n in tensors}
+    names = {n: n for n in tensors} | {stored: n for stored, n in border.items() if n in tensors}
+    model = folded.model
+    assert model is not None
+    for node in model.nodes:
+        # A Reshape keeps the bytes of its operand in their order.
+        if node.op == "Reshape" and node.inputs[0] in model.producers:
+            before, after = model.producers[node.inputs[0]].inputs[0], model.users(node.outputs[0])
+            if before in names and len(after) == 1:
+                names.setdefault(after[0].outputs[0], names[before])
+    return names
 
 
 def _given(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[int, NDArray[Any]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from intloom.common.errors import UnsupportedError
+from intloom.common.errors import FileFormatError, UnsupportedError
 from intloom.common.registry import Registry
 from intloom.compiler.importer.model import (
     MICROSOFT,
@@ -70,7 +70,13 @@ def convert(file: TfliteFile) -> Model:
         if rule is None:
             known = ", ".join(sorted(CONVERSIONS))
             raise UnsupportedError(f"{file.name}: {op.label} must be one of {known}")
-        rule(converter, op)
+        try:
+            rule(converter, op)
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+            # Shapes, options and numbers of operands that contradict each other.
+            raise FileFormatError(
+                f"{file.name}: {op.label} does not fit its operands ({error}): export the model again"
+            ) from None
     model = converter.model()
     return replace(
         model, tflite=TfliteSource(file, {i: v for i, v in converter.views.items() if i < len(file.tensors)})
@@ -347,4 +353,11 @@ class Converter:
             opsets={STANDARD: _OPSET, MICROSOFT: 1},
             source=self.file.source,
         )
-        return infer(model)
+        inferred = infer(model)
+        for name, stated in self.types.items():
+            if inferred.shape(name) not in (None, stated.shape):
+                raise FileFormatError(
+                    f"{self.file.name}: {name!r} must have the shape {inferred.shape(name)} that its operator computes, "
+                    f"not {stated.shape}: export the model again"
+                )
+        return inferred

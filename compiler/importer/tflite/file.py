@@ -162,6 +162,10 @@ class _Reader:
 
     def read(self) -> TfliteFile:
         count = self._count(self._model.SubgraphsLength(), 1 << 10, "subgraphs")
+        if not count:
+            raise FileFormatError(
+                f"{self._name} is not a valid TFLite file (it has no graph): check that it is complete"
+            )
         if count != 1:
             raise UnsupportedError(
                 f"{self._name} must have one subgraph, not {count}: control flow (IF, WHILE, CALL_ONCE) and several "

@@ -1,0 +1,163 @@
+"""TFLite files: every operator equals LiteRT's, and files that cannot run end in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intloom.common.errors import FileFormatError, IntloomError, UnsupportedError
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
+from intloom.compiler.importer.tflite.convert import convert
+from intloom.compiler.importer.tflite.file import parse_tflite
+from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
+from intloom.flow.bundle import Bundle
+from intloom.flow.compiling import compile_model
+from intloom.flow.litert import DEFINED
+from intloom.flow.running import execute, open_backend, open_host
+from intloom.hw.spec.arith import RoundingMode
+from intloom.hw.spec.params import preset
+from intloom.sim.checks import LITERT
+from tests.support.tflite_maker import FILES, PLAIN, TfliteMaker, options, tflite_bytes
+
+
+def run(path: Path, preset_name: str, backend: str, seed: int):
+    """A checked run of a file with random bytes."""
+    compiled = compile_model(path, preset(preset_name))
+    bundle = Bundle(compiled.programs, path, compiled.folded, compiled.inputs, compiled.outputs)
+    rng = np.random.default_rng(seed)
+    feeds = {a.name: rng.integers(-128, 128, a.shape).astype(np.int8) for a in compiled.inputs}
+    opened = open_backend(backend, bundle)
+    return compiled, execute(bundle, opened, feeds, host=open_host(bundle), check=True)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_operator_equals_litert(name, tmp_path, seed):
+    path = tmp_path / "file.tflite"
+    path.write_bytes(tflite_bytes(name, seed))
+    compiled, result = run(path, "base", "isa", seed)
+    assert not [c for c in result.checks if c.mismatches]
+    compared = sum(c.bytes for c in result.checks if c.against == LITERT)
+    file = compiled.folded.model.tflite.file
+    if not any(op.code in DEFINED for op in file.operators):
+        assert compared >= prod(file.tensors[file.outputs[0]].shape)
+        assert result.original.matches
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset_name", ["nano", "base"])
+def test_network_in_rtl_equals_litert(preset_name, tmp_path, seed):
+    path = tmp_path / "file.tflite"
+    path.write_bytes(tflite_bytes("network", seed))
+    _, result = run(path, preset_name, "rtl", seed)
+    assert not [c for c in result.checks if c.mismatches]
+    assert {c.against for c in result.checks} == {"golden", LITERT}
+
+
+def test_images_move_only_at_the_input():
+    """Channels last is a matter of addresses: between the first and the last operator nothing is transposed."""
+    model = convert(parse_tflite(tflite_bytes("network"), "network"))
+    moved = [n for n in model.nodes if n.op == "Transpose"]
+    assert [n.inputs[0] for n in moved] == list(model.inputs)
+    folded = fold_model(model, match=RoundingMode.ORT, softmax=True)
+    assert [a.op for a in folded.assignments if str(a.target) == "host"] == ["Transpose"]
+
+
+def test_split_groups_are_one_convolution():
+    model = convert(parse_tflite(tflite_bytes("SPLIT to groups of a convolution"), "grouped"))
+    assert [n.integer("group", 1) for n in model.nodes if n.op == "Conv"] == [16]
+
+
+@given(st.data())
+def test_reshape_of_a_view(data):
+    """What `reshaped` returns holds the same values; where it returns nothing, the file's order is needed."""
+    before = data.draw(st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=5))
+    order = tuple(data.draw(st.permutations(range(len(before)))))
+    after, left = [], prod(before)
+    while left > 1:
+        after.append(data.draw(st.sampled_from([n for n in range(2, left + 1) if left % n == 0])))
+        left //= after[-1]
+    for position in data.draw(st.lists(st.integers(0, len(after)), max_size=2)):
+        after.insert(position, 1)
+    value = np.arange(prod(before)).reshape(permuted(before, inverse(order)))
+    found = reshaped(before, after or [1], order)
+    if found is None:
+        assert order != tuple(range(len(before)))
+        return
+    shape, turned = found
+    assert np.array_equal(value.reshape(shape).transpose(turned), value.transpose(order).reshape(after or [1]))
+
+
+REFUSED = {
+    "float": (
+        lambda m: m.add("RELU", [m.input((1, 8), None, "FLOAT32")], [m.tensor((1, 8), None, dtype="FLOAT32")]),
+        "is a float model",
+    ),
+    "float16 weights": (
+        lambda m: m.add("DEQUANTIZE", [m.input((8,), None, "FLOAT16")], [m.tensor((8,), None, dtype="FLOAT32")]),
+        "float16 weights",
+    ),
+    "dynamic range": (
+        lambda m: m.add(
+            "FULLY_CONNECTED",
+            [m.input((1, 8), None, "FLOAT32"), m.weights((4, 8), None), -1],
+            [m.tensor((1, 4), None, dtype="FLOAT32")],
+            options("FullyConnected"),
+        ),
+        "dynamic range",
+    ),
+    "int16x8": (
+        lambda m: m.add("LOGISTIC", [m.input((1, 8), (0.1, 0), "INT16")], [m.tensor((1, 8), (0.1, 0), dtype="INT16")]),
+        "int16x8",
+    ),
+    "an unknown operator": (lambda m: m.unary("CUMSUM", m.input((1, 8)), PLAIN), "operator 0 (CUMSUM) must be one of"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusal_names_the_converter_setting(name):
+    make, message = REFUSED[name]
+    maker = TfliteMaker()
+    data = maker.data(make(maker))
+    with pytest.raises(UnsupportedError, match=message.replace("(", r"\(").replace(")", r"\)")) as refusal:
+        convert(parse_tflite(data, "file"))
+    assert "\n" not in str(refusal.value)
+
+
+def test_damaged_files_end_in_the_projects_errors():
+    """Truncated files, and files with changed bytes, are refused or still convert; nothing else happens."""
+    rng, whole = random.Random(7), tflite_bytes("network")
+    cut = [whole[: rng.randrange(8, len(whole))] for _ in range(40)]
+    changed = []
+    for _ in range(200):
+        data = bytearray(whole)
+        for _ in range(rng.choice((1, 1, 4, 32))):
+            # Most bytes are weights: aim at the tables, which begin and end the file.
+            data[rng.choice((rng.randrange(8, 400), rng.randrange(len(data) - 4000, len(data))))] = rng.randrange(256)
+        changed.append(bytes(data))
+    refused = 0
+    for number, data in enumerate(itertools.chain(cut, changed)):
+        with contextlib.suppress(IntloomError):
+            model = convert(parse_tflite(data, "file"))
+            if number % 4 == 0:
+                fold_model(model, match=RoundingMode.ORT)
+            continue
+        refused += 1
+    assert refused > 100
+
+
+def test_other_bytes_are_not_tflite(tmp_path):
+    with pytest.raises(FileFormatError, match="must be a TFLite file"):
+        parse_tflite(b"ONNX", "file")
+    path = tmp_path / "a.onnx"
+    path.write_bytes(b"\0\0\0\0TFL3")
+    with pytest.raises(FileFormatError, match="not a valid TFLite file"):
+        load_model(path)

@@ -1,0 +1,287 @@
+"""TFLite files of seeded values: each operator alone, and a small network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.importer.tflite.file import TfliteOperator, TfliteTensor, schema
+from intloom.compiler.importer.tflite.writer import write_tflite
+
+Scale = tuple[float, int]
+PLAIN: Scale = (0.05, 3)
+
+
+def options(name: str, **values: Any) -> Any:
+    """Options of an operator, in the schema's object form."""
+    made = getattr(schema(), f"{name}OptionsT")()
+    for key, value in values.items():
+        assert hasattr(made, key), key
+        setattr(made, key, value)
+    return made
+
+
+@dataclass
+class TfliteMaker:
+    """A file under construction; every method that adds a tensor returns its index."""
+
+    seed: int = 0
+    tensors: list[TfliteTensor] = field(default_factory=list)
+    operators: list[TfliteOperator] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        scale: Scale | None = PLAIN,
+        *,
+        dtype: str = "INT8",
+        data: NDArray[Any] | None = None,
+        scales: Sequence[float] = (),
+        axis: int = 0,
+    ) -> int:
+        every = tuple(scales) or (() if scale is None else (scale[0],))
+        zeros = (0,) * len(every) if scales or scale is None else (scale[1],)
+        name = f"t{len(self.tensors)}"
+        self.tensors.append(TfliteTensor(name, tuple(shape), dtype, every, zeros, axis, data))
+        return len(self.tensors) - 1
+
+    def input(self, shape: Sequence[int], scale: Scale | None = PLAIN, dtype: str = "INT8") -> int:
+        self.inputs.append(self.tensor(shape, scale, dtype=dtype))
+        return self.inputs[-1]
+
+    def integers(self, values: Sequence[int] | int) -> int:
+        data = np.array(values, np.int32)
+        return self.tensor(data.shape, None, dtype="INT32", data=data)
+
+    def weights(self, shape: Sequence[int], axis: int | None = 0) -> int:
+        data = self.rng.integers(-127, 128, shape).astype(np.int8)
+        scales = () if axis is None else tuple(self.rng.uniform(0.002, 0.02, shape[axis]))
+        return self.tensor(shape, (0.01, 0), data=data, scales=scales, axis=axis or 0)
+
+    def bias(self, x: int, weights: int, count: int) -> int:
+        """int32 biases with the scales of the sums."""
+        scales = self.tensors[x].scales[0] * np.array(self.tensors[weights].scales)
+        data = self.rng.integers(-500, 500, count).astype(np.int32)
+        return self.tensor(
+            (count,), (float(scales[0]), 0), dtype="INT32", data=data, scales=tuple(scales) if len(scales) > 1 else ()
+        )
+
+    def add(self, code: str, inputs: Sequence[int], outputs: Sequence[int], made: Any = None, version: int = 1) -> int:
+        index = len(self.operators)
+        self.operators.append(TfliteOperator(index, code, version, tuple(inputs), tuple(outputs), made))
+        return outputs[0]
+
+    def conv(
+        self, x: int, filters: int, kernel: int = 3, *, stride: int = 1, activation: int = 0, padding: int = 0
+    ) -> int:
+        shape = self.tensors[x].shape
+        weights = self.weights((filters, kernel, kernel, shape[3]))
+        size = [-(-n // stride) if padding == 0 else (n - kernel) // stride + 1 for n in shape[1:3]]
+        made = options("Conv2D", padding=padding, strideH=stride, strideW=stride, dilationHFactor=1, dilationWFactor=1)
+        made.fusedActivationFunction = activation
+        result = self.tensor((1, *size, filters), (0.1, -5))
+        return self.add("CONV_2D", [x, weights, self.bias(x, weights, filters)], [result], made, 3)
+
+    def depthwise(self, x: int, kernel: int = 3, *, stride: int = 1, multiplier: int = 1) -> int:
+        shape = self.tensors[x].shape
+        count = shape[3] * multiplier
+        weights = self.weights((1, kernel, kernel, count), 3)
+        made = options("DepthwiseConv2D", padding=0, strideH=stride, strideW=stride, depthMultiplier=multiplier)
+        made.dilationHFactor = made.dilationWFactor = 1
+        result = self.tensor((1, *(-(-n // stride) for n in shape[1:3]), count), (0.08, 4))
+        return self.add("DEPTHWISE_CONV_2D", [x, weights, self.bias(x, weights, count)], [result], made, 3)
+
+    def unary(self, code: str, x: int, scale: Scale, made: Any = None) -> int:
+        return self.add(code, [x], [self.tensor(self.tensors[x].shape, scale)], made)
+
+    def binary(self, code: str, a: int, b: int, scale: Scale = (0.07, -11)) -> int:
+        name = {"ADD": "Add", "SUB": "Sub", "MUL": "Mul"}[code]
+        return self.add(code, [a, b], [self.tensor(self.tensors[a].shape, scale)], options(name))
+
+    def concatenation(self, parts: Sequence[int], axis: int = 3) -> int:
+        first = self.tensors[parts[0]]
+        shape = list(first.shape)
+        shape[axis] = sum(self.tensors[p].shape[axis] for p in parts)
+        result = self.tensor(shape, (first.scales[0], first.zero_points[0]))
+        return self.add("CONCATENATION", parts, [result], options("Concatenation", axis=axis))
+
+    def moved(self, code: str, inputs: Sequence[int], shape: Sequence[int], made: Any = None) -> int:
+        """An operator that keeps the scale of its first input."""
+        x = next(i for i in inputs if self.tensors[i].scales)
+        scale = (self.tensors[x].scales[0], self.tensors[x].zero_points[0])
+        return self.add(code, inputs, [self.tensor(shape, scale)], made)
+
+    def data(self, *outputs: int) -> bytes:
+        return write_tflite(self.tensors, self.operators, self.inputs, outputs)
+
+    def save(self, path: Path, *outputs: int) -> Path:
+        path.write_bytes(self.data(*outputs))
+        return path
+
+
+def _image(m: TfliteMaker, channels: int = 12, size: int = 8) -> int:
+    return m.input((1, size, size, channels))
+
+
+def _transpose_conv(m: TfliteMaker) -> int:
+    x = _image(m)
+    weights = m.weights((8, 2, 2, 12))
+    made = options("TransposeConv", padding=0, strideH=2, strideW=2)
+    return m.add("TRANSPOSE_CONV", [m.integers((1, 16, 16, 8)), weights, x], [m.tensor((1, 16, 16, 8), (0.1, 2))], made)
+
+
+def _fully_connected(m: TfliteMaker, shape: Sequence[int], activation: int = 0) -> int:
+    x = m.input(shape)
+    weights = m.weights((9, shape[-1]), None)
+    made = options("FullyConnected", fusedActivationFunction=activation, keepNumDims=len(shape) > 2)
+    result = m.tensor((*shape[:-1], 9), (0.2, 7))
+    return m.add("FULLY_CONNECTED", [x, weights, m.bias(x, weights, 9)], [result], made, 4)
+
+
+def _flattened(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 8)
+    flat = m.moved("RESHAPE", [x, m.integers((1, 512))], (1, 512))
+    weights = m.weights((5, 512), None)
+    result = m.tensor((1, 5), (0.9, 7))
+    return m.add("FULLY_CONNECTED", [flat, weights, m.bias(flat, weights, 5)], [result], options("FullyConnected"), 4)
+
+
+def _pool(m: TfliteMaker, code: str, size: int, stride: int, padding: int) -> int:
+    x = _image(m)
+    made = options("Pool2D", padding=padding, strideH=stride, strideW=stride, filterHeight=size, filterWidth=size)
+    side = -(-8 // stride) if padding == 0 else (8 - size) // stride + 1
+    return m.moved(code, [x], (1, side, side, 12), made)
+
+
+def _softmax(m: TfliteMaker) -> int:
+    return m.add(
+        "SOFTMAX", [m.input((1, 10), (0.15, 4))], [m.tensor((1, 10), (1 / 256, -128))], options("Softmax", beta=1.0)
+    )
+
+
+def _mean(m: TfliteMaker) -> int:
+    x = _image(m)
+    return m.moved("MEAN", [x, m.integers((1, 2))], (1, 1, 1, 12), options("Reducer", keepDims=True))
+
+
+def _split(m: TfliteMaker) -> int:
+    x = _image(m, 32)
+    parts = [m.tensor((1, 8, 8, 16)) for _ in range(2)]
+    m.add("SPLIT", [m.integers(3), x], parts, options("Split", numSplits=2))
+    return m.binary("ADD", *parts)
+
+
+def _grouped(m: TfliteMaker) -> int:
+    x = _image(m, 16)
+    parts = [m.tensor((1, 8, 8, 1)) for _ in range(16)]
+    m.add("SPLIT", [m.integers(3), x], parts, options("Split", numSplits=16))
+    return m.concatenation([m.conv(p, 1) for p in parts])
+
+
+def _slice(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 32)
+    made = options("StridedSlice", beginMask=0b0111, endMask=0b1111)
+    bounds = [m.integers(v) for v in ((0, 0, 0, 16), (0, 0, 0, 0), (1, 1, 1, 1))]
+    return m.moved("STRIDED_SLICE", [x, *bounds], (1, 8, 8, 16), made)
+
+
+def _pad(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 8)
+    wide = m.moved("PAD", [x, m.integers([[0, 0], [1, 1], [1, 1], [0, 0]])], (1, 10, 10, 8), options("Pad"))
+    return m.conv(wide, 16, stride=2, padding=1)
+
+
+def _transposed(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 16)
+    turned = m.moved("TRANSPOSE", [x, m.integers((0, 3, 1, 2))], (1, 16, 8, 8))
+    return m.moved("RESHAPE", [turned, m.integers((1, 16, 64))], (1, 16, 64))
+
+
+def _resize(m: TfliteMaker, centers: bool) -> int:
+    x = m.conv(_image(m), 16)
+    made = options("ResizeNearestNeighbor", halfPixelCenters=centers)
+    return m.moved("RESIZE_NEAREST_NEIGHBOR", [x, m.integers((16, 16))], (1, 16, 16, 16), made)
+
+
+def _constant_operand(m: TfliteMaker, code: str, shape: Sequence[int]) -> int:
+    data = m.rng.integers(-100, 101, shape).astype(np.int8)
+    return m.binary(code, _image(m), m.tensor(shape, (0.03, 5), data=data))
+
+
+def small_network(m: TfliteMaker) -> int:
+    """A convolution with its SiLU, a bottleneck of two branches, a pool, and a classifier."""
+    x = m.conv(m.input((1, 16, 16, 3), (1 / 255, -128)), 16, stride=2, activation=0)
+    x = m.binary("MUL", x, m.unary("LOGISTIC", x, (1 / 256, -128)), (0.06, -120))
+    y = m.depthwise(m.conv(x, 16, 1, activation=3))
+    x = m.binary("ADD", x, m.conv(y, 16, 1), (0.12, 9))
+    x = m.concatenation([x, m.moved("MAX_POOL_2D", [x], (1, 8, 8, 16), _pool_options(5))])
+    x = m.moved("AVERAGE_POOL_2D", [x], (1, 1, 1, 32), _pool_options(8, padding=1))
+    flat = m.moved("RESHAPE", [x, m.integers((1, 32))], (1, 32))
+    weights = m.weights((10, 32), None)
+    scores = m.tensor((1, 10), (0.2, 7))
+    m.add("FULLY_CONNECTED", [flat, weights, m.bias(flat, weights, 10)], [scores], options("FullyConnected"), 4)
+    return m.add("SOFTMAX", [scores], [m.tensor((1, 10), (1 / 256, -128))], options("Softmax", beta=1.0))
+
+
+def _pool_options(size: int, padding: int = 0) -> Any:
+    return options("Pool2D", padding=padding, strideH=1, strideW=1, filterHeight=size, filterWidth=size)
+
+
+def _concatenation(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 16)
+    return m.concatenation([x, m.moved("MAX_POOL_2D", [x], (1, 8, 8, 16), _pool_options(3))])
+
+
+FILES: dict[str, Callable[[TfliteMaker], int]] = {
+    "CONV_2D": lambda m: m.conv(_image(m), 20, stride=2),
+    "CONV_2D of a 1x1 kernel, RELU6": lambda m: m.conv(_image(m), 20, 1, activation=3),
+    "CONV_2D without padding, RELU": lambda m: m.conv(_image(m), 20, padding=1, activation=1),
+    "DEPTHWISE_CONV_2D": lambda m: m.depthwise(_image(m)),
+    "DEPTHWISE_CONV_2D, two filters a channel": lambda m: m.depthwise(_image(m), stride=2, multiplier=2),
+    "TRANSPOSE_CONV": _transpose_conv,
+    "FULLY_CONNECTED": lambda m: _fully_connected(m, (1, 40)),
+    "FULLY_CONNECTED over rows, RELU": lambda m: _fully_connected(m, (1, 6, 24), 1),
+    "FULLY_CONNECTED of an image": _flattened,
+    "ADD": lambda m: m.binary("ADD", _image(m), m.input((1, 8, 8, 12), (0.11, -20))),
+    "ADD of a constant per channel": lambda m: _constant_operand(m, "ADD", (12,)),
+    "SUB": lambda m: m.binary("SUB", _image(m), m.input((1, 8, 8, 12), (0.02, 30))),
+    "MUL": lambda m: m.binary("MUL", _image(m), m.input((1, 8, 8, 12), (0.02, 30)), (0.013, 2)),
+    "MUL by a scalar": lambda m: _constant_operand(m, "MUL", ()),
+    "LOGISTIC": lambda m: m.unary("LOGISTIC", _image(m), (1 / 256, -128)),
+    "TANH": lambda m: m.unary("TANH", _image(m), (1 / 128, 0)),
+    "HARD_SWISH": lambda m: m.unary("HARD_SWISH", _image(m), (0.04, -110)),
+    "LEAKY_RELU": lambda m: m.unary("LEAKY_RELU", _image(m), (0.05, -60), options("LeakyRelu", alpha=0.1)),
+    "RELU": lambda m: m.unary("RELU", _image(m), PLAIN),
+    "RELU6": lambda m: m.unary("RELU6", _image(m), PLAIN),
+    "QUANTIZE": lambda m: m.unary("QUANTIZE", _image(m), (0.031, 40), options("Quantize")),
+    "MAX_POOL_2D": lambda m: _pool(m, "MAX_POOL_2D", 3, 2, 0),
+    "AVERAGE_POOL_2D": lambda m: _pool(m, "AVERAGE_POOL_2D", 2, 2, 1),
+    "AVERAGE_POOL_2D with a border": lambda m: _pool(m, "AVERAGE_POOL_2D", 3, 1, 0),
+    "MEAN": _mean,
+    "SOFTMAX": _softmax,
+    "CONCATENATION": _concatenation,
+    "SPLIT": _split,
+    "SPLIT to groups of a convolution": _grouped,
+    "STRIDED_SLICE": _slice,
+    "PAD": _pad,
+    "TRANSPOSE and RESHAPE": _transposed,
+    "RESIZE_NEAREST_NEIGHBOR": lambda m: _resize(m, False),
+    "RESIZE_NEAREST_NEIGHBOR, centers": lambda m: _resize(m, True),
+    "network": small_network,
+}
+"""Files by what they contain."""
+
+
+def tflite_bytes(name: str, seed: int = 0) -> bytes:
+    """The file of a name."""
+    m = TfliteMaker(seed)
+    return m.data(FILES[name](m))
