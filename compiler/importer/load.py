@@ -14,7 +14,7 @@ import onnx.inliner
 from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
-from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
+from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
 from intloom.compiler.importer.contributed import domain_of, mark_contributed
 from intloom.compiler.importer.convolutions import check_convolutions
 from intloom.compiler.importer.dims import fix_dims
@@ -23,7 +23,6 @@ from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Cons
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
 from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
-from intloom.compiler.importer.tflite.file import is_tflite
 
 OLDEST_OPSET = 10
 NEWEST_OPSET = 25
@@ -32,7 +31,7 @@ _FINDING = " (op_type:"
 """Start of a finding in a message of shape inference."""
 
 
-def load_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] | None = None) -> Model:
+def load_onnx_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] | None = None) -> Model:
     """Read, check and convert an ONNX file, or a model in memory, which stays unchanged.
 
     `dims` sets the sizes of open dimensions by their names; see `fix_dims`.
@@ -46,8 +45,6 @@ def load_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] | None
     UnsupportedError
         The opset is out of range, or a dimension is still dynamic.
     """
-    if isinstance(source, Path) and _is_tflite(source):
-        return _load_tflite(source, dims or {})
     if isinstance(source, onnx.ModelProto):
         proto, name = onnx.ModelProto(), source.graph.name or "model"
         proto.CopyFrom(source)
@@ -56,23 +53,6 @@ def load_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] | None
     # The hash is taken after external data is loaded, so it covers the weights and not the file's path.
     content = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
     return from_proto(proto, name=name, source=content, dims=dims)
-
-
-def _is_tflite(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return is_tflite(file.read(8))
-    except OSError:
-        return False
-
-
-def _load_tflite(path: Path, dims: Mapping[str, int]) -> Model:
-    # The conversion infers shapes with this module.
-    from intloom.compiler.importer.tflite.convert import load_tflite
-
-    if dims:
-        raise UsageError(f"{path} is a TFLite file, which has no named dimensions: leave out {', '.join(dims)}")
-    return load_tflite(path)
 
 
 def _read(path: Path) -> onnx.ModelProto:
@@ -104,7 +84,7 @@ def from_proto(
     newest_opset: int = NEWEST_OPSET,
     check: bool = True,
 ) -> Model:
-    """Convert a ModelProto in memory; see `load_model`."""
+    """Convert a ModelProto in memory; see `load_onnx_model`."""
     check_order(proto.graph)
     _check_opset(proto, newest_opset)
     # Before the checks of operators: a function's node is no standard operator.

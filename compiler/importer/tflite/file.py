@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intloom.common.errors import FileFormatError, IntloomError, UnsupportedError
 from intloom.common.extras import require_extra
-from intloom.compiler.importer.model import Array
 
 IDENTIFIER = b"TFL3"
 _LARGEST_FILE = 1 << 30
@@ -32,7 +32,7 @@ _FULL_INT8 = (
 )
 ELEMENTS = {"INT8": np.int8, "UINT8": np.uint8, "INT32": np.int32, "INT64": np.int64, "FLOAT32": np.float32}
 """Element types of the importer, by their name in the schema."""
-T = TypeVar("T")
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

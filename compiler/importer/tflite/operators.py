@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from intloom.compiler.importer.model import Attribute, ValueType
-from intloom.compiler.importer.tflite.convert import CONVERSIONS, Converter, Unit
+from intloom.compiler.importer.tflite.converter import CONVERSIONS, Converter, Unit
 from intloom.compiler.importer.tflite.file import TfliteOperator, TfliteTensor
 from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from intloom.common.errors import FileFormatError, IntloomError, UnsupportedError
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
-from intloom.compiler.importer.tflite.convert import convert
 from intloom.compiler.importer.tflite.file import parse_tflite
+from intloom.compiler.importer.tflite.load import convert
 from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
 from intloom.flow.bundle import Bundle
 from intloom.flow.compiling import compile_model

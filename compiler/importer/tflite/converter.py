@@ -8,8 +8,7 @@ kernel in LiteRT defines its results (`OnnxNode.qoperator`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,55 +31,12 @@ from intloom.compiler.importer.tflite.file import (
     TfliteFile,
     TfliteOperator,
     TfliteTensor,
-    check_integer,
-    read_tflite,
 )
-from intloom.compiler.importer.tflite.grouped import join_groups
-from intloom.compiler.importer.tflite.source import TfliteSource
 from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted, reshaped
 from intloom.compiler.importer.tflite.writer import one_operator
 
 _OPSET = 21
 _ONNX_TYPES = {"INT8": "int8", "UINT8": "uint8", "INT32": "int32", "INT64": "int64", "FLOAT32": "float"}
-
-
-def load_tflite(path: Path) -> Model:
-    """Read, check and convert a TFLite file.
-
-    Raises
-    ------
-    FileFormatError
-        The file cannot be read or is damaged.
-    UnsupportedError
-        The file is not int8 throughout, or has an operator that the importer does not know.
-    """
-    return convert(read_tflite(path))
-
-
-def convert(file: TfliteFile) -> Model:
-    """Convert a file that was read."""
-    # Registration of the operators; they import this module.
-    from intloom.compiler.importer.tflite import operators  # noqa: F401
-
-    check_integer(file)
-    joined = join_groups(file)
-    converter = Converter(joined)
-    for op in joined.operators:
-        rule = CONVERSIONS.get(op.code)
-        if rule is None:
-            known = ", ".join(sorted(CONVERSIONS))
-            raise UnsupportedError(f"{file.name}: {op.label} must be one of {known}")
-        try:
-            rule(converter, op)
-        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            # Shapes, options and numbers of operands that contradict each other.
-            raise FileFormatError(
-                f"{file.name}: {op.label} does not fit its operands ({error}): export the model again"
-            ) from None
-    model = converter.model()
-    return replace(
-        model, tflite=TfliteSource(file, {i: v for i, v in converter.views.items() if i < len(file.tensors)})
-    )
 
 
 ConversionRule = Callable[["Converter", TfliteOperator], None]
@@ -355,9 +311,10 @@ class Converter:
         )
         inferred = infer(model)
         for name, stated in self.types.items():
-            if inferred.shape(name) not in (None, stated.shape):
+            computed = inferred.shape(name)
+            if computed not in (None, stated.shape):
                 raise FileFormatError(
-                    f"{self.file.name}: {name!r} must have the shape {inferred.shape(name)} that its operator computes, "
-                    f"not {stated.shape}: export the model again"
+                    f"{self.file.name}: {name!r} must have the shape {computed} that its operator computes, not "
+                    f"{stated.shape}: export the model again"
                 )
         return inferred

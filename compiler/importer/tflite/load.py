@@ -1,0 +1,50 @@
+"""From a TFLite file to a `Model`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from intloom.common.errors import FileFormatError, UnsupportedError
+from intloom.compiler.importer.model import Model
+from intloom.compiler.importer.tflite import operators  # noqa: F401  # registers the conversions
+from intloom.compiler.importer.tflite.converter import CONVERSIONS, Converter
+from intloom.compiler.importer.tflite.file import TfliteFile, check_integer, read_tflite
+from intloom.compiler.importer.tflite.grouped import join_groups
+from intloom.compiler.importer.tflite.source import TfliteSource
+
+
+def load_tflite(path: Path) -> Model:
+    """Read, check and convert a TFLite file.
+
+    Raises
+    ------
+    FileFormatError
+        The file cannot be read or is damaged.
+    UnsupportedError
+        The file is not int8 throughout, or has an operator that the importer does not know.
+    """
+    return convert(read_tflite(path))
+
+
+def convert(file: TfliteFile) -> Model:
+    """Convert a file that was read."""
+    check_integer(file)
+    joined = join_groups(file)
+    converter = Converter(joined)
+    for op in joined.operators:
+        rule = CONVERSIONS.get(op.code)
+        if rule is None:
+            known = ", ".join(sorted(CONVERSIONS))
+            raise UnsupportedError(f"{file.name}: {op.label} must be one of {known}")
+        try:
+            rule(converter, op)
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+            # Shapes, options and numbers of operands that contradict each other.
+            raise FileFormatError(
+                f"{file.name}: {op.label} does not fit its operands ({error}): export the model again"
+            ) from None
+    model = converter.model()
+    return replace(
+        model, tflite=TfliteSource(file, {i: v for i, v in converter.views.items() if i < len(file.tensors)})
+    )
