@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "bench": "Measure simulation speed and the error of predicted cycles.",
     "report": "Write a self-contained HTML page of a run.",
     "compare": "Compare two runs: cycles, memory traffic and differences of every layer.",
+    "compare-vela": "Compare a TFLite file with Vela's estimates for Arm's Ethos-U.",
     "verilog": "Write the accelerator as Verilog.",
     "doctor": "Check the tools that simulation and synthesis need.",
     "version": "Print versions.",
@@ -77,7 +78,7 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     chosen = next((w for w in words if not w.startswith("-")), None)
     for name, text in COMMANDS.items():
         if name == chosen:
-            importlib.import_module(f"intloom.cli.{name}").register(app)
+            importlib.import_module(f"intloom.cli.{name.replace('-', '_')}").register(app)
         else:
             app.command(name, help=text)(_only_for_help)
     _reflow(app)

@@ -49,7 +49,7 @@ def command_page() -> str:
 def parsed_command(name: str) -> Any:
     """The parser of a subcommand."""
     app = typer.Typer(name="intloom")
-    importlib.import_module(f"intloom.cli.{name}").register(app)
+    importlib.import_module(f"intloom.cli.{name.replace('-', '_')}").register(app)
     app.callback()(_nothing)  # Typer turns an application with a single command into that command
     group: Any = typer.main.get_command(app)
     return group.commands[name]

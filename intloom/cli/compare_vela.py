@@ -1,0 +1,93 @@
+"""`intloom compare-vela`: a TFLite file here and in Arm's Vela."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from intloom.cli.compile import summarize
+from intloom.cli.console import new_table
+from intloom.cli.options import AsJson, Config, Preset, terminal_of
+from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.flow.bundle import Bundle
+from intloom.flow.compiling import choose_params, compile_model
+from intloom.flow.inputs import read_inputs
+from intloom.flow.running import execute, open_backend, open_host
+from intloom.flow.vela import check_tool, estimate, peers
+
+_HELP = """Compare a TFLite file on this accelerator with what Arm's Vela estimates for the Ethos-U.
+
+The Ethos-U have as many multipliers as the array, and the same memory: latency, and bytes per cycle. Vela's numbers are
+estimates of its own; ours are the forecast or, with --rtl, counted by the hardware in simulation.
+
+Example: [bold]intloom compare-vela yolov8n_full_integer_quant.tflite --preset base --rtl[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("compare-vela", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL.tflite", help="An int8 model.")],
+    preset: Preset = None,
+    config: Config = None,
+    rtl: Annotated[bool, typer.Option("--rtl", help="Run the program in RTL, and compare its bytes.")] = False,
+    cache: Annotated[
+        int, typer.Option(metavar="KIB", min=16, help="SRAM of U65 and U85, as in Vela's own modes.")
+    ] = 384,
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    check_tool()
+    params, memory = choose_params(preset, config, None), MemoryTiming()
+    with terminal.progress() as tell:
+        compiled = compile_model(model, params, memory=memory, progress=tell)
+    summary = summarize(compiled)
+    rows = [_row("forecast", summary["hardware"], summary, summary["predicted_cycles"], summary["predicted_mac_use"])]
+    if rtl:
+        bundle = Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
+        feeds = read_inputs([], compiled.inputs, 0)
+        result = execute(bundle, open_backend("rtl", bundle), feeds, host=open_host(bundle), check=True)
+        differing = sum(c.mismatches for c in result.checks)
+        use = summary["macs"] / (result.cycles * params.rows * params.cols)
+        rows.append(_row(f"RTL, {differing} bytes differ", summary["hardware"], summary, result.cycles, use))
+    for ethos in peers(params.rows * params.cols):
+        made = estimate(model, ethos, memory, cache)
+        rows.append({"source": "Vela's estimate", "hardware": ethos.name, **made.to_dict()})
+    if as_json:
+        terminal.json({"model": str(model), "rows": rows})
+        return
+    table = new_table("", "hardware", ">multipliers", ">cycles", ">use", ">DRAM MB", ">weights MB")
+    for row in rows:
+        table.add_row(*_cells(row))
+    terminal.table(table)
+
+
+def _row(source: str, hardware: str, summary: dict[str, Any], cycles: int, use: float) -> dict[str, Any]:
+    return {
+        "source": source,
+        "hardware": hardware,
+        "multipliers": round(summary["macs"] / (summary["predicted_mac_use"] * summary["predicted_cycles"])),
+        "cycles": cycles,
+        "use": use,
+        "dram_bytes": summary["dram_bytes"],
+        "weight_bytes": summary["constant_bytes"],
+    }
+
+
+def _cells(row: dict[str, Any]) -> Iterable[str]:
+    return (
+        row["source"],
+        row["hardware"],
+        str(row["multipliers"]),
+        f"{row['cycles']:,}",
+        f"{100 * row['use']:.1f} %",
+        f"{row['dram_bytes'] / 1e6:.2f}",
+        f"{row['weight_bytes'] / 1e6:.2f}",
+    )
