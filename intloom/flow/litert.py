@@ -95,11 +95,11 @@ def litert_tensors(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Map
     names, given = stored_names(folded, tensors), _given(folded, feeds, tensors)
     wanted = {i for i, v in source.views.items() if v.value in names and i in source.makers and i not in given}
     computed = source.run(wanted, given)
-    found: dict[str, Int8] = {}
+    results: dict[str, Int8] = {}
     for index, array in computed.items():
         name = names[source.views[index].value]
-        found[name] = as_internal(source.as_value(index, array), folded.graph.tensors[name].shape)
-    return found
+        results[name] = as_internal(source.as_value(index, array), folded.graph.tensors[name].shape)
+    return results
 
 
 def stored_names(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, str]:
@@ -136,8 +136,8 @@ def litert_outputs(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Map
     Without tensors, these are the outputs of the unchanged file.
     """
     source = _source(folded)
-    found = source.run(set(source.file.outputs), _given(folded, feeds, tensors))
-    return {source.file.tensors[i].name: array for i, array in found.items()}
+    outputs = source.run(set(source.file.outputs), _given(folded, feeds, tensors))
+    return {source.file.tensors[i].name: array for i, array in outputs.items()}
 
 
 def defined_operators(folded: FoldedModel) -> tuple[str, ...]:

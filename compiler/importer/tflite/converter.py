@@ -152,11 +152,11 @@ class Converter:
         """A view of `before` in another shape: of the value as it lies if that is possible."""
         if before == after:
             return view
-        found = reshaped(before, after, view.order)
-        if found is None:
+        direct = reshaped(before, after, view.order)
+        if direct is None:
             view = View(self.moved(view, tensor, before, identity(len(before))), identity(len(before)))
-            found = after, identity(len(after))
-        shape, order = found
+            direct = after, identity(len(after))
+        shape, order = direct
         name = f"{view.value}/as" + "x".join(map(str, shape))
         if name not in self.types:
             sizes = self.constant(f"{name}/shape", np.array(shape, np.int64))

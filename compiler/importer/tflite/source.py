@@ -35,10 +35,10 @@ class TfliteSource:
     @cached_property
     def holders(self) -> Mapping[str, int]:
         """The tensor that each value of the model holds; of several in other shapes, the first."""
-        found: dict[str, int] = {}
+        holders: dict[str, int] = {}
         for index, view in self.views.items():
-            found.setdefault(view.value, index)
-        return found
+            holders.setdefault(view.value, index)
+        return holders
 
     def as_tensor(self, index: int, value: NDArray[Any]) -> NDArray[Any]:
         """A value of the model as the file has it."""
