@@ -173,7 +173,7 @@ def third_party_imports() -> dict[str, set[str]]:
 
 FOLDERS_OF_EXTRAS = {
     "compiler": "tflite", "compiler/importer/tflite": "tflite", "hw/fpga": "fpga", "hw/fpga/board": "board",
-    "hw/package": "litex", "sim/regress": "dask", "sim/rtl": "sim",
+    "hw/fpga/placement": "fpga", "hw/package": "litex", "sim/regress": "dask", "sim/rtl": "sim",
 }  # fmt: skip
 """What only these folders import may come with an extra."""
 
