@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, grouped, terminal_of
 from intloom.common.errors import EncodingError, FileFormatError, UsageError
 from intloom.compiler.program.file import load, save
 from intloom.compiler.program.program import Program, Provenance
@@ -30,40 +30,49 @@ Examples:
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    output: Annotated[Path, typer.Option("-o", "--output", help="Output file.")]
+    into: Annotated[
+        Path | None, typer.Option(metavar="PROGRAM.loom", help="Program whose instructions are replaced.")
+    ] = None
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="With --into: skip the check for races, addresses and waits.")
+    ] = False
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("asm", help=_HELP)(_run)
+    app.command("asm", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="TEXT", help="Assembly text.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Output file.")],
-    into: Annotated[
-        Path | None, typer.Option(metavar="PROGRAM.loom", help="Program whose instructions are replaced.")
-    ] = None,
-    no_check: Annotated[
-        bool, typer.Option("--no-check", help="With --into: skip the check for races, addresses and waits.")
-    ] = False,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
-    check_output(output, source)
+    check_output(given.output, source)
     instructions = assemble_text(source)
-    if into is None:
-        if output.suffix == ".loom":
-            raise UsageError(f"{output} needs constants and tensors; give --into PROGRAM.loom or another output suffix")
-        write_bytes(output, add_check(encode(i) for i in instructions))
+    if given.into is None:
+        if given.output.suffix == ".loom":
+            raise UsageError(
+                f"{given.output} needs constants and tensors; give --into PROGRAM.loom or another output suffix"
+            )
+        write_bytes(given.output, add_check(encode(i) for i in instructions))
     else:
-        program = _replaced(load(into), instructions)
-        if not no_check:
+        program = _replaced(load(given.into), instructions)
+        if not given.no_check:
             check_program(program)
-        save(program, output)
+        save(program, given.output)
     size = len(instructions) * INSTRUCTION_BYTES
     terminal = terminal_of(context)
     if as_json:
-        terminal.json({"path": str(output), "instructions": len(instructions), "bytes": size})
+        terminal.json({"path": str(given.output), "instructions": len(instructions), "bytes": size})
     else:
-        terminal.say(f"{output}: {len(instructions)} instructions, {size} bytes")
+        terminal.say(f"{given.output}: {len(instructions)} instructions, {size} bytes")
 
 
 def assemble_text(path: Path) -> list[Instruction]:

@@ -8,14 +8,14 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, PresetName, terminal_of
+from intloom.cli.options import AsJson, PresetName, grouped, terminal_of
 from intloom.common.errors import MismatchError, UsageError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.program import Program
@@ -55,13 +55,10 @@ def _network_words() -> list[str]:
     return [f"{e.name}@{e.default_size}" for e in ZOO.values()]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("bench", help=_HELP)(_run)
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
 
-
-def _run(
-    context: typer.Context,
     network: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,30 +66,40 @@ def _run(
             help="Network of the zoo and image size. Repeatable. Default: four networks.",
             autocompletion=_network_words,
         ),
-    ] = None,
-    preset_name: PresetName = DEFAULT_PRESET,
-    within: Annotated[float, typer.Option(metavar="PERCENT", help="Largest prediction error of a layer.")] = 3.0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild all simulators, and measure the build time.")] = False,
+    ] = None
+    preset_name: PresetName = DEFAULT_PRESET
+    within: Annotated[float, typer.Option(metavar="PERCENT", help="Largest prediction error of a layer.")] = 3.0
+    fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild all simulators, and measure the build time.")] = False
     baseline: Annotated[
         Path | None,
         typer.Option(
             metavar="PATH",
             help="npu.v of an earlier version of the same hardware, or a folder that tools.baseline wrote.",
         ),
-    ] = None,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file for the results.")] = (
-        Path("out/bench/speed.json")
-    ),
+    ] = None
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file for the results.")] = Path(
+        "out/bench/speed.json"
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("bench", help=_HELP)(grouped(_run))
+
+
+def _run(
+    context: typer.Context,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    params = preset(preset_name)
-    if not 0 <= within < math.inf:
-        raise UsageError(f"--within must be a finite percentage of at least 0, not {within}")
-    check_output(output)
-    earlier = None if baseline is None else read_baseline(baseline)
-    networks = [(word, _load(word)) for word in network or _NETWORKS]
-    with _simulators(fresh):
+    params = preset(given.preset_name)
+    if not 0 <= given.within < math.inf:
+        raise UsageError(f"--within must be a finite percentage of at least 0, not {given.within}")
+    check_output(given.output)
+    earlier = None if given.baseline is None else read_baseline(given.baseline)
+    networks = [(word, _load(word)) for word in given.network or _NETWORKS]
+    with _simulators(given.fresh):
         speeds = []
         for speed in compare_benches(params, earlier):
             speeds.append(speed)
@@ -100,13 +107,13 @@ def _run(
             if speed.stopped:
                 terminal.say("clock stopped: " + ", ".join(f"{n} {s:.1%}" for n, s in speed.stopped.items()))
         timed = [_time(terminal, word, found, params) for word, found in networks]
-    record = {"preset": preset_name, "benches": _rows(speeds), "networks": timed}
-    write_text(output, json.dumps(record, indent=1))
+    record = {"preset": given.preset_name, "benches": _rows(speeds), "networks": timed}
+    write_text(given.output, json.dumps(record, indent=1))
     if as_json:
         terminal.json(record)
     else:
         _show(terminal, record)
-    _require_forecast(record, within)
+    _require_forecast(record, given.within)
 
 
 def _load(word: str) -> Network:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, Config, Dims, Preset, parse_dims, terminal_of
+from intloom.cli.options import AsJson, Config, Dims, Preset, grouped, parse_dims, terminal_of
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.memory_timing import MemoryTiming
@@ -36,25 +37,21 @@ Examples:
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("compile", help=_HELP)(_run)
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
 
-
-def _run(
-    context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="PROGRAM.loom", help="Output file.")],
-    preset: Preset = None,
-    config: Config = None,
-    match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None,
-    dim: Dims = None,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="PROGRAM.loom", help="Output file.")]
+    preset: Preset = None
+    config: Config = None
+    match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None
+    dim: Dims = None
     keep_intermediates: Annotated[
         bool,
         typer.Option(
             "--keep-intermediates", help="Store every tensor to memory, so that runs can compare every layer."
         ),
-    ] = False,
+    ] = False
     effort: Annotated[
         int,
         typer.Option(
@@ -62,10 +59,10 @@ def _run(
             max=3,
             help="How many fused schedules the compiler tries, 1 to 3; 0: none, every tensor goes through DRAM.",
         ),
-    ] = 1,
+    ] = 1
     latency: Annotated[
         int, typer.Option(metavar="CYCLES", min=0, help="Memory read latency that the schedule is made for.")
-    ] = DEFAULT_MEMORY.read_latency,
+    ] = DEFAULT_MEMORY.read_latency
     bandwidth: Annotated[
         float,
         typer.Option(
@@ -73,37 +70,48 @@ def _run(
             min=0,
             help="Beats per cycle that the schedule is made for, reads and writes together; 0: one in each direction.",
         ),
-    ] = DEFAULT_MEMORY.bandwidth,
+    ] = DEFAULT_MEMORY.bandwidth
     memory_map: Annotated[
         Path | None, typer.Option("--map", metavar="FILE.html", help="Write a drawing of the memory use over time.")
-    ] = None,
+    ] = None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("compile", help=_HELP)(grouped(_run))
+
+
+def _run(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    check_output(output, model)
-    if memory_map is not None:
-        check_output(memory_map, model, output, model_beside(output))
-    params = choose_params(preset, config, match)
+    check_output(given.output, model)
+    if given.memory_map is not None:
+        check_output(given.memory_map, model, given.output, model_beside(given.output))
+    params = choose_params(given.preset, given.config, given.match)
     with terminal.progress() as tell:
         compiled = compile_model(
             model,
             params,
-            dims=parse_dims(dim),
-            keep_intermediates=keep_intermediates,
-            effort=effort,
-            memory=MemoryTiming(read_latency=latency, bandwidth=bandwidth),
+            dims=parse_dims(given.dim),
+            keep_intermediates=given.keep_intermediates,
+            effort=given.effort,
+            memory=MemoryTiming(read_latency=given.latency, bandwidth=given.bandwidth),
             progress=tell,
         )
-        store(compiled.programs, model, output)
-    if memory_map is not None:
-        write_memory_page(compiled.programs, memory_map)
+        store(compiled.programs, model, given.output)
+    if given.memory_map is not None:
+        write_memory_page(compiled.programs, given.memory_map)
     summary = summarize(compiled)
     if as_json:
-        terminal.json({"path": str(output), **summary})
+        terminal.json({"path": str(given.output), **summary})
         return
     for warning in compiled.folded.warnings:
         terminal.say(warning, label="warning", color="yellow")
-    _show(terminal, output, summary)
+    _show(terminal, given.output, summary)
 
 
 def summarize(compiled: Compiled) -> dict[str, Any]:

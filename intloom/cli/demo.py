@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, PresetName, terminal_of, zoo_names
+from intloom.cli.options import AsJson, PresetName, grouped, terminal_of, zoo_names
 from intloom.cli.run_output import show_record, watcher
 from intloom.common.errors import ExitCode
 from intloom.common.temporary_files import check_temporary_space
@@ -19,25 +20,32 @@ Example: [bold]intloom demo -o out/demo[/bold]
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path("out/demo")
+    model: Annotated[str, typer.Option(metavar="NAME", help="Network of the zoo.", autocompletion=zoo_names)] = (
+        "yolov8n"
+    )
+    imgsz: Annotated[int, typer.Option(metavar="N", help="Image height and width.")] = 96
+    preset: PresetName = "small"
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("demo", help=_HELP)(_run)
+    app.command("demo", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path("out/demo"),
-    model: Annotated[
-        str, typer.Option(metavar="NAME", help="Network of the zoo.", autocompletion=zoo_names)
-    ] = "yolov8n",
-    imgsz: Annotated[int, typer.Option(metavar="N", help="Image height and width.")] = 96,
-    preset: PresetName = "small",
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
     check_temporary_space()
     with terminal.progress() as tell:
-        options = DemoOptions(folder=output, model=model, imgsz=imgsz, preset=preset)
+        options = DemoOptions(folder=given.output, model=given.model, imgsz=given.imgsz, preset=given.preset)
         done = run_demo(options, say=terminal.say, tell=tell, watch=watcher(tell))
     if as_json:
         terminal.json({**done.record, "report": str(done.report)})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, Dims, Preset, check_least, parse_dims, terminal_of
+from intloom.cli.options import AsJson, Dims, Preset, check_least, grouped, parse_dims, terminal_of
 from intloom.common.errors import ExitCode
 from intloom.common.temporary_files import check_temporary_space
 from intloom.evaluation import EvaluateOptions, Evaluation, Task, evaluate
@@ -35,43 +36,54 @@ Examples:
 _MOST_ROWS = 10
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labeled images.")]
+    task: Annotated[Task, typer.Option(help="What the network computes.")]
+    float_model: Annotated[
+        Path | None, typer.Option("--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program.")
+    ] = None
+    preset: Preset = None
+    images: Annotated[int | None, typer.Option(metavar="N", help="Only the first N images.")] = None
+    rtl: Annotated[int, typer.Option(metavar="N", help="Images that also run in RTL.")] = 1
+    normalization: Annotated[
+        Normalization, typer.Option("--normalize", help="Pixels from 0 to 1, or as classifiers of ImageNet expect.")
+    ] = Normalization.UNIT
+    dim: Dims = None
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path("out/evaluate")
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("evaluate", help=_HELP)(_run)
+    app.command("evaluate", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL|PROGRAM", help="Float or quantized model, or program.")],
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labeled images.")],
-    task: Annotated[Task, typer.Option(help="What the network computes.")],
-    float_model: Annotated[
-        Path | None, typer.Option("--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program.")
-    ] = None,
-    preset: Preset = None,
-    images: Annotated[int | None, typer.Option(metavar="N", help="Only the first N images.")] = None,
-    rtl: Annotated[int, typer.Option(metavar="N", help="Images that also run in RTL.")] = 1,
-    normalization: Annotated[
-        Normalization, typer.Option("--normalize", help="Pixels from 0 to 1, or as classifiers of ImageNet expect.")
-    ] = Normalization.UNIT,
-    dim: Dims = None,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path(
-        "out/evaluate"
-    ),
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    check_least("--images", images, 1)
-    check_least("--rtl", rtl, 0)
+    check_least("--images", given.images, 1)
+    check_least("--rtl", given.rtl, 0)
     check_temporary_space()
     options = EvaluateOptions(
-        task=task, folder=output, float_model=float_model, preset=preset, images=images, rtl_images=rtl,
-        normalization=normalization, dims=parse_dims(dim),
-    )  # fmt: skip
+        task=given.task,
+        folder=given.output,
+        float_model=given.float_model,
+        preset=given.preset,
+        images=given.images,
+        rtl_images=given.rtl,
+        normalization=given.normalization,
+        dims=parse_dims(given.dim),
+    )
     with terminal.progress() as tell:
-        done = evaluate(model, data, options, say=terminal.say, tell=tell)
-    write_text(output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
-    page = write_evaluation(model.stem, done.to_dict(), output)
+        done = evaluate(model, given.data, options, say=terminal.say, tell=tell)
+    write_text(given.output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
+    page = write_evaluation(model.stem, done.to_dict(), given.output)
     if as_json:
         terminal.json(done.to_dict())
     else:

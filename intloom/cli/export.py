@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, grouped, terminal_of
 from intloom.common.errors import UsageError
 from intloom.compiler.program.device_image import device_image, plan_image
 from intloom.compiler.program.file import load_regions
@@ -30,45 +31,52 @@ Examples:
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    c_folder: Annotated[
+        Path | None, typer.Option("--c", metavar="DIR", help="Output folder for C sources, headers and an example.")
+    ] = None
+    binary: Annotated[Path | None, typer.Option("--bin", metavar="FILE", help="Output file for the device image.")] = (
+        None
+    )
+    compiler: Annotated[
+        str | None,
+        typer.Option("--cc", metavar="COMPILER", help=f"C compiler to measure the code size. Default: {_COMPILER}."),
+    ] = None
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("export", help=_HELP)(_run)
+    app.command("export", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
-    c_folder: Annotated[
-        Path | None, typer.Option("--c", metavar="DIR", help="Output folder for C sources, headers and an example.")
-    ] = None,
-    binary: Annotated[
-        Path | None, typer.Option("--bin", metavar="FILE", help="Output file for the device image.")
-    ] = None,
-    compiler: Annotated[
-        str | None,
-        typer.Option("--cc", metavar="COMPILER", help=f"C compiler to measure the code size. Default: {_COMPILER}."),
-    ] = None,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    if c_folder is None and binary is None:
+    if given.c_folder is None and given.binary is None:
         raise UsageError("name an output: --c DIR for C sources, --bin FILE for the device image")
-    if c_folder is not None:
-        check_folder(c_folder, "--c")
-    if binary is not None:
-        check_output(binary, program)
+    if given.c_folder is not None:
+        check_folder(given.c_folder, "--c")
+    if given.binary is not None:
+        check_output(given.binary, program)
     programs = load_regions(program)
-    files = export_c(programs, c_folder) if c_folder is not None else []
-    if binary is not None:
-        export_image(programs, binary)
-        files.append(binary)
+    files = export_c(programs, given.c_folder) if given.c_folder is not None else []
+    if given.binary is not None:
+        export_image(programs, given.binary)
+        files.append(given.binary)
     plan = plan_image(programs)
     sizes: dict[str, Any] = {
         "image_bytes": len(device_image(programs)),
         "window_bytes": plan.window_bytes,
         "regions": len(programs),
         "tensors": len(plan.tensors),
-        **_code_size(compiler),
+        **_code_size(given.compiler),
     }
     if as_json:
         terminal.json({"files": [str(f) for f in files], **sizes})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, Config, Dims, Preset, parse_dims, terminal_of
+from intloom.cli.options import AsJson, Config, Dims, Preset, grouped, parse_dims, terminal_of
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.program import Program
@@ -44,35 +44,44 @@ _COLORS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    match: Annotated[RoundingMode, typer.Option(help="Rounding mode.")] = RoundingMode.ORT
+    dim: Dims = None
+    dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the graph after this pass.")] = None
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Compile, and show which tensors leave the chip, and why.")
+    ] = False
+    preset: Preset = None
+    config: Config = None
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("inspect", help=_HELP)(_run)
+    app.command("inspect", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
-    match: Annotated[RoundingMode, typer.Option(help="Rounding mode.")] = RoundingMode.ORT,
-    dim: Dims = None,
-    dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the graph after this pass.")] = None,
-    memory: Annotated[
-        bool, typer.Option("--memory", help="Compile, and show which tensors leave the chip, and why.")
-    ] = False,
-    preset: Preset = None,
-    config: Config = None,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    if memory:
-        compiled = compile_model(model, choose_params(preset, config, match), dims=parse_dims(dim))
+    if given.memory:
+        compiled = compile_model(
+            model, choose_params(given.preset, given.config, given.match), dims=parse_dims(given.dim)
+        )
         _show_memory(terminal, compiled.program, as_json=as_json)
         return
-    loaded = load_model(model, dims=parse_dims(dim))
-    if dump_after is not None:
-        terminal.result(dump_pass(loaded, dump_after, match=match))
+    loaded = load_model(model, dims=parse_dims(given.dim))
+    if given.dump_after is not None:
+        terminal.result(dump_pass(loaded, given.dump_after, match=given.match))
         return
-    params = choose_params(preset, config, match)
-    folded = fold_model(loaded, match=match, softmax=params.vector_softmax, weight_sums=params.weight_sums)
+    params = choose_params(given.preset, given.config, given.match)
+    folded = fold_model(loaded, match=given.match, softmax=params.vector_softmax, weight_sums=params.weight_sums)
     if as_json:
         terminal.json(_as_dict(folded))
     else:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -80,32 +80,73 @@ def choice(name: str, values: Iterable[str]) -> Any:
     return make(name, {value.upper(): value for value in values})
 
 
+@dataclass(frozen=True)
+class FieldOptions:
+    """Options for the fields of a dataclass of another package, by field; a field without one keeps its default."""
+
+    annotations: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A dataclass that is made from options."""
+
+    kind: Any
+    options: Mapping[str, Any]
+    """The annotation of each field with an option of its own."""
+    groups: Mapping[str, _Group]
+    """The fields that are groups themselves."""
+
+    def parameters(self) -> list[inspect.Parameter]:
+        """One for each option."""
+        defaults = {f.name: inspect.Parameter.empty if f.default is MISSING else f.default for f in fields(self.kind)}
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        made = []
+        for name in (f.name for f in fields(self.kind)):
+            if name in self.groups:
+                made += self.groups[name].parameters()
+            elif name in self.options:
+                made.append(inspect.Parameter(name, keyword, default=defaults[name], annotation=self.options[name]))
+        return made
+
+    def make(self, values: dict[str, Any]) -> Any:
+        """The dataclass from the options' values, which are removed from `values`."""
+        own = {name: values.pop(name) for name in self.options}
+        return self.kind(**own, **{name: group.make(values) for name, group in self.groups.items()})
+
+
+def _group(hint: Any) -> _Group | None:
+    """The group that an annotation stands for, or None for an option or an argument."""
+    given = next((m for m in getattr(hint, "__metadata__", ()) if isinstance(m, FieldOptions)), None)
+    kind = hint if given is None else hint.__origin__
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        return None
+    hints = get_type_hints(kind, include_extras=True) if given is None else given.annotations
+    groups = {name: group for name, h in hints.items() if (group := _group(h)) is not None}
+    return _Group(kind, {name: h for name, h in hints.items() if name not in groups}, groups)
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The command with each dataclass parameter replaced by one option per field.
 
-    Typer 0.29 reads options from the signature only, so the signature is rewritten, and the dataclasses are made from
-    the options' values at each call.
+    Fields may be such dataclasses themselves. Typer 0.29 reads options from the signature only, so the signature is
+    rewritten, and the dataclasses are made from the options' values at each call.
     """
     hints = get_type_hints(command, include_extras=True)
     names = list(inspect.signature(command).parameters)
-    groups = {n: hints[n] for n in names if is_dataclass(hints[n])}
+    groups = {n: group for n in names if (group := _group(hints[n])) is not None}
 
     @wraps(command)
     def run(**values: Any) -> None:
-        made = {n: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for n, kind in groups.items()}
+        made = {n: group.make(values) for n, group in groups.items()}
         command(**values, **made)
 
-    parameters = [p for n in names for p in (_options(groups[n]) if n in groups else [_parameter(command, n, hints)])]
+    parameters = [
+        p for n in names for p in (groups[n].parameters() if n in groups else [_parameter(command, n, hints)])
+    ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature looks for
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
-
-
-def _options(group: Any) -> list[inspect.Parameter]:
-    """A parameter for each field of an option dataclass; every field has a default."""
-    hints = get_type_hints(group, include_extras=True)
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return [inspect.Parameter(f.name, keyword, default=f.default, annotation=hints[f.name]) for f in fields(group)]
 
 
 def _parameter(command: Callable[..., None], name: str, hints: dict[str, Any]) -> inspect.Parameter:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, parse_dims, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, grouped, parse_dims, terminal_of
 from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
 
@@ -21,32 +21,39 @@ Example: [bold]intloom preprocess yolov8n.onnx -o yolov8n.prep.onnx[/bold]
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy of the result.")] = None
+    optimizer: Annotated[Optimizer, typer.Option(help="Library that simplifies the graph.")] = Optimizer.ONNXSLIM
+    dim: Dims = None
+    cache: CacheFolder = None
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("preprocess", help=_HELP)(_run)
+    app.command("preprocess", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy of the result.")] = None,
-    optimizer: Annotated[Optimizer, typer.Option(help="Library that simplifies the graph.")] = Optimizer.ONNXSLIM,
-    dim: Dims = None,
-    cache: CacheFolder = None,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    if output is not None:
-        check_output(output, model)
+    if given.output is not None:
+        check_output(given.output, model)
     with terminal.progress() as tell:
         tell("preprocess", 0, 1)
-        done = preprocess(model, optimizer, cache_at(cache), dims=parse_dims(dim))
-    if output is not None:
-        with atomic_path(output) as temporary:
+        done = preprocess(model, given.optimizer, cache_at(given.cache), dims=parse_dims(given.dim))
+    if given.output is not None:
+        with atomic_path(given.output) as temporary:
             shutil.copyfile(done.path, temporary)
     if as_json:
-        terminal.json({**asdict(done), "path": str(output or done.path), "saved_seconds": done.saved_seconds})
+        terminal.json({**asdict(done), "path": str(given.output or done.path), "saved_seconds": done.saved_seconds})
         return
     source = f"from the cache, {done.saved_seconds:.2f} s saved" if done.hit else f"made in {done.making_seconds:.2f} s"
     terminal.say(f"{done.nodes_before} nodes before, {done.nodes_after} after; {source}")
-    terminal.result(str(output or done.path))
+    terminal.result(str(given.output or done.path))

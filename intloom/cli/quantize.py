@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, parse_dims, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, grouped, parse_dims, terminal_of
 from intloom.common.temporary_files import check_temporary_space
 from intloom.preprocess import Optimizer
 from intloom.quantization import (
@@ -38,56 +38,76 @@ Examples:
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="Output file.")]
+    calibration: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR|FILE", help="Folder of images, or .npy/.npz file. Default: synthetic images."),
+    ] = None
+    form: Annotated[Form, typer.Option(help="QDQ pairs, or quantized operators.")] = Form.QDQ
+    activations: Annotated[ActivationType, typer.Option(help="Type of activations.")] = ActivationType.UINT8
+    weights: Annotated[WeightScales, typer.Option(help="Granularity of weight scales.")] = WeightScales.PER_CHANNEL
+    method: Annotated[
+        Calibration, typer.Option("--calibration-method", help="Method that derives ranges from samples.")
+    ] = Calibration.MINMAX
+    percentile: Annotated[
+        float | None, typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}.")
+    ] = None
+    head: Annotated[Head, typer.Option(help="Keep the detection tail float, or quantize the whole model.")] = Head.FLOAT
+    samples: Annotated[int, typer.Option(metavar="N", help="Maximum number of calibration images.")] = 8
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")] = 0
+    equalize: Annotated[
+        bool, typer.Option("--equalize", help="Equalize the ranges of channels between layers first.")
+    ] = False
+    correct_bias: Annotated[
+        bool, typer.Option("--correct-bias", help="Correct biases: keep the mean of every channel. Needs --form qdq.")
+    ] = False
+    exclude: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Keep this node float. Repeatable.")] = None
+    dim: Dims = None
+    optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM
+    cache: CacheFolder = None
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("quantize", help=_HELP)(_run)
+    app.command("quantize", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="Output file.")],
-    calibration: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR|FILE", help="Folder of images, or .npy/.npz file. Default: synthetic images."),
-    ] = None,
-    form: Annotated[Form, typer.Option(help="QDQ pairs, or quantized operators.")] = Form.QDQ,
-    activations: Annotated[ActivationType, typer.Option(help="Type of activations.")] = ActivationType.UINT8,
-    weights: Annotated[WeightScales, typer.Option(help="Granularity of weight scales.")] = WeightScales.PER_CHANNEL,
-    method: Annotated[
-        Calibration, typer.Option("--calibration-method", help="Method that derives ranges from samples.")
-    ] = Calibration.MINMAX,
-    percentile: Annotated[
-        float | None, typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}.")
-    ] = None,
-    head: Annotated[
-        Head, typer.Option(help="Keep the detection tail float, or quantize the whole model.")
-    ] = Head.FLOAT,
-    samples: Annotated[int, typer.Option(metavar="N", help="Maximum number of calibration images.")] = 8,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")] = 0,
-    equalize: Annotated[
-        bool, typer.Option("--equalize", help="Equalize the ranges of channels between layers first.")
-    ] = False,
-    correct_bias: Annotated[
-        bool, typer.Option("--correct-bias", help="Correct biases: keep the mean of every channel. Needs --form qdq.")
-    ] = False,
-    exclude: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Keep this node float. Repeatable.")] = None,
-    dim: Dims = None,
-    optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM,
-    cache: CacheFolder = None,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
     options = QuantizeOptions(
-        form=form, activations=activations, weights=weights, calibration=method, head=head, samples=samples,
-        percentile=percentile, seed=seed, equalize=equalize, correct_bias=correct_bias, exclude=tuple(exclude or ()),
-    )  # fmt: skip
+        form=given.form,
+        activations=given.activations,
+        weights=given.weights,
+        calibration=given.method,
+        head=given.head,
+        samples=given.samples,
+        percentile=given.percentile,
+        seed=given.seed,
+        equalize=given.equalize,
+        correct_bias=given.correct_bias,
+        exclude=tuple(given.exclude or ()),
+    )
     check_temporary_space()
     with terminal.progress() as tell:
         done = quantize(
-            model, output, calibration, options,
-            dims=parse_dims(dim), optimizer=optimizer, cache=cache_at(cache), progress=tell,
-        )  # fmt: skip
+            model,
+            given.output,
+            given.calibration,
+            options,
+            dims=parse_dims(given.dim),
+            optimizer=given.optimizer,
+            cache=cache_at(given.cache),
+            progress=tell,
+        )
     if as_json:
         terminal.json(_as_dict(done))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,7 @@ import typer
 
 from intloom.cli.checkout import complete_nightly, is_checkout
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, check_least, terminal_of
+from intloom.cli.options import AsJson, check_least, grouped, terminal_of
 from intloom.common.errors import ExitCode, UsageError
 from intloom.common.temporary_files import check_temporary_space
 from intloom.compiler.schedule import compile_graph
@@ -20,7 +20,7 @@ from intloom.flow.networks import load_network
 from intloom.report.regression import write_regression
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.reports import write_reports
-from intloom.sim.regress.runner import Summary, run_cases
+from intloom.sim.regress.runner import Processes, Summary, run_cases
 from intloom.sim.regress.suites import GROUPS, SEEDED, SUITES, suite
 
 _NIGHTLY = "nightly"
@@ -43,36 +43,42 @@ Examples:
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes on this machine.")] = 1
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler to run on.")] = None
+    case: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these cases; * is a wildcard. Repeatable.")
+    ] = None
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Output folder. Default: out/regress/SUITE.")
+    ] = None
+    seeds: Annotated[
+        str | None, typer.Option(metavar="FIRST:LAST", help="Suites random and soak: these seeds instead of their own.")
+    ] = None
+    fresh: Annotated[bool, typer.Option("--fresh", help="Rerun all cases, including those that passed before.")] = False
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("regress", help=_HELP)(_run)
+    app.command("regress", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
+    *,
     suite_name: Annotated[
         str, typer.Argument(metavar="[SUITE]", help="Suite or group.", autocompletion=lambda: [*SUITES, *GROUPS])
     ] = "smoke",
-    jobs: Annotated[int, typer.Option(metavar="N", help="Processes on this machine.")] = 1,
-    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler to run on.")] = None,
-    case: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only these cases; * is a wildcard. Repeatable.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Output folder. Default: out/regress/SUITE.")
-    ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Suites random and soak: these seeds instead of their own.")
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Rerun all cases, including those that passed before.")
-    ] = False,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    check_least("--jobs", jobs, 1)
-    cases = choose_cases(_cases(suite_name, seeds), case or [])
-    folder = output or Path("out/regress") / suite_name
+    check_least("--jobs", given.jobs, 1)
+    cases = choose_cases(_cases(suite_name, given.seeds), given.case or [])
+    folder = given.output or Path("out/regress") / suite_name
     check_folder(folder, "output")
     check_temporary_space()
     tools = Tools(compile=compile_graph, load_network=load_network)
@@ -86,9 +92,10 @@ def _run(
             tell("cases", done, len(cases))
             _say(terminal, result)
 
-        summary = run_cases(cases, tools, folder, jobs=jobs, dask=dask, resume=not fresh, report=report)
+        where = Processes(given.jobs, given.dask)
+        summary = run_cases(cases, tools, folder, where=where, resume=not given.fresh, report=report)
     _finish(terminal, summary, folder, as_json)
-    complete = suite_name != _NIGHTLY or case or _complete(terminal, folder)
+    complete = suite_name != _NIGHTLY or given.case or _complete(terminal, folder)
     if not (summary.ok and complete):
         raise typer.Exit(int(ExitCode.MISMATCH))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, Config, Preset, terminal_of
+from intloom.cli.options import AsJson, Config, Preset, grouped, terminal_of
 from intloom.files import check_folder
 from intloom.flow.compiling import choose_params
 from intloom.flow.testbench import render_testbench
@@ -22,34 +23,47 @@ Example: [bold]intloom verilog --preset base -o rtl[/bold]
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")]
+    preset: Preset = None
+    config: Config = None
+    match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None
+    split: Annotated[bool, typer.Option("--split", help="Write one file per module instead of npu.v.")] = False
+    memory_macros: Annotated[
+        bool,
+        typer.Option("--memory-macros", help="Make large memories instances of intloom_ram, in a file of its own."),
+    ] = False
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("verilog", help=_HELP)(_run)
+    app.command("verilog", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")],
-    preset: Preset = None,
-    config: Config = None,
-    match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None,
-    split: Annotated[bool, typer.Option("--split", help="Write one file per module instead of npu.v.")] = False,
-    memory_macros: Annotated[
-        bool,
-        typer.Option("--memory-macros", help="Make large memories instances of intloom_ram, in a file of its own."),
-    ] = False,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    check_folder(output, "output")
-    params = choose_params(preset, config, match)
+    check_folder(given.output, "output")
+    params = choose_params(given.preset, given.config, given.match)
     with terminal.progress() as tell:
         tell("generate", 0, 1)
         files = write_package(
-            params, output, split=split, memory_macros=memory_macros, testbench=render_testbench(params)
+            params,
+            given.output,
+            split=given.split,
+            memory_macros=given.memory_macros,
+            testbench=render_testbench(params),
         )
     if as_json:
-        terminal.json({"folder": str(output), "files": [str(f) for f in files], "fingerprint": params.fingerprint()})
+        terminal.json(
+            {"folder": str(given.output), "files": [str(f) for f in files], "fingerprint": params.fingerprint()}
+        )
         return
     for file in files:
         terminal.result(str(file))

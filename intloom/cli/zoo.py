@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, terminal_of, zoo_names
+from intloom.cli.options import AsJson, grouped, terminal_of, zoo_names
 from intloom.files import check_output, write_bytes
 from intloom.zoo import ZOO, build
 
@@ -20,11 +21,22 @@ Example: [bold]intloom zoo build yolov8n --imgsz 320 --seed 1 -o yolov8n.onnx[/b
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    imgsz: Annotated[
+        int | None, typer.Option("--imgsz", metavar="N", help="Image height and width; of a line of text, its width.")
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the weights.")] = 0
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file. Default: NAME.onnx.")] = None
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
     zoo = typer.Typer(help="List and build float models of published networks.")
     zoo.command("list", help="List the networks.\n\nExample: [bold]intloom zoo list[/bold]")(_list)
-    zoo.command("build", help=_BUILD_HELP)(_build)
+    zoo.command("build", help=_BUILD_HELP)(grouped(_build))
     app.add_typer(zoo, name="zoo")
 
 
@@ -46,26 +58,28 @@ def _build(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name from `intloom zoo list`.", autocompletion=zoo_names)
     ],
-    imgsz: Annotated[
-        int | None, typer.Option("--imgsz", metavar="N", help="Image height and width; of a line of text, its width.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the weights.")] = 0,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file. Default: NAME.onnx.")] = None,
+    given: _Options,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    target = output or Path(f"{name}.onnx")
+    target = given.output or Path(f"{name}.onnx")
     check_output(target)
     with terminal.progress() as tell:
         tell("build", 0, 1)
-        model = build(name, imgsz, seed)
+        model = build(name, given.imgsz, given.seed)
         data = model.SerializeToString(deterministic=True)
         tell("build", 1, 1)
         write_bytes(target, data)
     shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
     if as_json:
         terminal.json(
-            {"path": str(target), "bytes": len(data), "nodes": len(model.graph.node), "input": shape, "seed": seed}
+            {
+                "path": str(target),
+                "bytes": len(data),
+                "nodes": len(model.graph.node),
+                "input": shape,
+                "seed": given.seed,
+            }
         )
     else:
         terminal.say(f"{target}: {len(model.graph.node)} nodes, input {shape}, {len(data) / 1e6:.1f} MB")

@@ -40,13 +40,22 @@ class Summary:
         return tuple(r for r in self.results if r.outcome is not Outcome.PASS)
 
 
+@dataclass(frozen=True)
+class Processes:
+    """Where cases run."""
+
+    jobs: int = 1
+    """Processes on this machine."""
+    dask: str | None = None
+    """Address of a Dask scheduler, to run the cases there instead."""
+
+
 def run_cases(
     cases: Sequence[Case],
     tools: Tools,
     folder: Path,
     *,
-    jobs: int = 1,
-    dask: str | None = None,
+    where: Processes | None = None,
     resume: bool = True,
     report: Report | None = None,
 ) -> Summary:
@@ -61,15 +70,14 @@ def run_cases(
     folder
         Where results are kept; with `resume`, cases that passed there before, with the same sources, are not
         run again.
-    jobs
-        Processes on this machine.
-    dask
-        Address of a Dask scheduler, to run the cases there instead.
+    where
+        Where cases run; default: in this process.
     resume
         Go on where the last run in `folder` ended.
     report
         Called with every result as it comes.
     """
+    where = where or Processes()
     store = Store(folder)
     known = store.passed() if resume else {}
     if not resume:
@@ -78,7 +86,7 @@ def run_cases(
     resumed = len(done)
     waiting = [c for c in cases if c.key not in done]
     # Both give results as they complete, so that a stopped run keeps what it has.
-    results = _on_dask(waiting, tools, dask) if dask is not None else _here(waiting, tools, jobs)
+    results = _on_dask(waiting, tools, where.dask) if where.dask is not None else _here(waiting, tools, where.jobs)
     for result in results:
         store.add(result)
         done[result.key] = result

@@ -10,7 +10,7 @@ from distributed import Client, LocalCluster
 from intloom.compiler.schedule import compile_graph
 from intloom.sim.regress.case import Tools
 from intloom.sim.regress.graphs import make_graph
-from intloom.sim.regress.runner import run_cases
+from intloom.sim.regress.runner import Processes, run_cases
 from intloom.sim.regress.suites import suite
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,9 @@ def test_a_killed_worker_loses_nothing(tmp_path):
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
 
-        summary = run_cases(cases, Tools(compile_slowly), tmp_path, dask=cluster.scheduler_address, report=kill_once)
+        summary = run_cases(
+            cases, Tools(compile_slowly), tmp_path, where=Processes(dask=cluster.scheduler_address), report=kill_once
+        )
     assert killed
     assert summary.ok, [r.message for r in summary.failed]
     assert [r.name for r in summary.results] == [c.name for c in cases]

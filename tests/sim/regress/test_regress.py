@@ -21,7 +21,7 @@ from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.execute import execute
 from intloom.sim.regress.graphs import RECIPES, make_graph
 from intloom.sim.regress.reports import junit, to_json, write_reports
-from intloom.sim.regress.runner import Summary, run_cases
+from intloom.sim.regress.runner import Processes, Summary, run_cases
 from intloom.sim.regress.store import RESULTS, Store
 from intloom.sim.regress.suites import GROUPS, SUITES, stress_hardware, suite
 from intloom.sim.regress.version import project_version
@@ -166,7 +166,7 @@ def test_a_network_needs_a_way_to_load_it():
 def test_a_scheduler_that_cannot_be_reached_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(dask_cluster, "_CONNECT_SECONDS", 1)
     with pytest.raises(EnvironmentFault, match=r"cannot reach the Dask scheduler at tcp://127.0.0.1:9"):
-        run_cases(suite("smoke"), TOOLS, tmp_path, dask="tcp://127.0.0.1:9")
+        run_cases(suite("smoke"), TOOLS, tmp_path, where=Processes(dask="tcp://127.0.0.1:9"))
 
 
 def deadly(graph, params):
@@ -178,7 +178,7 @@ def deadly(graph, params):
 
 @pytest.mark.slow
 def test_a_case_that_kills_its_process_is_an_error_and_the_others_are_run(tmp_path):
-    summary = run_cases(suite("smoke"), Tools(deadly), tmp_path, jobs=2)
+    summary = run_cases(suite("smoke"), Tools(deadly), tmp_path, where=Processes(2))
     assert [r.name for r in summary.results] == [c.name for c in suite("smoke")]
     dead = [r for r in summary.results if "the process that ran it died" in r.message]
     assert [r.name.split("-")[0] for r in dead] == ["residual"]
