@@ -71,7 +71,9 @@ def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
             target, reason, remedy = min(assignment, key=lambda f: _WEIGHT[f[0]])
         else:
             target, reason, remedy = _outside(model, node, needed, left)
-        if target is Target.HOST and (node.domain, node.op) not in host_operators():
+        if target is Target.HOST and model.tflite is not None and node.domain:
+            reason, remedy = "it has no integer form here: LiteRT runs it", "use operators that docs/tflite.md lists"
+        elif target is Target.HOST and (node.domain, node.op) not in host_operators():
             target, reason = (
                 Target.UNSUPPORTED,
                 f"onnxruntime does not implement {node.domain}::{node.op} either",

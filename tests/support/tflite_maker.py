@@ -212,6 +212,13 @@ def _resize(m: TfliteMaker, centers: bool) -> int:
     return m.moved("RESIZE_NEAREST_NEIGHBOR", [x, m.integers((16, 16))], (1, 16, 16, 16), made)
 
 
+def _arg_max(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 16)
+    return m.add(
+        "ARG_MAX", [x, m.integers(3)], [m.tensor((1, 8, 8), None, dtype="INT32")], options("ArgMax", outputType=2)
+    )
+
+
 def _constant_operand(m: TfliteMaker, code: str, shape: Sequence[int]) -> int:
     data = m.rng.integers(-100, 101, shape).astype(np.int8)
     return m.binary(code, _image(m), m.tensor(shape, (0.03, 5), data=data))
@@ -276,6 +283,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "TRANSPOSE and RESHAPE": _transposed,
     "RESIZE_NEAREST_NEIGHBOR": lambda m: _resize(m, False),
     "RESIZE_NEAREST_NEIGHBOR, centers": lambda m: _resize(m, True),
+    "ARG_MAX, which LiteRT runs": _arg_max,
     "network": small_network,
 }
 """Files by what they contain."""

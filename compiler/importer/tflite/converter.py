@@ -36,7 +36,7 @@ from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, i
 from intloom.compiler.importer.tflite.writer import one_operator
 
 _OPSET = 21
-_ONNX_TYPES = {"INT8": "int8", "UINT8": "uint8", "INT32": "int32", "INT64": "int64", "FLOAT32": "float"}
+_ONNX_TYPES = {"BOOL": "bool", "INT8": "int8", "UINT8": "uint8", "INT32": "int32", "INT64": "int64", "FLOAT32": "float"}
 
 
 ConversionRule = Callable[["Converter", TfliteOperator], None]
@@ -263,6 +263,24 @@ class Converter:
                 self.quantized(value, name, tensor, size)
             self.views[index] = self.reshaped(View(name, order), tensor, shape, tensor.shape)
 
+    def keep(self, op: TfliteOperator) -> None:
+        """Add an operator that has no form in the model: LiteRT runs it on the host."""
+        inputs = tuple(self.view(i).value if i >= 0 else "" for i in op.inputs)
+        names = [self.tensor(i).name for i in op.outputs]
+        made = [f"{n}/host" if self.tensor(i).quantized else n for n, i in zip(names, op.outputs, strict=True)]
+        self.nodes.append(OnnxNode(self.name(op), op.code, inputs, tuple(made), {}, TFLITE))
+        for index, name, value in zip(op.outputs, names, made, strict=True):
+            tensor = self.tensor(index)
+            self.types[value] = ValueType(self.onnx_type(tensor), tensor.shape)
+            if tensor.quantized:
+                # A unit, so that the operators after it can run on the accelerator.
+                real = f"{name}/float"
+                self.nodes.append(
+                    OnnxNode(f"{name}/from_host", "Identity", (self.dequantized(value, tensor),), (real,))
+                )
+                self.quantized(real, name, tensor, tensor.shape)
+            self.views[index] = View(name, identity(len(tensor.shape)))
+
     def _stored_name(self, index: int, order: Order, shape: tuple[int, ...]) -> str:
         """The tensor's own name for a value as the file has it, or where no output needs that name."""
         name, plain = self.tensor(index).name, order == identity(len(order)) and not shape
@@ -306,7 +324,7 @@ class Converter:
             outputs=tuple(self.tensor(i).name for i in self.file.outputs),
             constants=self.constants,
             types=self.types,
-            opsets={STANDARD: _OPSET, MICROSOFT: 1},
+            opsets={STANDARD: _OPSET, MICROSOFT: 1, TFLITE: 1},
             source=self.file.source,
         )
         inferred = infer(model)

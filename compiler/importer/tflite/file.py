@@ -49,6 +49,8 @@ class TfliteTensor:
     """Dimension along which there are several scales."""
     data: Array | None
     """Values of a constant."""
+    variable: bool = False
+    """Keeps its values between runs."""
 
     @property
     def quantized(self) -> bool:
@@ -255,7 +257,8 @@ class _Reader:
             shape = tuple(max(1, v) for v in shape)
         dtype = enum_names("TensorType").get(entry.Type(), "unknown")
         scales, zeros, axis = self._quantization(entry.Quantization(), name)
-        return TfliteTensor(name, shape, dtype, scales, zeros, axis, self._constant(entry, name, shape, dtype))
+        data = self._constant(entry, name, shape, dtype)
+        return TfliteTensor(name, shape, dtype, scales, zeros, axis, data, bool(entry.IsVariable()))
 
     def _quantization(self, entry: Any, name: str) -> tuple[tuple[float, ...], tuple[int, ...], int]:
         if entry is None or not entry.ScaleLength():
@@ -351,6 +354,10 @@ def _check_order(file: TfliteFile) -> None:
     known = {i for i, t in enumerate(file.tensors) if t.data is not None} | set(file.inputs)
     for op in file.operators:
         for index in op.inputs:
+            if index >= 0 and file.tensors[index].variable:
+                raise UnsupportedError(
+                    f"{file.name}: {op.label} keeps a state between runs: export the cell unrolled, or its convolutions"
+                )
             if index >= 0 and index not in known:
                 raise FileFormatError(
                     f"{file.name}: {op.label} reads {file.tensors[index].name!r} before any operator computes it"

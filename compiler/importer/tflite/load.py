@@ -9,7 +9,7 @@ from intloom.common.errors import FileFormatError, UnsupportedError
 from intloom.compiler.importer.model import Model
 from intloom.compiler.importer.tflite import operators  # noqa: F401  # registers the conversions
 from intloom.compiler.importer.tflite.converter import CONVERSIONS, Converter
-from intloom.compiler.importer.tflite.file import TfliteFile, check_integer, read_tflite
+from intloom.compiler.importer.tflite.file import TfliteFile, TfliteOperator, check_integer, read_tflite
 from intloom.compiler.importer.tflite.grouped import join_groups
 from intloom.compiler.importer.tflite.source import TfliteSource
 
@@ -33,12 +33,8 @@ def convert(file: TfliteFile) -> Model:
     joined = join_groups(file)
     converter = Converter(joined)
     for op in joined.operators:
-        rule = CONVERSIONS.get(op.code)
-        if rule is None:
-            known = ", ".join(sorted(CONVERSIONS))
-            raise UnsupportedError(f"{file.name}: {op.label} must be one of {known}")
         try:
-            rule(converter, op)
+            _convert(converter, op)
         except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
             # Shapes, options and numbers of operands that contradict each other.
             raise FileFormatError(
@@ -48,3 +44,12 @@ def convert(file: TfliteFile) -> Model:
     return replace(
         model, tflite=TfliteSource(file, {i: v for i, v in converter.views.items() if i < len(file.tensors)})
     )
+
+
+def _convert(converter: Converter, op: TfliteOperator) -> None:
+    rule = CONVERSIONS.get(op.code, Converter.keep)
+    try:
+        rule(converter, op)
+    except UnsupportedError:
+        # Of other types, or with options that have no form in the model.
+        converter.keep(op)

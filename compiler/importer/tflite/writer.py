@@ -86,6 +86,7 @@ def _tensor(model: Any, tensor: TfliteTensor) -> Any:
     if tensor.scales:
         quantization = s.QuantizationParametersT()
         quantization.scale, quantization.zeroPoint = list(tensor.scales), list(tensor.zero_points)
-        quantization.quantizedDimension = tensor.axis
+        # A file may state a dimension that its single scale or its vector does not have.
+        quantization.quantizedDimension = tensor.axis if tensor.axis < len(tensor.shape) else 0
         entry.quantization = quantization
     return entry
