@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from onnx.external_data_helper import load_external_data_for_model
 
 from intloom.common.errors import FileFormatError, ModelError
+from intloom.compiler.importer.limits import check_limits
 from intloom.compiler.importer.tflite.file import is_tflite
 from intloom.files import read_bytes, read_prefix
 
@@ -34,7 +35,7 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
     FileFormatError
         The file cannot be read or is not an ONNX model.
     ModelError
-        The external data is missing or too short.
+        The external data is missing or too short, or the model has too many nodes.
     """
     data = read_bytes(path, "model")
     if is_tflite(data):
@@ -48,6 +49,7 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
         raise FileFormatError(f"{path} must be an ONNX model, but cannot be parsed: {error}") from None
     if not model.HasField("graph") or not model.opset_import:
         raise FileFormatError(f"{path} must be an ONNX model, but has no graph or no opset")
+    check_limits(model)
     if external_data:
         try:
             load_external_data_for_model(model, str(path.parent))

@@ -14,20 +14,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 import onnx
-import onnx.version_converter
 
 from intloom.common.cache.models import ModelCache, Recipe
 from intloom.common.errors import ModelError, UnsupportedError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.guarded_inference import guarded_inference
+from intloom.compiler.importer.old_opsets import converted
 from intloom.models import content_hash, load_onnx
 
 STEP = "preprocess"
-LEAST_OPSET = 13
-"""Opset of QuantizeLinear with a scale per channel; older models are converted to it."""
-LEAST_IR = 7
-"""IR version that came with that opset."""
 _MOST_BYTES = (1 << 31) - 1
 
 
@@ -107,7 +103,7 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
     try:
         # First, because the libraries below infer shapes without the guard.
         guarded_inference(model, check_type=False, strict=False)
-        model = _with_newer_opset(model)
+        model = converted(model)
         _name_nodes(model.graph)
         onnx.checker.check_model(model)
         if optimizer is Optimizer.ONNXSLIM:
@@ -135,24 +131,6 @@ def _name_nodes(graph: onnx.GraphProto) -> None:
             node.name = name
             taken.add(name)
         seen.add(node.name)
-
-
-def _with_newer_opset(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model in opset `LEAST_OPSET` or newer, because scales per channel need it, and in a newer IR version.
-
-    Before IR version 4, every initializer had to be an input as well.
-    """
-    if model.ir_version < LEAST_IR:
-        model.ir_version = LEAST_IR
-        stored = {t.name for t in model.graph.initializer}
-        kept = [v for v in model.graph.input if v.name not in stored]
-        del model.graph.input[:]
-        model.graph.input.extend(kept)
-    version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=LEAST_OPSET)
-    if version >= LEAST_OPSET:
-        return model
-    converted: onnx.ModelProto = onnx.version_converter.convert_version(model, LEAST_OPSET)
-    return converted
 
 
 def _with_onnxslim(model: onnx.ModelProto) -> onnx.ModelProto:

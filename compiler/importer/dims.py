@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import onnx
 
@@ -11,66 +12,136 @@ from intloom.common.errors import ModelError, UnsupportedError, UsageError
 
 _log = logging.getLogger(__name__)
 _TOO_LARGE = 1 << 20
+_HIGHEST_RANK = 8
+
+
+@dataclass(frozen=True, eq=False)
+class _Dim:
+    """A dimension of an input."""
+
+    value: onnx.ValueInfoProto
+    axis: int
+
+    @property
+    def proto(self) -> onnx.TensorShapeProto.Dimension:
+        return self.value.type.tensor_type.shape.dim[self.axis]
+
+    @property
+    def is_open(self) -> bool:
+        """Exporters write 0 and -1 (Paddle2ONNX) for sizes that they leave open."""
+        return self.proto.dim_value in (0, -1)
+
+    @property
+    def place(self) -> str:
+        return f"{self.value.name}.{self.axis}"
+
+    @property
+    def name(self) -> str:
+        return (self.proto.dim_param if self.is_open else "") or self.place
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that users may give it."""
+        alone = len(self.value.type.tensor_type.shape.dim) == 1
+        return (self.name, self.place, *([self.value.name] if alone else []))
 
 
 def fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> dict[str, int]:
     """Set the sizes of all open dimensions of the inputs; return the sizes by name.
 
-    An unnamed dimension has the name `input.axis`, for example `images.0`. Batch sizes become 1, with a log message, if
-    no other dimension is left open.
+    `dims` names a dimension as the file does, or as `input.axis`, for example `images.0`; the latter may repeat a size
+    of the file. Batch sizes become 1, with a log message, if no other dimension is left open.
 
     Raises
     ------
     UnsupportedError
         A dimension is still open, or an input has no shape.
     ModelError
-        A size is not positive, or too large.
+        A size of the file is negative or too large.
     UsageError
-        `dims` names a dimension that is not open.
+        `dims` names a dimension that does not exist, or contradicts the file or itself.
     """
     stored = {t.name for t in graph.initializer}
     inputs = [v for v in graph.input if v.name not in stored and v.type.HasField("tensor_type")]
-    opened = [(v, axis, key) for v in inputs for axis, key in _open_axes(v)]
-    names = {key for _, _, key in opened}
-    # A misspelled name would otherwise leave its dimension at the default without a message.
-    if unknown := sorted(set(dims) - names):
-        raise UsageError(f"no open dimension is named {unknown[0]!r}: {_listed(names)}; remove its size")
-    chosen = {key: dims[key] for key in names if key in dims}
-    missing = [(v, axis, key) for v, axis, key in opened if key not in chosen]
+    for value in inputs:
+        _add_rank(value, dims)
+    every = [_Dim(v, axis) for v in inputs for axis in range(len(v.type.tensor_type.shape.dim))]
+    chosen = _chosen(every, dims)
+    missing = [d for d in every if d.is_open and d.name not in chosen]
     # An open first dimension of a vector is its length and not a batch.
-    if missing and all(axis == 0 and len(v.type.tensor_type.shape.dim) > 1 for v, axis, _ in missing):
-        key = missing[0][2]
-        _log.warning("the batch size %r is open: it becomes 1 (--dim %s=N sets another size)", key, key)
-        chosen |= dict.fromkeys((k for _, _, k in missing), 1)
+    if missing and all(d.axis == 0 and len(d.value.type.tensor_type.shape.dim) > 1 for d in missing):
+        name = missing[0].name
+        _log.warning("the batch size %r is open: it becomes 1 (--dim %s=N sets another size)", name, name)
+        chosen |= dict.fromkeys((d.name for d in missing), 1)
     elif missing:
-        keys = sorted({k for _, _, k in missing})
-        v, axis, key = missing[0]
         raise UnsupportedError(
-            f"dimension {axis} of input {v.name!r} must be fixed, but it is dynamic: set a size for {key!r}: "
-            f"{' '.join(f'--dim {k}=N' for k in keys)}"
+            f"dimension {missing[0].axis} of input {missing[0].value.name!r} must be fixed, but {missing[0].name!r} is "
+            f"open: set the sizes with {_advice(every, missing, chosen)}"
         )
-    for v, axis, key in opened:
-        v.type.tensor_type.shape.dim[axis].dim_value = chosen[key]
-    for v in inputs:
-        _check_sizes(v)
+    _store(every, chosen)
+    for value in (*graph.output, *graph.value_info):
+        _clear_placeholders(value)
     return chosen
 
 
-def _open_axes(value: onnx.ValueInfoProto) -> list[tuple[int, str]]:
-    """The open dimensions of an input and their names."""
-    if not value.type.tensor_type.HasField("shape"):
-        raise UnsupportedError(f"input {value.name!r} must have a shape: export the model with fixed sizes")
-    axes = enumerate(value.type.tensor_type.shape.dim)
-    return [(axis, d.dim_param or f"{value.name}.{axis}") for axis, d in axes if not d.HasField("dim_value")]
+def _add_rank(value: onnx.ValueInfoProto, dims: Mapping[str, int]) -> None:
+    """Give an input without a shape the rank that `dims` implies."""
+    kind = value.type.tensor_type
+    if kind.HasField("shape"):
+        return
+    rank = next(n for n in range(_HIGHEST_RANK + 1) if f"{value.name}.{n}" not in dims)
+    if not rank:
+        raise UnsupportedError(f"input {value.name!r} must have a shape: give it with --shape {value.name}=N,N,...")
+    kind.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in range(rank))
 
 
-def _check_sizes(value: onnx.ValueInfoProto) -> None:
-    for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-        if not 0 < dim.dim_value < _TOO_LARGE:
+def _chosen(every: Sequence[_Dim], dims: Mapping[str, int]) -> dict[str, int]:
+    """The sizes of `dims` by the names of open dimensions."""
+    chosen: dict[str, int] = {}
+    for key, size in dims.items():
+        named = [d for d in every if key in d.names]
+        # A misspelled name would otherwise leave its dimension at the default without a message.
+        if not named:
+            raise UsageError(f"no open dimension is named {key!r}: {_listed(every)}; remove its size")
+        for dim in named:
+            before = chosen.setdefault(dim.name, size) if dim.is_open else dim.proto.dim_value
+            if before != size:
+                raise UsageError(
+                    f"dimension {dim.axis} of input {dim.value.name!r} is {before}, not {size}: remove one of them"
+                )
+            if not 0 < size < _TOO_LARGE:
+                raise UsageError(f"the size of {key!r} must be from 1 to {_TOO_LARGE - 1}, not {size}")
+    return chosen
+
+
+def _advice(every: Sequence[_Dim], missing: Sequence[_Dim], chosen: Mapping[str, int]) -> str:
+    """The options that give the missing sizes; N stands for them."""
+    shapes: dict[str, list[str]] = {}
+    for dim in every:
+        size = chosen.get(dim.name, 1 if dim.axis == 0 else "N") if dim.is_open else dim.proto.dim_value
+        shapes.setdefault(dim.value.name, []).append(str(size))
+    return " ".join(f"--shape {n}={','.join(shapes[n])}" for n in dict.fromkeys(d.value.name for d in missing))
+
+
+def _store(every: Sequence[_Dim], chosen: Mapping[str, int]) -> None:
+    """Write the sizes into the graph."""
+    for dim in every:
+        if dim.is_open:
+            dim.proto.dim_value = chosen[dim.name]
+        if not 0 < dim.proto.dim_value < _TOO_LARGE:
             raise ModelError(
-                f"dimension {axis} of input {value.name!r} must be from 1 to {_TOO_LARGE - 1}, not {dim.dim_value}"
+                f"dimension {dim.axis} of input {dim.value.name!r} must be from 1 to {_TOO_LARGE - 1}, not "
+                f"{dim.proto.dim_value}"
             )
 
 
-def _listed(names: set[str]) -> str:
-    return f"open are {', '.join(sorted(names))}" if names else "all sizes of the model are fixed"
+def _clear_placeholders(value: onnx.ValueInfoProto) -> None:
+    """Leave sizes of -1, which mean that a dimension is open, to shape inference."""
+    for dim in value.type.tensor_type.shape.dim:
+        if dim.dim_value == -1:
+            dim.ClearField("dim_value")
+
+
+def _listed(every: Sequence[_Dim]) -> str:
+    names = sorted({d.name for d in every if d.is_open})
+    return f"open are {', '.join(names)}" if names else "all sizes of the model are fixed"

@@ -11,6 +11,7 @@ the number of parts of a Split.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 
 import onnx
 from onnx import helper
@@ -23,6 +24,7 @@ _GUARDED = frozenset({"Add", "Cast", "Concat", "Gather", "GatherND", "Mul", "Sli
 """Operators with propagation of shape data, and those that use a size without a check."""
 _LONGEST_SHAPE_DATA = 1 << 22
 _NODE, _VALUES = "guarded_node", "guarded_values"
+_LARGEST_VALUE = 1 << 28
 _LARGEST_AXIS = (1 << 31) - 1
 _INDICES = ("axis", "batch_dims")
 
@@ -33,10 +35,18 @@ def guarded_inference(proto: onnx.ModelProto, *, check_type: bool = True, strict
     Raises
     ------
     ModelError
-        A value that a guarded operator reads has a negative size, or an attribute is out of range.
+        A value has a negative size or too many elements, or an attribute is out of range.
     """
     for graph in _graphs(proto.graph):
         _check_attributes(graph)
+    inferred = _with_guards(proto, check_type, strict)
+    for value in inferred.graph.value_info:
+        _check_value(value)
+    return inferred
+
+
+def _with_guards(proto: onnx.ModelProto, check_type: bool, strict: bool) -> onnx.ModelProto:
+    """Infer all shapes, with a guard before each operator that needs one."""
     if not any(_needs_guard(n) for g in _graphs(proto.graph) for n in g.node):
         return _inferred(proto, check_type, strict)
     add_schema(_GUARD, _check_sizes)
@@ -127,6 +137,16 @@ def _check_attributes(graph: onnx.GraphProto) -> None:
                     f"node {node.name or node.op_type!r}: num_outputs must be its number of outputs, "
                     f"{len(node.output)}, not {attribute.i}: correct the attribute"
                 )
+
+
+def _check_value(value: onnx.ValueInfoProto) -> None:
+    """Check that no inferred size is negative, and that the value fits in memory: inference checks neither."""
+    sizes = [d.dim_value for d in value.type.tensor_type.shape.dim if d.HasField("dim_value")]
+    for axis, size in enumerate(sizes):
+        if size < 0:
+            raise ModelError(f"dimension {axis} of {value.name!r} must not be negative, not {size}: correct the model")
+    if prod(sizes) > _LARGEST_VALUE:
+        raise ModelError(f"{value.name!r} must have at most {_LARGEST_VALUE:,} values, not {prod(sizes):,}: reduce it")
 
 
 def _check_sizes(context: InferenceContext) -> None:

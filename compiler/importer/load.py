@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -19,13 +19,18 @@ from intloom.compiler.importer.contributed import domain_of, mark_contributed
 from intloom.compiler.importer.convolutions import check_convolutions
 from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.domains import to_standard_domain
+from intloom.compiler.importer.guarded_inference import guarded_inference
+from intloom.compiler.importer.limits import check_limits
 from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
+from intloom.compiler.importer.old_opsets import converted
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
 from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
 
-OLDEST_OPSET = 10
+OLDEST_OPSET = 7
 NEWEST_OPSET = 25
+_FIRST_QUANTIZED = 10
+"""Opset of the first QuantizeLinear; models of older ones are converted."""
 LARGEST_FILE = 2 << 30
 _FINDING = " (op_type:"
 """Start of a finding in a message of shape inference."""
@@ -85,12 +90,14 @@ def from_proto(
     check: bool = True,
 ) -> Model:
     """Convert a ModelProto in memory; see `load_onnx_model`."""
+    check_limits(proto)
     check_order(proto.graph)
     _check_opset(proto, newest_opset)
     # Before the checks of operators: a function's node is no standard operator.
     if proto.functions:
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
     inline_branches(proto.graph)
+    proto = _with_known_opset(proto)
     to_standard_domain(proto)
     mark_contributed(proto)
     _check_known_ops(proto)
@@ -159,6 +166,17 @@ def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
         raise UnsupportedError(
             f"the model's opset must be from {OLDEST_OPSET} to {newest}, not {versions[0]}: convert it to one of these"
         )
+
+
+def _with_known_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, converted by ONNX's converter if its opset is older than the first that this package reads."""
+    version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
+    if version >= _FIRST_QUANTIZED:
+        return proto
+    _guarded("check", lambda: _check(proto))
+    # The converter infers shapes without the guard.
+    _guarded("infer shapes", lambda: guarded_inference(proto, check_type=False, strict=False))
+    return cast("onnx.ModelProto", _guarded(f"convert from opset {version}", lambda: converted(proto)))
 
 
 def _check_known_ops(proto: onnx.ModelProto) -> None:

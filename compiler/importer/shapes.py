@@ -1,10 +1,9 @@
-"""ONNX shape inference, with a check of the inferred sizes."""
+"""ONNX shape inference that does not trust the shapes of inner values in the file."""
 
 from __future__ import annotations
 
 import onnx
 
-from intloom.common.errors import ModelError
 from intloom.compiler.importer.contributed import infer_with_contributed
 from intloom.compiler.importer.model import MICROSOFT
 
@@ -27,7 +26,6 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     if missing:
         proto.graph.value_info.extend(missing)
         inferred = infer_with_contributed(proto)
-    _check_sizes(inferred.graph)
     return inferred
 
 
@@ -43,13 +41,3 @@ def _after_subgraphs(graph: onnx.GraphProto) -> set[str]:
 def _is_static(value: onnx.ValueInfoProto) -> bool:
     kind = value.type.tensor_type
     return kind.HasField("shape") and all(d.HasField("dim_value") for d in kind.shape.dim)
-
-
-def _check_sizes(graph: onnx.GraphProto) -> None:
-    """Check that no inferred size is negative; ONNX shape inference does not check this."""
-    for value in graph.value_info:
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.HasField("dim_value") and dim.dim_value < 0:
-                raise ModelError(
-                    f"dimension {axis} of {value.name!r} must not be negative, not {dim.dim_value}: correct the model"
-                )

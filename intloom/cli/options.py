@@ -36,7 +36,13 @@ Config = Annotated[
     typer.Option("--config", metavar="FILE", help="TOML file with hardware parameters, or a preset and changes to it."),
 ]
 Dims = Annotated[
-    list[str] | None, typer.Option("--dim", metavar="NAME=N", help="Size of an open dimension. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--dim",
+        "--shape",
+        metavar="NAME=N",
+        help="Size of an open dimension, or sizes of an input such as images=1,3,320,640. Repeatable.",
+    ),
 ]
 
 
@@ -59,13 +65,14 @@ def check_least(option: str, number: int | None, least: int) -> None:
 
 
 def parse_dims(words: list[str] | None) -> dict[str, int]:
-    """A mapping from the `NAME=N` words of --dim."""
-    sizes = {}
+    """A mapping from the `NAME=N` and `INPUT=N,N,...` words of --dim and --shape; an axis has the name `input.axis`."""
+    sizes: dict[str, int] = {}
     for word in words or ():
-        name, _, number = word.rpartition("=")
-        if not name or not number.isdigit() or int(number) < 1:
-            raise UsageError(f"--dim must be NAME=N with N of at least 1, not {word!r}")
-        sizes[name] = int(number)
+        name, _, text = word.rpartition("=")
+        numbers = text.split(",")
+        if not name or not all(n.isdecimal() and n.isascii() and int(n) > 0 for n in numbers):
+            raise UsageError(f"--dim must be NAME=N, and --shape INPUT=N,N,..., with sizes of at least 1, not {word!r}")
+        sizes |= {name if len(numbers) == 1 else f"{name}.{axis}": int(n) for axis, n in enumerate(numbers)}
     return sizes
 
 

@@ -1,6 +1,7 @@
 """Import of model files: valid forms, and error messages for invalid ones."""
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
+from intloom.cli.options import parse_dims
+from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
+from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto, load_model
 from tests.support.onnx_maker import OnnxMaker
 
@@ -65,19 +68,104 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_open_dimensions_are_fixed_or_refused() -> None:
     model = one_node(shape=["batch", 3, None, 8])
-    with pytest.raises(UnsupportedError, match="set a size for 'batch'"):
+    with pytest.raises(UnsupportedError, match="--shape x=1,3,N,8"):
         from_proto(model, name="m")
-    with pytest.raises(UnsupportedError, match=r"set a size for 'x\.2'"):
-        from_proto(one_node(shape=["batch", 3, None, 8]), name="m", dims={"batch": 1})
+    with pytest.raises(UnsupportedError, match=r"'x\.2' is open: set the sizes with --shape x=2,3,N,8"):
+        from_proto(one_node(shape=["batch", 3, None, 8]), name="m", dims={"batch": 2})
     fixed = from_proto(one_node(shape=["batch", 3, None, 8]), name="m", dims={"batch": 1, "x.2": 5})
     assert fixed.shape("y") == (1, 3, 5, 8)
 
 
-@pytest.mark.parametrize("opset", [9, 26])
+@pytest.mark.parametrize("open_size", [-1, 0, None, "any"])
+def test_a_shape_names_every_axis(open_size: int | str | None) -> None:
+    """Paddle2ONNX writes -1 for open sizes; a shape may repeat the sizes of the file."""
+    dims = parse_dims(["x=1,3,6,8"])
+    fixed = from_proto(one_node(shape=[open_size, 3, open_size if open_size != "any" else "h", 8]), name="m", dims=dims)
+    assert fixed.shape("x") == fixed.shape("y") == (1, 3, 6, 8)
+
+
+def test_a_shape_replaces_a_missing_one() -> None:
+    model = one_node()
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.ClearField("shape")
+    with pytest.raises(UnsupportedError, match="--shape x=N"):
+        from_proto(model, name="m")
+    assert from_proto(model, name="m", dims={"x.0": 1, "x.1": 4}).shape("y") == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("dims", "said"),
+    [
+        ({"x.1": 4}, "dimension 1 of input 'x' is 3, not 4"),
+        ({"x.4": 4}, "no open dimension is named 'x.4'"),
+        ({"n": 2, "x.0": 3}, "dimension 0 of input 'x' is 2, not 3"),
+        ({"n": 1 << 20}, "from 1 to 1048575"),
+    ],
+)
+def test_contradicting_sizes_are_refused(dims: dict[str, int], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        from_proto(one_node(shape=["n", 3, 8, 8]), name="m", dims=dims)
+
+
+def test_opset_7_to_9_is_converted() -> None:
+    for opset in (7, 8, 9):
+        m = OnnxMaker(random.Random(opset))
+        m.output(m.conv(m.image(3, 6, 6), 4))
+        model = m.model()
+        for node in model.graph.node:
+            if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+                node.domain = "com.microsoft"
+        model.opset_import[0].version = opset
+        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+        folded = fold_model(from_proto(model, name="old"))
+        assert [type(n).__name__ for n in folded.whole.nodes] == ["Conv"]
+
+
+def doubling(depth: int) -> onnx.ModelProto:
+    """Functions of which each calls the one before it twice."""
+    model = one_node()
+    for level in range(depth):
+        op, domain = (f"F{level - 1}", "f") if level else ("Relu", "")
+        calls = [helper.make_node(op, [a], [b], domain=domain) for a, b in (("a", "b"), ("b", "c"))]
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("f", 1)]
+        model.functions.append(helper.make_function("f", f"F{level}", ["a"], ["c"], calls, opsets))
+    model.graph.node[0].op_type, model.graph.node[0].domain = f"F{depth - 1}", "f"
+    model.opset_import.append(helper.make_opsetid("f", 1))
+    return model
+
+
+def test_exponential_functions_are_refused_at_once() -> None:
+    with pytest.raises(ModelError, match="at most 100,000 nodes .*, but it has 2,199,023,255,552"):
+        from_proto(doubling(41), name="m")
+    assert len(from_proto(doubling(3), name="m").nodes) == 8
+
+
+def test_many_nodes_are_refused() -> None:
+    model = one_node()
+    names = ["x", *(f"v{n}" for n in range(100_000)), "y"]
+    del model.graph.node[:]
+    model.graph.node.extend(helper.make_node("Relu", [a], [b]) for a, b in pairwise(names))
+    with pytest.raises(ModelError, match="but it has 100,001"):
+        from_proto(model, name="m")
+
+
+def test_values_larger_than_memory_are_refused() -> None:
+    model = one_node()
+    del model.graph.node[:]
+    names = ["x", *(f"v{n}" for n in range(40))]
+    model.graph.node.extend(helper.make_node("Concat", [a, a], [b], axis=2) for a, b in pairwise(names))
+    model.graph.node.append(helper.make_node("Shape", ["v39"], ["y"]))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("y", TensorProto.INT64, [4]))
+    with pytest.raises(ModelError, match="must have at most 268,435,456 values"):
+        from_proto(model, name="m")
+
+
+@pytest.mark.parametrize("opset", [6, 26])
 def test_opsets_out_of_range_are_refused(opset: int) -> None:
     model = one_node()
     model.opset_import[0].version = opset
-    with pytest.raises(UnsupportedError, match=f"from 10 to 25, not {opset}"):
+    with pytest.raises(UnsupportedError, match=f"from 7 to 25, not {opset}"):
         from_proto(model, name="m")
 
 

@@ -157,12 +157,15 @@ EXPECTED: dict[str, str] = {
         "ModelError: node 'DequantizeLinear_node79' produces 'quantizelinear4', which already exists: value "
         "names must be unique"
     ),
-    "empty input": "ModelError: dimension 1 of input 'empty' must be from 1 to 1048575, not 0",
+    "empty input": (
+        "UnsupportedError: dimension 1 of input 'empty' must be fixed, but 'empty.1' is open: set the sizes with "
+        "--shape empty=1,N,4,4"
+    ),
     "empty part": "2 Conv array, Split placement, Concat host; 2 regions",
     "open batch": "3 Conv array, Relu array, Add vector, Concat placement; 1 region",
     "open height": (
-        "UnsupportedError: dimension 2 of input 'image1' must be fixed, but it is dynamic: set a size for "
-        "'height': --dim height=N"
+        "UnsupportedError: dimension 2 of input 'image1' must be fixed, but 'height' is open: set the sizes with "
+        "--shape image1=1,3,N,8"
     ),
     "contributed host operator": "Conv array, Gelu host; 1 region",
 }
