@@ -26,7 +26,6 @@ from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct, OneModule, 
 from intloom.hw.memory.macro import RAM_VERILOG, MemoryMacros
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.vector_depthwise import TAPS
 from intloom.hw.yosys_attributes import KEPT_ATTRIBUTES
 
 PASSES = (
@@ -47,8 +46,7 @@ Without `proc`, a signal with a constant part would become an `always @*` withou
 
 _PRODUCT = """
 // {module}: an int8 product, {latency} cycles after its operands. The parameter lut_products says how many
-// products of the MAC array are such modules; all products of the vector unit's depthwise convolutions are. The
-// module has two forms with equal outputs in every cycle:
+// products are such modules. The module has two forms with equal outputs in every cycle:
 // - with INTLOOM_LUT_PRODUCTS: a sum of partial products, which hw/fpga maps to carry chains instead of DSP blocks.
 //   SYNTHESIS, which Yosys and other synthesis tools define, defines it;
 // - without: one multiplication, which a simulator computes faster. Simulators take this form. To simulate the form for
@@ -157,14 +155,9 @@ def _design(params: HardwareParams, platform: OneModule) -> str:
         modules = array_module(params)
         if params.clock_gating:
             modules += _CLOCK_GATE.format(module=GATE_MODULE)
-        if product_instances(params):
+        if params.lut_products:
             modules += product_module()
         return accelerator() + modules
-
-
-def product_instances(params: HardwareParams) -> int:
-    """Instances of `PRODUCT_MODULE`: in the array, and in the vector unit's depthwise convolutions."""
-    return params.lut_products + TAPS * params.rows * params.vector_depthwise
 
 
 def generate_verilog_with_macros(params: HardwareParams) -> str:

@@ -21,7 +21,6 @@ from intloom.hw.generate import generate_verilog
 from intloom.hw.mac.array.product import PARTS
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.verilog import product_instances
 
 TARGET_MHZ = 100
 GRADES = (6, 8)
@@ -269,7 +268,7 @@ def map_to_cells(params: HardwareParams, flow: Flow, top: str, reads: Sequence[s
     for name, script in (("words", WORDS), ("cells", CELLS)):
         names = {"top": top, "reads": "\n".join(reads), "mappings": _MAPPINGS.name}
         names |= {"deep_ram": _DEEP_RAM.name, "registers": " ".join(f"-cell {kind}" for kind in _REGISTERS)}
-        counts = {"product_parts": PARTS * product_instances(params), "enabled": _LEAST_ENABLED, "reset": _LEAST_RESET}
+        counts = {"product_parts": PARTS * params.lut_products, "enabled": _LEAST_ENABLED, "reset": _LEAST_RESET}
         text = script.format(**names, **counts)
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
     flow.tell(f"synthesizing, logs in {flow.folder}")

@@ -19,6 +19,7 @@ from typing import Any, get_type_hints
 from intloom.common.errors import FileFormatError, ParameterError
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, RoundingMode
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES
+from intloom.hw.spec.vector_depthwise import TAPS
 
 
 def _doc(text: str, default: Any = dataclasses.MISSING) -> Any:
@@ -72,7 +73,9 @@ class HardwareParams:
         0,
     )
     lut_products: int = _doc(
-        "Array multipliers built from LUTs instead of DSP blocks in FPGA synthesis, 0 to rows*cols.", 0
+        "Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 3*rows of VDEPTHWISE, then "
+        "those of the array. A larger number means all.",
+        0,
     )
     trace: bool = _doc("The accelerator has a trace port that reports the start and end of every instruction.", True)
     clock_gating: bool = _doc("Components without work have their clock stopped; cycles are the same either way.", True)
@@ -92,6 +95,11 @@ class HardwareParams:
         "program with an error. Cycles are the same either way.",
         False,
     )
+    multiplier_bits: int = _doc(
+        "Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, "
+        "UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way.",
+        18,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", _as_match(self.match))
@@ -103,6 +111,7 @@ class HardwareParams:
         object.__setattr__(self, "vector_depthwise", self.vector_depthwise and 4 * self.vector_lanes >= self.rows)
         _check_ranges(self)
         _check_agreement(self)
+        object.__setattr__(self, "lut_products", min(self.lut_products, self.macs + self.depthwise_products))
 
     @property
     def word_bytes(self) -> int:
@@ -166,6 +175,26 @@ class HardwareParams:
         return self.word_bytes // 4
 
     @property
+    def depthwise_products(self) -> int:
+        """Products of the vector unit's depthwise convolutions in a cycle."""
+        return TAPS * self.rows * self.vector_depthwise
+
+    @property
+    def depthwise_lut_products(self) -> int:
+        """How many of `depthwise_products` are built from LUTs."""
+        return min(self.lut_products, self.depthwise_products)
+
+    @property
+    def array_lut_products(self) -> int:
+        """How many products of the array are built from LUTs."""
+        return self.lut_products - self.depthwise_lut_products
+
+    @property
+    def wide_multipliers(self) -> bool:
+        """Whether two products of one pixel share a multiplier."""
+        return self.multiplier_bits == WIDE_MULTIPLIER
+
+    @property
     def pixels_per_word(self) -> int:
         """Pixels of four channels in a word of a packed first layer."""
         return self.word_bytes // 4
@@ -219,6 +248,10 @@ def _check_types(p: HardwareParams) -> None:
             raise ParameterError(f"{f.name} must be {'true or false' if wants_bool else 'an integer'}, not {value!r}")
 
 
+WIDE_MULTIPLIER = 25
+"""Bits of the wider operand that hold two weights, so that two products share a multiplier."""
+MULTIPLIERS = (18, WIDE_MULTIPLIER)
+"""Values of `multiplier_bits`."""
 POWERS = {
     "rows": (4, 32),
     "cols": (4, 32),
@@ -263,8 +296,10 @@ def _check_agreement(p: HardwareParams) -> None:
         raise ParameterError(f"mantissa_bits must be {FP32_SIGNIFICAND_BITS} with match 'ort', not {p.mantissa_bits}")
     if p.strip < p.cols:
         raise ParameterError(f"strip must be at least cols = {p.cols}, not {p.strip}: else the array idles")
-    if not 0 <= p.lut_products <= p.macs:
-        raise ParameterError(f"lut_products must be from 0 to rows*cols = {p.macs}, not {p.lut_products}")
+    if p.lut_products < 0:
+        raise ParameterError(f"lut_products must be 0 or more, not {p.lut_products}")
+    if p.multiplier_bits not in MULTIPLIERS:
+        raise ParameterError(f"multiplier_bits must be {' or '.join(map(str, MULTIPLIERS))}, not {p.multiplier_bits}")
     # Double buffering: one weight tile with its constants is in use while the next one is loaded.
     least = 2 * (p.tile_words + p.zero_point_words + p.channel_words + p.table_words + p.residual_words)
     if p.weight_words < least:
@@ -313,7 +348,7 @@ PRESETS: dict[str, HardwareParams] = {
         axi_data_bits=128,
         depthwise=True,
         vector_lanes=8,
-        lut_products=224,
+        lut_products=272,
         vector_softmax=True,
         vector_depthwise=True,
     ),

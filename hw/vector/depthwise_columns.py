@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.mac.array.product import LutProduct
+from intloom.hw.mac.array.product import LutProduct, paired_products, product, sum_with_carry
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec.arith import INT8_MIN, WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
@@ -28,6 +28,9 @@ def sum_bits(columns: int) -> int:
 
 
 SUM_BITS = sum_bits(TAPS)
+
+_Term = tuple[Value, Value | None]
+"""A product, and a carry to add or none."""
 
 
 def _widened(weight: Value) -> Value:
@@ -80,6 +83,8 @@ class DepthwiseColumns(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._word_bytes = params.word_bytes
+        self._lut_products = params.depthwise_lut_products
+        self._paired = params.wide_multipliers
         super().__init__(
             {
                 "write": In(constant_write(params)),
@@ -117,13 +122,24 @@ class DepthwiseColumns(wiring.Component):
             m.d.sync += [adds.eq(valid[-2]), opens.eq(taps.first)]
             for channel in range(first, first + group):
                 pixel = word.word_select(channel, 8).as_signed()
-                factors = [_widened(kernel.word_select(channel, 8)) for kernel in weights]
-                products = [
-                    LutProduct.attach(m, f"product{channel}_{kx}", pixel, weight, platform)
-                    for kx, weight in enumerate(factors)
-                ]
+                factors = [kernel.word_select(channel, 8).as_signed() for kernel in weights]
+                products = self._products(m, channel, pixel, factors, platform)
                 m.d.comb += self.sums[channel].eq(self._sum(m, channel, products, adds, opens))
         return m
+
+    def _products(self, m: Module, channel: int, pixel: Value, weights: list[Value], platform: object) -> list[_Term]:
+        """The products of a channel's kernel columns."""
+        products: list[_Term] = []
+        while (kx := len(products)) < TAPS:
+            name = f"product{channel}_{kx}"
+            if TAPS * channel + kx < self._lut_products:
+                products.append((LutProduct.attach(m, name, pixel, _widened(weights[kx]), platform), None))
+            elif self._paired and kx + 1 < TAPS:
+                low, high, borrow = paired_products(m, name, pixel, (weights[kx], weights[kx + 1]))
+                products += [(low, None), (high, borrow)]
+            else:
+                products.append((product(m, name, pixel, weights[kx]), None))
+        return products
 
     def _weights(self, m: Module, kx: int) -> Signal:
         """The weights of a kernel column in distributed RAM, and those of the current kernel row."""
@@ -144,12 +160,12 @@ class DepthwiseColumns(wiring.Component):
         m.d.sync += weights.eq(read.data)
         return weights
 
-    def _sum(self, m: Module, channel: int, products: list[Value], adds: Signal, opens: Signal) -> Value:
+    def _sum(self, m: Module, channel: int, products: list[_Term], adds: Signal, opens: Signal) -> Value:
         """The sums of one channel; the last of them is the window's."""
         before: Value = Value.cast(0)
-        for kx, product in enumerate(products):
+        for kx, (term, carry) in enumerate(products):
             total = Signal(signed(sum_bits(kx + 1)), name=f"sum{channel}_{kx}", reset_less=True)
             with m.If(adds):
-                m.d.sync += total.eq(Mux(opens, before, total) + product)
+                m.d.sync += total.eq(sum_with_carry(Mux(opens, before, total), term, carry))
             before = total
         return before

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from amaranth.hdl import ClockSignal, Instance, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.mac.array.product import LutProduct, OneModule
+from intloom.hw.mac.array.product import (
+    LutProduct,
+    OneModule,
+    paired_products,
+    product,
+    sum_with_carry,
+)
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
@@ -72,7 +79,9 @@ class MacArray(wiring.Component):
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._rows, self._cols = params.rows, params.cols
-        self._lut_products = params.lut_products
+        self._lut_products = params.array_lut_products
+        # In the depthwise mode, neighboring columns multiply different bytes.
+        self._paired = params.wide_multipliers and not params.depthwise
         self._inputs = (*_INPUTS, "depthwise") if params.depthwise else _INPUTS
         self._dot = signed(dot_bits(params.rows))
         super().__init__(
@@ -117,10 +126,15 @@ class MacArray(wiring.Component):
             shift = self._copy(m, "depthwise", self.depthwise, number) if self._params.depthwise else None
             word = words[first // share]
             pixel = self._copy(m, "pixel", word, number) if shift is None else word
-            for column in columns[first : first + _COLUMNS_A_COPY]:
+            group = columns[first : first + _COLUMNS_A_COPY]
+            weights = [self._active(m, column, swap) for column in group]
+            if self._paired and len(group) == 2 and first * self._rows >= self._lut_products:
+                self._pair(m, first, pixel, weights)
+                continue
+            for column, active in zip(group, weights, strict=True):
                 if shift is not None:
                     pixel = self._held(m, column, word, shift, swap)
-                products = self._products(m, column, pixel, self._active(m, column, swap))
+                products = self._products(m, column, pixel, active)
                 m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
 
@@ -162,24 +176,39 @@ class MacArray(wiring.Component):
             factors = pixel.word_select(row, 8).as_signed(), weights[row]
             in_luts = column * self._rows + row < self._lut_products
             products.append(
-                LutProduct.attach(m, name, *factors, self._platform) if in_luts else _dsp_product(m, name, *factors)
+                LutProduct.attach(m, name, *factors, self._platform) if in_luts else product(m, name, *factors)
             )
         return products
 
-    def _tree(self, m: Module, column: int, terms: list[Value]) -> Value:
-        """One adder level a stage; an odd term passes through a register."""
+    def _pair(self, m: Module, column: int, pixel: Signal, weights: list[data.View[data.ArrayLayout]]) -> None:
+        """Two columns whose products of a row share a multiplier."""
+        low, high = weights
+        rows = [
+            paired_products(m, f"product{column}_{row}", pixel.word_select(row, 8).as_signed(), (low[row], high[row]))
+            for row in range(self._rows)
+        ]
+        lower, upper, borrows = (list(values) for values in zip(*rows, strict=True))
+        m.d.comb += [
+            self.dots[column].eq(self._tree(m, column, lower)),
+            self.dots[column + 1].eq(self._tree(m, column + 1, upper, borrows)),
+        ]
+
+    def _tree(self, m: Module, column: int, terms: list[Value], carries: Sequence[Value] = ()) -> Value:
+        """One adder level a stage, each adder with one of the carries; an odd term passes through a register."""
+        if carries:
+            # There is one adder less than products.
+            terms, carries = [terms[0] + carries[0], *terms[1:]], carries[1:]
         for level in range(self.latency(self._rows) - timing.ARRAY_FRONT):
             pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
-            shape = signed(len(terms[0]) + 1)
+            shape = signed(len(terms[-1]) + 1)
             sums = [Signal(shape, name=f"sum{column}_{level}_{i}", reset_less=True) for i in range(len(pairs))]
-            m.d.sync += [total.eq(sum(pair[1:], pair[0])) for total, pair in zip(sums, pairs, strict=True)]
-            terms = sums
+            now, rest = carries[: len(sums)], carries[len(sums) :]
+            later = [Signal(name=f"carry{column}_{level}_{i}", reset_less=True) for i in range(len(rest))]
+            m.d.sync += [total.eq(_sum(pair, carry)) for total, pair, carry in zip_longest(sums, pairs, now)]
+            m.d.sync += [after.eq(before) for after, before in zip(later, rest, strict=True)]
+            terms, carries = [*sums], later
         return terms[0]
 
 
-def _dsp_product(m: Module, name: str, pixel: Value, weight: Value) -> Value:
-    """A multiplier's product; its output register moves into the DSP block, the next one is beside the adders."""
-    multiplied = Signal(signed(16), name=f"{name}_multiplied", reset_less=True)
-    product = Signal(signed(16), name=name, reset_less=True)
-    m.d.sync += [multiplied.eq(pixel * weight), product.eq(multiplied)]
-    return product
+def _sum(pair: list[Value], carry: Value | None) -> Value:
+    return sum_with_carry(pair[0], pair[1], carry) if len(pair) == 2 else pair[0]

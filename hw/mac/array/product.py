@@ -1,4 +1,7 @@
-"""Product that FPGA synthesis builds from LUTs: one interface, a form for synthesis and a plain one for simulation."""
+"""Products of a pixel and weights: in a multiplier, two in one multiplier, or in LUTs.
+
+The product in LUTs has one interface, a form for synthesis and a plain one for simulation.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import WEIGHT_BITS
+from intloom.hw.spec.params import WIDE_MULTIPLIER
 from intloom.hw.yosys_attributes import LUT_PRODUCT
 
 PRODUCT_MODULE = "intloom_lut_product"
@@ -20,6 +24,46 @@ _PART_BITS = 2
 
 PARTS = WEIGHT_BITS // _PART_BITS
 """Partial products of a product."""
+
+
+_FIELD_BITS = 16
+"""Bits of a product: no weight is -256."""
+
+
+def product(m: Module, name: str, pixel: Value, weight: Value) -> Value:
+    """Add a product in a multiplier, with the latency of `LutProduct`.
+
+    The first register moves into the DSP block, the second one is beside the adders.
+    """
+    multiplied = Signal(signed(_FIELD_BITS), name=f"{name}_multiplied", reset_less=True)
+    result = Signal(signed(_FIELD_BITS), name=name, reset_less=True)
+    m.d.sync += [multiplied.eq(pixel * weight), result.eq(multiplied)]
+    return result
+
+
+def paired_products(m: Module, name: str, pixel: Value, weights: tuple[Value, Value]) -> tuple[Value, Value, Value]:
+    """Add the products of a pixel and two weights in one multiplier of 25 x 18 bits, with the latency of `LutProduct`.
+
+    The multiplier's pre-adder forms `weights[0] + 2**16 * weights[1]`. The lower product borrows from the upper one if
+    it is negative. The results are the lower product, the upper one less the borrow, and the borrow: the adders of the
+    upper product add it again, as a carry.
+    """
+    low, high = weights
+    both = Signal(signed(WIDE_MULTIPLIER), name=f"{name}_weights")
+    multiplied = Signal(signed(2 * _FIELD_BITS), name=f"{name}_multiplied", reset_less=True)
+    result = Signal(2 * _FIELD_BITS, name=name, reset_less=True)
+    m.d.comb += both.eq(low + (high << _FIELD_BITS))
+    m.d.sync += [multiplied.eq(pixel * both), result.eq(multiplied)]
+    lower, upper = result[:_FIELD_BITS].as_signed(), result[_FIELD_BITS:].as_signed()
+    return lower, upper, lower[-1]
+
+
+def sum_with_carry(left: Value, right: Value, carry: Value | None) -> Value:
+    """The sum of two signed numbers and, if there is one, a carry, in one adder."""
+    if carry is None:
+        return left + right
+    # An extra lowest bit generates the carry.
+    return ((Cat(carry, left).as_signed() + Cat(carry, right).as_signed()) >> 1).as_signed()
 
 
 class ProductForm(Enum):

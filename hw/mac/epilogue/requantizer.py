@@ -9,6 +9,8 @@ would (`ort`), because that only turns values next to a tie into ties.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -33,6 +35,17 @@ _WINDOW_BITS = _MAX_POINT + 1
 _BELOW = data.StructLayout({"zeros": 1, "ones": 1, "half": 1, "rest": 1})
 """Product bits below the window: all zeros, or all ones, down to the 24th; the half bit of the 24th; any bit
 after it."""
+
+
+_NARROW_BITS = 17
+"""Bits of the narrower operand of a wide multiplier, without a sign."""
+
+
+class _Part(NamedTuple):
+    """A partial product and the position of its lowest bit in the product."""
+
+    position: int
+    value: Signal
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,7 @@ class RequantizerLane(wiring.Component):
         self._ort = params.match is RoundingMode.ORT
         self._mantissa_bits = params.mantissa_bits
         self._significand_bits = FP32_SIGNIFICAND_BITS if self._ort else _SUM_BITS
+        self._wide = self._ort and params.wide_multipliers
         super().__init__(
             {
                 "enable": In(self.LATENCY),
@@ -173,9 +187,8 @@ class RequantizerLane(wiring.Component):
         return Mux(negative, half | (rest.all() & last), half & (rest.any() | last))
 
     def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
-        """Stages 5 to 7: four partial products and their sum; position of the product's binary point."""
-        x_split, f_split = self._significand_bits // 2, self._mantissa_bits // 2
-        parts = self._parts(m, significand, x_split, f_split)
+        """Stages 5 to 7: partial products and their sum; position of the product's binary point."""
+        parts = self._parts(m, significand)
         # Right shift of the largest product's top 24 bits to their weight, minus the shift that yields 255.xx.
         offset = self._mantissa_bits + (_SUM_BITS - _TOP) + (_TOP - _MAX_POINT)
         point5, point6, point7 = (Signal(signed(_POINT_BITS), name=f"point{i}", reset_less=True) for i in (5, 6, 7))
@@ -185,28 +198,38 @@ class RequantizerLane(wiring.Component):
         # The offset is constant, but added in a cycle of its own, while the multipliers take theirs anyway.
         with m.If(self.enable[6]):
             m.d.sync += point6.eq(point5 - offset)
-        # The outer partial products do not overlap, and the lowest bits have one term: one shorter adder suffices.
-        outer = Cat(parts[0], parts[3])
-        low = min(x_split, f_split)
-        middle = (parts[1] << (f_split - low)) + (parts[2] << (x_split - low))
         with m.If(self.enable[7]):
-            m.d.sync += [product.eq(Cat(outer[:low], outer[low:] + middle)), point7.eq(point6)]
+            m.d.sync += [product.eq(self._sum_parts(parts)), point7.eq(point6)]
         return product, point7
 
-    def _parts(self, m: Module, significand: Signal, x_split: int, f_split: int) -> list[Signal]:
-        """Stages 5 and 6: partial products, each small enough for one 18 x 18 multiplier.
+    def _sum_parts(self, parts: list[_Part]) -> Value:
+        """The product, by one adder: the lowest bits have one term."""
+        first, *middle = parts
+        if self._wide:
+            low = middle[0].position
+            return Cat(first.value[:low], first.value[low:] + middle[0].value)
+        # The outer partial products do not overlap.
+        outer, low = Cat(first.value, middle.pop().value), min(part.position for part in middle)
+        return Cat(outer[:low], outer[low:] + sum(part.value << (part.position - low) for part in middle))
 
-        An FPGA multiplier absorbs its input and output registers only if they feed nothing else.
+    def _parts(self, m: Module, significand: Signal) -> list[_Part]:
+        """Stages 5 and 6: partial products, each small enough for one multiplier of the FPGA.
+
+        A multiplier of 18 x 18 bits takes a half of each factor; one of 25 x 18 bits the whole significand and 17 bits
+        of the mantissa. Multipliers absorb their input and output registers only if they feed nothing else.
         """
         x = Signal.like(significand, name="factor", reset_less=True)
         f = Signal.like(self.mantissa, name="scale", reset_less=True)
         m.d.sync += [x.eq(significand), f.eq(self.mantissa)]
+        x_cuts = (0, len(x)) if self._wide else (0, len(x) // 2, len(x))
+        f_cuts = (0, _NARROW_BITS if self._wide else len(f) // 2, len(f))
         parts = []
-        for i, x_part in enumerate((x[:x_split], x[x_split:])):
-            for j, f_part in enumerate((f[:f_split], f[f_split:])):
-                part = Signal(len(x_part) + len(f_part), name=f"part{i}{j}", reset_less=True)
-                m.d.sync += part.eq(x_part * f_part)
-                parts.append(part)
+        for x_low, x_high in pairwise(x_cuts):
+            for f_low, f_high in pairwise(f_cuts):
+                bits = x_high - x_low + f_high - f_low
+                part = Signal(bits, name=f"part{x_low}_{f_low}", reset_less=True)
+                m.d.sync += part.eq(x[x_low:x_high] * f[f_low:f_high])
+                parts.append(_Part(x_low + f_low, part))
         return parts
 
     def _align(self, m: Module, product: Signal, point: Signal) -> tuple[Signal, data.View[data.StructLayout], Signal]:

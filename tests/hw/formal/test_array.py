@@ -1,9 +1,11 @@
 """The two forms of the MAC array, as they stand in the Verilog, are equal in every cycle, for all operands.
 
-Three proofs make the whole. A product: for all operands, 16 bits hold what the simulated form computes with 32. The
-product in look-up tables has a proof of its own. A column: with any function of the operands in place of products, the
-ways of weights and pixels, the adder tree and its latency give the same sums as one statement and a delay. A level of
-the tree: it adds without overflow at every width, so that a tree of twice the rows is the sum of two trees.
+Three proofs make the whole for products in multipliers of their own. A product: for all operands, 16 bits hold what the
+simulated form computes with 32. The product in look-up tables has a proof of its own. A column: with any function of
+the operands in place of products, the ways of weights and pixels, the adder tree and its latency give the same sums as
+one statement and a delay. A level of the tree: it adds without overflow at every width, so that a tree of twice the
+rows is the sum of two trees. For two products in one multiplier there are two more: for all operands the fields of the
+product are both products, the upper one less the borrow; and the tree adds all borrows.
 
 A run of any length ends as a short one does: an output depends on the shadow and active weights, the routed pixel and
 the inputs of the last cycles. All of these can be reached by loading each column, a swap, and loading again. So the
@@ -20,12 +22,12 @@ from typing import Any
 
 import pytest
 from amaranth.asserts import AnyConst, AnySeq
-from amaranth.hdl import Assert, Assume, ClockSignal, Elaboratable, Instance, Module, Signal, Value, signed
+from amaranth.hdl import Assert, Assume, ClockSignal, Const, Elaboratable, Instance, Module, Signal, Value, signed
 
 from intloom.hw.mac.array.mac_array import ARRAY_MODULE, MacArray, dot_bits
-from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct
+from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct, paired_products
 from intloom.hw.spec.arith import WEIGHT_BITS
-from intloom.hw.spec.params import PRESETS
+from intloom.hw.spec.params import PRESETS, preset
 from intloom.hw.verilog import array_module
 from tests.hw.formal.prover import ProofResult, prove
 
@@ -119,6 +121,48 @@ class LevelsBench(Elaboratable):
         return m
 
 
+class PairBench(Elaboratable):
+    """Two products in one multiplier, of all weights; `pixel` is one value, as solvers are slow with products."""
+
+    def __init__(self, pixel: int, *, carry: bool = True) -> None:
+        self._pixel, self._carry = pixel, carry
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        low, high = (Signal(signed(WEIGHT_BITS), name=name) for name in ("low", "high"))
+        lower, upper, borrow = paired_products(m, "pair", Const(self._pixel, signed(8)), (low, high))
+        m.d.comb += [
+            low.eq(AnyConst(WEIGHT_BITS)),
+            high.eq(AnyConst(WEIGHT_BITS)),
+            Assume((low >= -255) & (high >= -255)),
+            Assert(lower == self._pixel * low),
+            Assert(upper + (borrow if self._carry else 0) == self._pixel * high),
+        ]
+        return m
+
+
+class CarriesBench(Elaboratable):
+    """The adder tree of a column with a carry for each product; `missing` is a carry that the sum lacks."""
+
+    def __init__(self, missing: int | None = None) -> None:
+        self._missing = missing
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.array = array = MacArray(preset("nano"))
+        terms = [Signal(signed(16), name=f"term{row}") for row in range(4)]
+        carries = [Signal(name=f"carry{row}") for row in range(4)]
+        for signal in (*terms, *carries):
+            m.d.comb += signal.eq(AnyConst(len(signal)))
+        # The upper product and its borrow are a product, which 16 bits hold.
+        m.d.comb += [Assume(term < (1 << 15) - 1) for term in terms]
+        whole = Signal(signed(32))
+        kept = [carry for row, carry in enumerate(carries) if row != self._missing]
+        m.d.comb += whole.eq(sum([*terms, *kept]))
+        m.d.comb += Assert(array._tree(m, 0, [*terms], carries) == whole)
+        return m
+
+
 def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0, *, depthwise: bool) -> ProofResult:
     bench = FormsBench(rows, cols, depthwise=depthwise)
     read = [
@@ -136,7 +180,9 @@ def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0, *, depth
 
 def _forms(rows: int, cols: int, low: int = 0, *, depthwise: bool) -> str:
     """Both forms with the function `_ANY_FUNCTION` in place of each product; half of them are modules."""
-    params: Any = SimpleNamespace(rows=rows, cols=cols, lut_products=rows * cols // 2, depthwise=depthwise)
+    params: Any = SimpleNamespace(
+        rows=rows, cols=cols, array_lut_products=rows * cols // 2, depthwise=depthwise, wide_multipliers=False
+    )
     text = array_module(params)
     text, count = _PLAIN_PRODUCT.subn(rf"$signed({{\1[7:0], \2[{low + 7}:{low}]}})", text)
     # With the depthwise mode, a product has the broadcast word or the held words as operand.
@@ -168,6 +214,26 @@ def test_a_column_adds_the_same_products(rows: int, cols: int, low: int, depthwi
 def test_the_levels_of_the_tree_add_without_overflow(tmp_path: Path) -> None:
     result = prove(LevelsBench(), tmp_path, depth=1)
     assert result.holds, result.log
+
+
+@pytest.mark.parametrize("pixel", [-128, -127, -86, -1, 0, 1, 85, 127])
+def test_a_multiplier_holds_two_products(pixel: int, tmp_path: Path) -> None:
+    """`test_product.py` beside the array computes all pixels."""
+    result = prove(PairBench(pixel), tmp_path, depth=3, first=2)
+    assert result.holds, result.log
+
+
+def test_a_borrow_that_is_not_returned_is_found(tmp_path: Path) -> None:
+    assert not prove(PairBench(-1, carry=False), tmp_path, depth=3, first=2).holds
+
+
+def test_the_tree_adds_all_carries(tmp_path: Path) -> None:
+    result = prove(CarriesBench(), tmp_path, depth=5, first=4)
+    assert result.holds, result.log
+
+
+def test_a_carry_that_is_lost_is_found(tmp_path: Path) -> None:
+    assert not prove(CarriesBench(missing=3), tmp_path, depth=5, first=4).holds
 
 
 _FAULTS = {

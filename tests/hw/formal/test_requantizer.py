@@ -88,7 +88,9 @@ class Contract(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        parameters = SimpleNamespace(match=self._match, mantissa_bits=SIGNIFICAND_BITS, acc_bits=LANE_BITS)
+        parameters = SimpleNamespace(
+            match=self._match, mantissa_bits=SIGNIFICAND_BITS, acc_bits=LANE_BITS, wide_multipliers=False
+        )
         m.submodules.dut = dut = RequantizerLane(parameters)
         total, mantissa = AnyConst(signed(SUM_BITS)), AnyConst(SIGNIFICAND_BITS)
         exponent, zero_point = AnyConst(EXPONENT_BITS), AnyConst(signed(8))

@@ -5,13 +5,13 @@ The lane is a chain; each proof replaces what comes before its part by free valu
 1. Sum, normalization and rounding. For all accumulators and biases, significand * 2**(32 - bits - leading_zeros) is
    the magnitude of the wrapped sum: rounded to 24 significant bits (`ort`), or itself (`exact`). The significand's top
    bit is set, or the sum is 0.
-2. Product. With any values in place of the four partial products, their sum is p00 + p01 * 2**f + p10 * 2**x +
-   p11 * 2**(x + f), and the point is leading_zeros + exponent minus a constant.
-3. Partial products. Each is the exact product of its halves of significand and mantissa.
+2. Product. With any values in place of the partial products, the product is their sum, each shifted to its position,
+   and the point is leading_zeros + exponent minus a constant.
+3. Partial products. Each is the exact product of its parts of significand and mantissa, which have no gap.
 4. Rounding. For any product that is 0 or has one of its two top bits set, any point, sign and zero point, the result is
    that of `intloom.hw.spec.arith.requantize` for product * 2**-(bits + mantissa_bits - 8 + point).
 
-Composition: significand = x1 * 2**x + x0 and mantissa = f1 * 2**f + f0, so by distributivity 2 and 3 give
+Composition: significand and mantissa are the sums of their shifted parts, so by distributivity 2 and 3 give
 significand * mantissa without a remainder. By 1 the scaled sum is significand * 2**(32 - bits - leading_zeros) *
 mantissa * 2**-exponent, and by 2 this is the number that 4 rounds: point = leading_zeros + exponent - mantissa_bits
 - 24. Significand and mantissa are 0 or at least half of their range, so their product is 0 or at least a quarter of its
@@ -25,7 +25,9 @@ result is clamped.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.asserts import AnyConst
@@ -41,7 +43,11 @@ from tests.hw.formal.prover import prove
 pytestmark = pytest.mark.slow
 SUM_BITS = 32
 RESULT_BITS = 8
-MODES = {mode: preset("base").replace(match=mode) for mode in RoundingMode}
+MODES = {
+    "ort": preset("base"),
+    "ort, wide multipliers": preset("base").replace(multiplier_bits=25),
+    "exact": preset("base").replace(match="exact"),
+}
 
 
 def significand_bits(params: HardwareParams) -> int:
@@ -102,19 +108,18 @@ class ProductLane(RequantizerLane):
         m.d.comb += [significand.eq(AnyConst(len(significand))), leading_zeros.eq(AnyConst(signed(len(zeros) + 1)))]
         return significand, leading_zeros
 
-    def _parts(self, m: Module, significand: Signal, x_split: int, f_split: int) -> list[Signal]:
-        self.splits = (x_split, f_split)
-        widths = [len(part) for part in super()._parts(m, significand, x_split, f_split)]
-        self.parts = [Signal(width, name=f"any{number}") for number, width in enumerate(widths)]
-        m.d.comb += [part.eq(AnyConst(len(part))) for part in self.parts]
+    def _parts(self, m: Module, significand: Signal) -> list[Any]:
+        self.parts = [
+            part._replace(value=Signal.like(part.value, name="any")) for part in super()._parts(m, significand)
+        ]
+        m.d.comb += [part.value.eq(AnyConst(len(part.value))) for part in self.parts]
         return self.parts
 
     def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
         product, point = super()._multiply(m, significand, zeros)
-        (x, f), (p00, p01, p10, p11) = self.splits, self.parts
         whole = Signal(len(product))
         m.d.comb += [
-            whole.eq(p00 + (p01 << f) + (p10 << x) + (p11 << (x + f))),
+            whole.eq(sum(part.value << part.position for part in self.parts)),
             Assert(product == whole),
             Assert(len(product) == significand_bits(self.params) + self.params.mantissa_bits),
             Assert(point == zeros + self.exponent - self.params.mantissa_bits - 24),
@@ -134,15 +139,28 @@ class PartsLane(RequantizerLane):
         m.d.comb += significand.eq(AnyConst(len(significand)))
         return significand, zeros
 
-    def _parts(self, m: Module, significand: Signal, x_split: int, f_split: int) -> list[Signal]:
-        parts = super()._parts(m, significand, x_split, f_split)
-        x, f = significand, self.mantissa
-        halves = [(a, b) for a in (x[:x_split], x[x_split:]) for b in (f[:f_split], f[f_split:])]
-        for part, (a, b) in zip(parts, halves, strict=True):
-            wide_a, wide_b, whole = (Signal(40) for _ in range(3))
-            m.d.comb += [wide_a.eq(a), wide_b.eq(b), whole.eq(wide_a * wide_b), Assert(part == whole)]
-        m.d.comb += [Assert(Cat(x[:x_split], x[x_split:]) == x), Assert(Cat(f[:f_split], f[f_split:]) == f)]
+    def _parts(self, m: Module, significand: Signal) -> list[Any]:
+        parts = super()._parts(m, significand)
+        x_parts, f_parts = (
+            ((significand, 0, 24),), ((self.mantissa, 0, 17), (self.mantissa, 17, 24))
+        ) if self.params.wide_multipliers else (
+            _halves(significand), _halves(self.mantissa)
+        )  # fmt: skip
+        for part, ((x, x_low, x_end), (f, f_low, f_end)) in zip(parts, product(x_parts, f_parts), strict=True):
+            wide_x, wide_f, whole = (Signal(48) for _ in range(3))
+            m.d.comb += [
+                wide_x.eq(x[x_low:x_end]),
+                wide_f.eq(f[f_low:f_end]),
+                whole.eq(wide_x * wide_f),
+                Assert(part.value == whole),
+                Assert(part.position == x_low + f_low),
+            ]
         return parts
+
+
+def _halves(factor: Signal) -> tuple[tuple[Signal, int, int], ...]:
+    middle = len(factor) // 2
+    return (factor, 0, middle), (factor, middle, len(factor))
 
 
 class RoundingLane(RequantizerLane):
@@ -219,7 +237,7 @@ PARTS = {
 """Each part's lane and the cycles after which its values are stable: its inputs are constant."""
 
 
-def holds(part: str, mode: RoundingMode, folder: Path, *changes: tuple[str, str]) -> bool:
+def holds(part: str, mode: str, folder: Path, *changes: tuple[str, str]) -> bool:
     """Whether a part follows its definition; `changes` plant a fault."""
     component, latency = PARTS[part]
     if changes:
@@ -227,25 +245,26 @@ def holds(part: str, mode: RoundingMode, folder: Path, *changes: tuple[str, str]
     return prove(LaneBench(component, MODES[mode]), folder, depth=latency + 1, first=latency).holds
 
 
-@pytest.mark.parametrize("mode", list(RoundingMode))
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_of_the_lane_follows_its_definition(part: str, mode: RoundingMode, tmp_path: Path) -> None:
+def test_a_part_of_the_lane_follows_its_definition(part: str, mode: str, tmp_path: Path) -> None:
     assert holds(part, mode, tmp_path)
 
 
 _UP = "Mux(negative, half | (rest.all() & last), half & (rest.any() | last))"
 _FAULTS = {
-    "sum: ties up": (RoundingMode.ORT, (_UP, "Mux(negative, half | (rest.all() & last), half)")),
-    "sum: no carry": (RoundingMode.ORT, ("kept.all() & increment", "kept[1:].all() & increment")),
-    "sum: zeros shifted into a negative sum": (RoundingMode.EXACT, ("fill = signs[stage - 1]", "fill = signs[0] & 0")),
-    "product: carry between halves": (RoundingMode.ORT, ("outer[low:] + middle", "(outer[low:-1] + middle)[:35]")),
-    "product: offset": (RoundingMode.EXACT, ("(_SUM_BITS - _TOP)", "(_SUM_BITS - _TOP - 1)")),
-    "parts: a bit less": (RoundingMode.ORT, ("+ len(f_part)", "+ len(f_part) - 1")),
-    "parts: other halves": (RoundingMode.EXACT, ("(f[:f_split], f[f_split:])", "(f[:f_split], f[:-f_split])")),
-    "rounding: near ties up": (RoundingMode.ORT, ("zeros & ~(below.half & below.rest)", "zeros & ~below.half")),
-    "rounding: ties up": (RoundingMode.EXACT, ("up = Mux(fixed.tie, fixed.whole[0], fixed.half)", "up = fixed.half")),
-    "rounding: a sticky bit less": (RoundingMode.EXACT, ("product[: after_kept - 1]", "product[1 : after_kept - 1]")),
-    "rounding: clamp": (RoundingMode.EXACT, ("fits & ~overflow", "fits")),
+    "sum: ties up": ("ort", (_UP, "Mux(negative, half | (rest.all() & last), half)")),
+    "sum: no carry": ("ort", ("kept.all() & increment", "kept[1:].all() & increment")),
+    "sum: zeros shifted into a negative sum": ("exact", ("fill = signs[stage - 1]", "fill = signs[0] & 0")),
+    "product: carry between halves": ("ort", ("outer[low:] + sum(", "outer[low:-1] + sum(")),
+    "product: another position": ("ort, wide multipliers", ("first.value[:low]", "first.value[: low - 1]")),
+    "product: offset": ("exact", ("(_SUM_BITS - _TOP)", "(_SUM_BITS - _TOP - 1)")),
+    "parts: a bit less": ("ort", ("f_high - f_low\n", "f_high - f_low - 1\n")),
+    "parts: other halves": ("exact", ("x[x_low:x_high] *", "x[: x_high - x_low] *")),
+    "rounding: near ties up": ("ort", ("zeros & ~(below.half & below.rest)", "zeros & ~below.half")),
+    "rounding: ties up": ("exact", ("up = Mux(fixed.tie, fixed.whole[0], fixed.half)", "up = fixed.half")),
+    "rounding: a sticky bit less": ("exact", ("product[: after_kept - 1]", "product[1 : after_kept - 1]")),
+    "rounding: clamp": ("exact", ("fits & ~overflow", "fits")),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 from intloom.hw.vector.depthwise_columns import DepthwiseColumns
 from tests.hw.streams import run
-from tests.hw.vector.depthwise import NANO, SHAPES, store
+from tests.hw.vector.depthwise import NANO, PAIRED, SHAPES, store
 from tests.hw.vector.slices import as_int8
 
 Word = list[int]
@@ -120,9 +120,10 @@ def test_kernels_of_every_height(kernel_h: int, rng: random.Random) -> None:
     _check(NANO, kernel_h, (_any, _any), rng, 0.1)
 
 
+@pytest.mark.parametrize("params", [NANO, PAIRED])
 @pytest.mark.parametrize("draw", [(_lowest, _lowest), (_lowest, _highest), (_highest, _lowest), (_ends, _ends)])
-def test_the_largest_sums(draw: tuple[Draw, Draw], rng: random.Random) -> None:
-    _check(NANO, 15, draw, rng, 0.0)
+def test_the_largest_sums(draw: tuple[Draw, Draw], params: HardwareParams, rng: random.Random) -> None:
+    _check(params, 15, draw, rng, 0.0)
 
 
 def test_weights_can_be_replaced(rng: random.Random) -> None:

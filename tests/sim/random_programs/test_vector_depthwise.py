@@ -14,9 +14,10 @@ from intloom.sim.random_programs.program import NO_LAG, Step, random_program
 
 KINDS = (Kind.VDEPTHWISE, Kind.VDEPTHWISE, Kind.VDEPTHWISE, Kind.VTABLE, Kind.VADD)
 WIDE = preset("base").replace(
-    scratch_kib=64, weight_kib=16, cols=4, lanes=4, vector_softmax=False, vector_depthwise=True, lut_products=0
-)
-"""16 rows, and an array that simulates fast."""
+    scratch_kib=64, weight_kib=16, cols=4, lanes=4, vector_softmax=False, vector_depthwise=True, lut_products=0,
+    multiplier_bits=25,
+)  # fmt: skip
+"""16 rows, an array that simulates fast, and products that share multipliers."""
 NARROW = preset("small").replace(
     vector_depthwise=True, vector_lanes=4, match=RoundingMode.EXACT, mantissa_bits=15, acc_bits=20
 )

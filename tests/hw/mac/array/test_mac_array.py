@@ -14,6 +14,7 @@ from tests.hw.streams import run
 TILES = 12
 """So many that each bit of each weight has both values."""
 _NANO = preset("nano")
+_PAIRED = _NANO.replace(multiplier_bits=25)
 _ODD = _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20)
 
 
@@ -21,7 +22,13 @@ def _word(values: list[int]) -> int:
     return int.from_bytes(bytes(v & 255 for v in values), "little")
 
 
-@pytest.mark.parametrize("params", [_NANO, _ODD, _NANO.replace(rows=32, cols=4, axi_data_bits=256, weight_kib=64)])
+@pytest.mark.parametrize(
+    "params",
+    [
+        _NANO, _ODD, _NANO.replace(rows=32, cols=4, axi_data_bits=256, weight_kib=64),
+        _PAIRED, _PAIRED.replace(rows=16, cols=4, lut_products=0, axi_data_bits=128, weight_kib=64),
+    ],
+)  # fmt: skip
 def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> None:
     rng = random.Random(params.rows)
 

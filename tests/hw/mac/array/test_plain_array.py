@@ -17,6 +17,7 @@ from intloom.hw.verilog import array_module, product_module
 _SHAPES = {
     "nano": preset("nano"),
     "depthwise": preset("nano").replace(depthwise=True),
+    "paired": preset("nano").replace(rows=8, axi_data_bits=64, lut_products=16, multiplier_bits=25),
     "wide": preset("nano").replace(rows=16, cols=4, lanes=4, axi_data_bits=128, weight_kib=64, lut_products=10),
 }
 _CYCLES = 3000

@@ -19,6 +19,11 @@ from tests.hw.mac.bench import build
 from tests.hw.streams import run
 
 Vector = tuple[int, int, Scale, int]
+_FORMS = {
+    "ort": preset("nano"),
+    "ort, wide multipliers": preset("nano").replace(multiplier_bits=25),
+    "exact": preset("nano").replace(match="exact"),
+}
 
 
 def _run(params: HardwareParams, vectors: list[Vector | None]) -> list[int]:
@@ -84,7 +89,10 @@ def test_random_vectors_match_the_specification(match: RoundingMode, seed: int) 
     rng = random.Random(seed)
     exact = match is RoundingMode.EXACT
     params = preset("nano").replace(
-        match=str(match), mantissa_bits=(24, 8, 17, 24)[seed] if exact else 24, acc_bits=(32, 20, 24, 32)[seed]
+        match=str(match),
+        mantissa_bits=(24, 8, 17, 24)[seed] if exact else 24,
+        acc_bits=(32, 20, 24, 32)[seed],
+        multiplier_bits=(18, 25)[seed % 2],
     )
     vectors = [None if rng.random() < 0.15 else _vector(rng, params) for _ in range(700)]
     present = [v for v in vectors if v]
@@ -108,11 +116,11 @@ def _beside_a_tie(rng: random.Random) -> Vector:
             return total, 0, Scale(odd << zeros, half + 1), 0
 
 
-@pytest.mark.parametrize("match", list(RoundingMode))
-def test_a_tie_is_told_from_products_beside_it(match: RoundingMode, rng: random.Random) -> None:
+@pytest.mark.parametrize("form", _FORMS)
+def test_a_tie_is_told_from_products_beside_it(form: str, rng: random.Random) -> None:
     vectors = [_beside_a_tie(rng) for _ in range(1500)]
-    expected = [RequantizerLane.model(*v, match) for v in vectors]
-    results = _run(preset("nano").replace(match=str(match)), list(vectors))
+    expected = [RequantizerLane.model(*v, _FORMS[form].match) for v in vectors]
+    results = _run(_FORMS[form], list(vectors))
     assert not [(v, e, r) for v, e, r in zip(vectors, expected, results, strict=True) if e != r]
 
 
@@ -156,12 +164,12 @@ def _in_verilator(params: HardwareParams, vectors: list[Vector], seed: int, fold
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("match", list(RoundingMode))
-def test_half_a_million_full_width_vectors(match: RoundingMode, seed: int, tmp_path: Path) -> None:
-    """A million in both modes together, in Verilator."""
-    vectors = _full_width(random.Random(seed), 500_000)
-    results = _in_verilator(preset("nano").replace(match=str(match)), vectors, seed, tmp_path)
-    wrong = [(v, r) for v, r in zip(vectors, results, strict=True) if RequantizerLane.model(*v, match) != r]
+@pytest.mark.parametrize("form", _FORMS)
+def test_half_a_million_full_width_vectors(form: str, seed: int, tmp_path: Path) -> None:
+    """A million and a half in all forms together, in Verilator."""
+    vectors, params = _full_width(random.Random(seed), 500_000), _FORMS[form]
+    results = _in_verilator(params, vectors, seed, tmp_path)
+    wrong = [(v, r) for v, r in zip(vectors, results, strict=True) if RequantizerLane.model(*v, params.match) != r]
     assert not wrong, (len(wrong), wrong[:3])
     inside = sum(-128 < r < 127 and r != v[3] for v, r in zip(vectors, results, strict=True))
     assert inside > len(vectors) // 4, "many results must be neither clamped nor zero"
