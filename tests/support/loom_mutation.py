@@ -10,6 +10,7 @@ import struct
 from typing import Any
 
 from intloom.common.errors import IntloomError
+from intloom.compiler.program.file import FORMAT_VERSION
 from intloom.hw.spec.fields import INSTRUCTION_BYTES
 from intloom.hw.spec.program_check import add_check
 
@@ -32,7 +33,7 @@ def sections(data: bytes) -> tuple[bytes, bytes, bytes]:
 
 def joined(manifest: bytes, code: bytes, image: bytes, header: bytes | None = None) -> bytes:
     """The file of these sections, with the right checksum."""
-    head = header or _HEADER.pack(b"INTLOOM\0", 5, len(manifest), len(code), len(image))
+    head = header or _HEADER.pack(b"INTLOOM\0", FORMAT_VERSION, len(manifest), len(code), len(image))
     body = b"".join((manifest + bytes(-len(manifest) % 64), code + bytes(-len(code) % 64), image))
     return (head + hashlib.sha256(head + body).digest()).ljust(128, b"\0") + body
 
@@ -101,7 +102,11 @@ def _change_code(rng: random.Random, code: bytes) -> bytes:
 
 def _change_header(rng: random.Random, lengths: list[int]) -> bytes:
     lengths[rng.randrange(3)] = rng.choice([0, 1, 63, 1 << 20, 1 << 40, (1 << 64) - 1])
-    return _HEADER.pack(b"INTLOOM\0", rng.choice([5, 5, 5, 0, 4, 6, (1 << 32) - 1]), *lengths)
+    return _HEADER.pack(
+        b"INTLOOM\0",
+        rng.choice([*[FORMAT_VERSION] * 3, 0, FORMAT_VERSION - 1, FORMAT_VERSION + 1, (1 << 32) - 1]),
+        *lengths,
+    )
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
