@@ -102,11 +102,8 @@ def _change_code(rng: random.Random, code: bytes) -> bytes:
 
 def _change_header(rng: random.Random, lengths: list[int]) -> bytes:
     lengths[rng.randrange(3)] = rng.choice([0, 1, 63, 1 << 20, 1 << 40, (1 << 64) - 1])
-    return _HEADER.pack(
-        b"INTLOOM\0",
-        rng.choice([*[FORMAT_VERSION] * 3, 0, FORMAT_VERSION - 1, FORMAT_VERSION + 1, (1 << 32) - 1]),
-        *lengths,
-    )
+    others = (0, FORMAT_VERSION - 1, FORMAT_VERSION + 1, (1 << 32) - 1)
+    return _HEADER.pack(b"INTLOOM\0", rng.choice((*[FORMAT_VERSION] * 3, *others)), *lengths)
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 from intloom.cli.disasm import listing, rows
 from intloom.common.errors import FileFormatError, IntloomError
 from intloom.compiler.program.device_image import device_image
-from intloom.compiler.program.file import from_bytes, to_bytes
+from intloom.compiler.program.file import FORMAT_VERSION, from_bytes, to_bytes
 from intloom.compiler.program.program import Program, Role
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
@@ -133,11 +133,11 @@ def test_a_manifest_has_a_size_limit(program):
         from_bytes(_with(to_bytes(program), name="a" * (1 << 26)), FILE)
 
 
-@pytest.mark.parametrize(("version", "writer"), [(4, "an older"), (6, "a newer")])
+@pytest.mark.parametrize(("version", "writer"), [(FORMAT_VERSION - 1, "an older"), (FORMAT_VERSION + 1, "a newer")])
 def test_another_format_version_is_named(program, version, writer):
     data = bytearray(to_bytes(program))
     data[8:12] = version.to_bytes(4, "little")
-    with pytest.raises(FileFormatError, match=f"version 5, not {version} of {writer} release of Intloom"):
+    with pytest.raises(FileFormatError, match=f"version {FORMAT_VERSION}, not {version} of {writer} release of Intloom"):
         from_bytes(bytes(data), FILE)
 
 
