@@ -137,7 +137,7 @@ def test_a_manifest_has_a_size_limit(program):
 def test_another_format_version_is_named(program, version, writer):
     data = bytearray(to_bytes(program))
     data[8:12] = version.to_bytes(4, "little")
-    with pytest.raises(FileFormatError, match=f"version {FORMAT_VERSION}, not {version} of {writer} release of Intloom"):
+    with pytest.raises(FileFormatError, match=f"version {FORMAT_VERSION}, not {version} of {writer} release"):
         from_bytes(bytes(data), FILE)
 
 
