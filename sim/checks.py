@@ -8,6 +8,7 @@ from typing import Any
 GOLDEN = "golden"
 ONNXRUNTIME = "onnxruntime"
 LITERT = "LiteRT"
+TFLITE_MICRO = "the kernels of TFLite Micro"
 
 
 @dataclass(frozen=True)

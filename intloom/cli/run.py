@@ -15,6 +15,7 @@ from intloom.arrays import Array
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, check_least, grouped, parse_dims, terminal_of
 from intloom.cli.run_options import (
+    Kernels,
     LayerOptions,
     MemoryOptions,
     RunOptions,
@@ -45,8 +46,9 @@ from intloom.sim.rtl.options import RtlOptions, bench_kind
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 
 --check compares every layer byte for byte with the golden model, and with onnxruntime on a form of the model that it
-computes in integers. The exit code is 0 if all bytes are equal, and 1 otherwise. It also prints how far the results are
-from those of the unchanged file in onnxruntime. With --match-original, such a difference gives exit code 1 too.
+computes in integers, or with LiteRT for a TFLite file. The exit code is 0 if all bytes are equal, and 1 otherwise. It
+also prints how far the results are from those of the unchanged file in that runtime. With --match-original, such a
+difference gives exit code 1 too.
 
 Examples:
 
@@ -84,12 +86,15 @@ def _run(
     check_waves(run, simulator, part)
     if run.match_original and not run.check:
         raise UsageError("--match-original needs --check; add it")
+    if run.reference is not Kernels.LITERT and not run.check:
+        raise UsageError(f"--reference {run.reference} needs --check; add it")
     for what, folder in (("run folder", run.output), ("folder for waves", simulator.waves)):
         if folder is not None:
             check_folder(folder, what)
     with terminal.progress() as tell:
         tell("load", 0, 1)
-        bundle = load_bundle(program, run.model, parse_dims(run.dim))
+        micro = run.reference is Kernels.TFLITE_MICRO
+        bundle = replace(load_bundle(program, run.model, parse_dims(run.dim)), micro=micro)
         if run.check:
             bundle.need_model("--check")
         host = open_host(bundle)

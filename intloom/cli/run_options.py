@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     BenchName = str
 else:
     BackendName, BenchName = choice("BackendName", BACKENDS), choice("BenchName", BENCHES)
+
+
+class Kernels(StrEnum):
+    """Kernels that run a TFLite file as it is."""
+
+    LITERT = "litert"
+    TFLITE_MICRO = "tflite-micro"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +51,9 @@ class RunOptions:
     match_original: Annotated[
         bool, typer.Option("--match-original", help="With --check: a difference from the file itself is an error too.")
     ] = False
+    reference: Annotated[
+        Kernels, typer.Option(help="With --check, of a TFLite file: the kernels that the file itself is run with.")
+    ] = Kernels.LITERT
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="RUNDIR", help="Folder for outputs and record.")
     ] = None

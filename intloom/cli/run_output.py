@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from intloom.cli.console import Tell, Terminal, new_table
+from intloom.sim.checks import ONNXRUNTIME
 from intloom.sim.result import Progress, ProgressCallback
 
 
@@ -55,8 +56,12 @@ def _show_original(terminal: Terminal, original: Mapping[str, Any]) -> None:
     """Print the distance from the user's file in plain onnxruntime."""
     if original["error"]:
         terminal.say(original["error"], label="original file", color="yellow")
+    runtime = original.get("runtime", ONNXRUNTIME)
     if floats := original["float_layers"]:
-        terminal.say(f"onnxruntime computes {len(floats)} layers of it in float", label="original file")
+        terminal.say(f"{runtime} computes {len(floats)} layers of it in float", label="original file")
+    if defined := original.get("defined_layers"):
+        text = f"in {runtime}; {len(defined)} operators (averages, Softmax) have an integer form of their own here"
+        terminal.say(text, label="original file")
     for output in original["outputs"]:
         share = 100 * output["differing"] / max(1, output["values"])
         steps = "" if output["largest_steps"] is None else f"{output['largest_steps']} steps, "

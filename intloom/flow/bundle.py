@@ -29,6 +29,8 @@ class Bundle:
     inputs: tuple[NodeArg, ...] = ()
     outputs: tuple[NodeArg, ...] = ()
     """Inputs and outputs in the model's order; without the model, those of the program."""
+    micro: bool = False
+    """A check also says how far the results are from the kernels of TFLite Micro, instead of LiteRT's default ones."""
 
     def __repr__(self) -> str:
         return f"<Bundle {self.program.name!r}, {len(self.programs)} regions>"

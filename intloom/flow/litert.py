@@ -130,13 +130,15 @@ def _given(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str
     return given
 
 
-def litert_outputs(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[str, Array]:
+def litert_outputs(
+    folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8], *, micro: bool = False
+) -> dict[str, Array]:
     """The outputs of the file in LiteRT, from the results in `tensors` where the accelerator defines an operator.
 
-    Without tensors, these are the outputs of the unchanged file.
+    Without tensors, these are the outputs of the unchanged file. `micro` selects the kernels of TFLite Micro.
     """
     source = _source(folded)
-    outputs = source.run(set(source.file.outputs), _given(folded, feeds, tensors))
+    outputs = source.run(set(source.file.outputs), _given(folded, feeds, tensors), reference_kernels=micro)
     return {source.file.tensors[i].name: array for i, array in outputs.items()}
 
 

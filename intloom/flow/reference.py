@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from intloom.arrays import Array
+from intloom.common.errors import UsageError
 from intloom.compiler.frontend import FoldedModel
 from intloom.flow import litert
 from intloom.flow.checking import check_outputs, compare_outputs, reference_tensors
 from intloom.flow.host import HostParts, HostSide, Int8
 from intloom.flow.original import compare_original, distances
 from intloom.models import ModelSource, model_proto
-from intloom.sim.checks import LITERT, ONNXRUNTIME, Check, OriginalComparison
+from intloom.sim.checks import LITERT, ONNXRUNTIME, TFLITE_MICRO, Check, OriginalComparison
 
 
 class Reference(Protocol):
@@ -63,8 +64,8 @@ class LitertReference:
 
     name = LITERT
 
-    def __init__(self, folded: FoldedModel) -> None:
-        self._folded = folded
+    def __init__(self, folded: FoldedModel, micro: bool) -> None:
+        self._folded, self._micro = folded, micro
 
     def tensors(self, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> Mapping[str, Int8]:
         """Values of the file, with the accelerator's results of the operators that it defines."""
@@ -79,19 +80,27 @@ class LitertReference:
         return compare_outputs({n: a for n, a in outputs.items() if n not in known}, values, LITERT)
 
     def compare_original(self, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> OriginalComparison:
-        """The file in LiteRT."""
-        theirs = litert.litert_outputs(self._folded, feeds, {})
+        """The file in LiteRT, or with the kernels of TFLite Micro."""
+        theirs = litert.litert_outputs(self._folded, feeds, {}, micro=self._micro)
         return OriginalComparison(
             outputs=distances(self._folded, outputs, theirs),
-            runtime=LITERT,
+            runtime=TFLITE_MICRO if self._micro else LITERT,
             defined_layers=litert.defined_operators(self._folded),
         )
 
 
-def reference_of(folded: FoldedModel, source: ModelSource) -> Reference:
-    """The runtime of a model's file."""
+def reference_of(folded: FoldedModel, source: ModelSource, *, micro: bool = False) -> Reference:
+    """The runtime of a model's file; `micro` compares a TFLite file itself with the kernels of TFLite Micro.
+
+    Raises
+    ------
+    UsageError
+        `micro` is set for another file.
+    """
     if folded.model is not None and folded.model.tflite is not None:
-        return LitertReference(folded)
+        return LitertReference(folded, micro)
+    if micro:
+        raise UsageError("--reference tflite-micro needs a program from a TFLite file; leave it out")
     return OnnxruntimeReference(folded, source)
 
 

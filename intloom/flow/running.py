@@ -123,7 +123,7 @@ def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array], expe
     original = None
     if bundle.model is not None and expected.reference is not None:
         tensors = {**result.inputs, **expected.golden, **result.tensors, **result.outputs}
-        reference = reference_of(folded, bundle.model)
+        reference = reference_of(folded, bundle.model, micro=bundle.micro)
         checks += compare_reference(folded, expected.reference, tensors, reference.name)
         checks += reference.check_outputs(feeds, result.model_outputs, tensors)
         original = reference.compare_original(feeds, result.model_outputs)

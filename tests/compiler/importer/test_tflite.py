@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import random
 from math import prod
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intloom.common.errors import FileFormatError, IntloomError, UnsupportedError
+from intloom.cli import main
+from intloom.common.errors import ExitCode, FileFormatError, IntloomError, UnsupportedError
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.importer.tflite.file import parse_tflite
@@ -25,7 +27,7 @@ from intloom.flow.litert import DEFINED
 from intloom.flow.running import execute, open_backend, open_host
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
-from intloom.sim.checks import LITERT
+from intloom.sim.checks import LITERT, TFLITE_MICRO
 from tests.support.tflite_maker import FILES, TfliteMaker, options, tflite_bytes
 
 
@@ -60,6 +62,23 @@ def test_network_in_rtl_equals_litert(preset_name, tmp_path, seed):
     _, result = run(path, preset_name, "rtl", seed)
     assert not [c for c in result.checks if c.mismatches]
     assert {c.against for c in result.checks} == {"golden", LITERT}
+
+
+def test_kernels_of_tflite_micro_differ_from_the_default_ones(tmp_path, capsys):
+    """The comparison stays with the default kernels; only the distance of the file is that of the others."""
+    path, loom = tmp_path / "file.tflite", tmp_path / "file.loom"
+    path.write_bytes(tflite_bytes("CONV_2D"))
+    assert main(["compile", str(path), "--preset", "base", "-o", str(loom)]) == 0
+    distances = {}
+    for kernels in ("litert", "tflite-micro"):
+        capsys.readouterr()
+        words = ["run", str(loom), "--backend", "isa", "--check", "--reference", kernels, "--json"]
+        assert main(words) == 0
+        record = json.loads(capsys.readouterr().out)
+        assert record["mismatches"] == 0
+        distances[record["original"]["runtime"]] = record["original"]["outputs"][0]["differing"]
+    assert distances[LITERT] == 0 and set(distances) == {LITERT, TFLITE_MICRO}
+    assert main(["run", str(loom), "--backend", "isa", "--reference", "tflite-micro"]) == ExitCode.USAGE
 
 
 def test_images_move_only_at_the_input():
