@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from intloom.sim.rtl.toolchain import find_tools
+
 SEED_VARIABLE = "INTLOOM_SEED"
 
 # Before the import of numpy. The golden model has small products: on a busy machine, threads of BLAS wait actively
@@ -62,9 +64,7 @@ def _present(package: str) -> bool:
         )
     if package.endswith("opensta"):
         return shutil.which("sta") is not None and Path("/usr/share/qflow/tech/osu018").is_dir()
-    headers = "#include <lz4.h>\n#include <zlib.h>\n"
-    command = ["g++", "-x", "c++", "-fsyntax-only", "-"]
-    return subprocess.run(command, input=headers, text=True, capture_output=True, check=False).returncode == 0
+    return next(tool for tool in find_tools() if tool.name == "liblz4").ok
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,8 @@ class Terminal:
     """-1 quiet, 0 normal, 1 verbose, 2 with tracebacks."""
     out: Console
     err: Console
+    command: str = ""
+    """The command line, for its repetition."""
 
     def say(self, text: str, *, label: str = "", color: str = "") -> None:
         """Print a message on stderr, with an optional colored label; nothing with -q."""
@@ -99,9 +102,9 @@ def _rate(speed: float | None) -> str:
     return f"{speed:.1f}/s"
 
 
-def open_terminal(verbosity: int) -> Terminal:
+def open_terminal(verbosity: int, words: Sequence[str] = ()) -> Terminal:
     """Open the terminal of a run, and send Python's log to its stderr."""
-    terminal = Terminal(verbosity, _console(stderr=False), _console(stderr=True))
+    terminal = Terminal(verbosity, _console(stderr=False), _console(stderr=True), shlex.join(["intloom", *words]))
     level = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO}.get(verbosity, logging.DEBUG)
     handler = RichHandler(console=terminal.err, show_path=False, show_time=False, markup=False)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], format="%(message)s", force=True)

@@ -25,7 +25,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words, verbosity = _take_verbosity(sys.argv[1:] if arguments is None else arguments)
     _open_closed_streams()
-    terminal = open_terminal(verbosity)
+    terminal = open_terminal(verbosity, words)
     remove_abandoned()
     try:
         with prompt_interrupt() as interruption:

@@ -4,44 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from intloom.arrays import Array
-from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, check_least, grouped, parse_dims, terminal_of
-from intloom.cli.run_options import (
-    Kernels,
-    LayerOptions,
-    MemoryOptions,
-    RunOptions,
-    SimulatorOptions,
-    check_jobs,
-    check_layers,
-    check_memory,
-    check_waves,
-)
-from intloom.cli.run_output import show_record, watcher
-from intloom.common.errors import ExitCode, UsageError
+from intloom.cli.console import Terminal
+from intloom.cli.options import grouped, parse_dims, terminal_of
+from intloom.cli.run_options import Kernels, RunOptions, check_options
+from intloom.cli.run_output import show_record, show_slices, watcher
+from intloom.common.errors import ExitCode, IntloomError
 from intloom.common.temporary_files import check_temporary_space
-from intloom.compiler.program.program import Program
-from intloom.files import check_folder
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.host import HostParts
 from intloom.flow.inputs import read_inputs
-from intloom.flow.record import make_record, save_run
+from intloom.flow.record import forget_run, make_record, save_run
 from intloom.flow.reference import host_of
 from intloom.flow.regions import all_inputs
 from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
-from intloom.flow.slicing import block_pieces, run_pieces, slices_record, tile_pieces
+from intloom.flow.slicing import PieceFiles, block_pieces, run_pieces, slices_record, tile_pieces
+from intloom.flow.waves import choose_window, record_waves
 from intloom.sim.backend import open_rtl
-from intloom.sim.compare.divergence import Divergence
 from intloom.sim.result import RunResult
-from intloom.sim.rtl.options import RtlOptions, bench_kind
+from intloom.sim.rtl.detailed import WAVES
+from intloom.sim.rtl.options import RtlOptions
 
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 
@@ -58,8 +46,20 @@ Examples:
 
 [bold]intloom run yolov8n.loom --check --jobs 2[/bold]
 
-[bold]intloom run yolov8n.loom --layers "model.4.*" --jobs 2[/bold]
+[bold]intloom run yolov8n.loom --layers "model.4.*" --jobs 2 -o out/blocks[/bold]
+
+[bold]intloom run yolov8n.loom --waves waves --cycles 10000:12000[/bold]
 """
+
+
+@dataclass(frozen=True, eq=False)
+class _Workload:
+    """A program with its inputs, and how it runs."""
+
+    bundle: Bundle
+    feeds: Mapping[str, Array]
+    given: RunOptions
+    rtl: RtlOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -70,52 +70,24 @@ def register(app: typer.Typer) -> None:
 def _run(
     context: typer.Context,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
-    run: RunOptions,
-    memory: MemoryOptions,
-    simulator: SimulatorOptions,
-    part: LayerOptions,
-    as_json: AsJson = False,
+    given: RunOptions,
 ) -> None:
     terminal = terminal_of(context)
-    check_least("--seed", run.seed, 0)
-    check_least("--limit", memory.limit, 1)
-    check_least("--jobs", simulator.jobs, 1)
-    check_memory(run, memory)
-    check_layers(run, part)
-    check_jobs(run, memory, simulator, part)
-    check_waves(run, simulator, part)
-    if run.match_original and not run.check:
-        raise UsageError("--match-original needs --check; add it")
-    if run.reference is not Kernels.LITERT and not run.check:
-        raise UsageError(f"--reference {run.reference} needs --check; add it")
-    for what, folder in (("run folder", run.output), ("folder for waves", simulator.waves)):
-        if folder is not None:
-            check_folder(folder, what)
+    check_options(given)
     with terminal.progress() as tell:
         tell("load", 0, 1)
-        micro = run.reference is Kernels.TFLITE_MICRO
-        bundle = replace(load_bundle(program, run.model, parse_dims(run.dim)), micro=micro)
-        if run.check:
+        micro = given.reference is Kernels.TFLITE_MICRO
+        bundle = replace(load_bundle(program, given.model, parse_dims(given.dim)), micro=micro)
+        if given.check:
             bundle.need_model("--check")
         host = open_host(bundle)
-    if run.kind.capabilities.cycle_accurate:
+    if given.kind.capabilities.cycle_accurate:
         check_temporary_space(_simulator_bytes(bundle))
-    feeds = read_inputs(run.inputs or [], bundle.inputs, run.seed)
-    waves = simulator.waves_of_whole_run
-    rtl = RtlOptions(
-        bench=bench_kind(simulator.bench).open(waves is not None),
-        memory=memory.settings(run.seed + 1),
-        limit=memory.limit,
-        verilog=simulator.verilog,
-        folder=waves,
-        # With --layers, blocks run in parallel instead.
-        jobs=simulator.jobs if part.layers is None else 1,
-        dask=simulator.dask,
-    )
-    if part.layers is not None:
-        _run_layers(terminal, bundle, feeds, rtl, part.layers, part.tile, simulator.jobs, as_json)
+    work = _Workload(bundle, read_inputs(given.inputs or [], bundle.inputs, given.seed), given, given.rtl_options())
+    if given.part.layers is not None:
+        _run_layers(terminal, work, given.part.layers)
     else:
-        _run_whole(terminal, bundle, feeds, rtl, host, run, simulator.waves, as_json)
+        _run_whole(terminal, work, host)
 
 
 def _simulator_bytes(bundle: Bundle) -> int:
@@ -123,83 +95,90 @@ def _simulator_bytes(bundle: Bundle) -> int:
     return 2 * max(p.memory_words * p.params.word_bytes for p in bundle.programs)
 
 
-def _run_layers(
-    terminal: Terminal,
-    bundle: Bundle,
-    feeds: Mapping[str, Array],
-    rtl: RtlOptions,
-    pattern: str,
-    tile: int | None,
-    jobs: int,
-    as_json: bool,
-) -> None:
+def _run_layers(terminal: Terminal, work: _Workload, pattern: str) -> None:
     """Run selected layers, each block separately, or one tile of them, and compare with the golden model."""
-    started = time.monotonic()
-    folded = bundle.need_model("--layers")
-    params = bundle.program.params
-    inputs = all_inputs(folded, host_of(folded), feeds, params.match)
+    started, given, bundle = time.monotonic(), work.given, work.bundle
+    folded, params, tile = bundle.need_model("--layers"), bundle.program.params, given.part.tile
+    inputs = all_inputs(folded, host_of(folded), work.feeds, params.match)
+    files = None
+    if given.output is not None or given.simulator.waves is not None:
+        files = PieceFiles(given.output, given.simulator.waves, given.simulator.window)
     with terminal.progress() as tell:
         if tile is None:
             pieces = block_pieces(folded, params, inputs, pattern)
         else:
             pieces = tile_pieces(bundle.programs, folded, inputs, pattern, tile)
-        shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
-        runs = run_pieces(pieces, lambda: open_rtl(shown), jobs=jobs, tell=tell)
+        if files is not None:
+            files.clear(pieces)
+        shown = replace(work.rtl, on_build=lambda built, steps: tell("build", built, steps))
+        runs = run_pieces(pieces, lambda: open_rtl(shown), jobs=given.rtl.jobs, tell=tell, files=files)
     record = slices_record(bundle.program.name, params, runs, started)
-    if as_json:
+    if given.as_json:
         terminal.json(record)
     else:
-        table = new_table(
-            "block" if tile is None else "tile", ">cycles", ">utilization", ">bytes compared", "result", ""
-        )
-        for row in record["slices"]:
-            result = Text(row["first"], "red") if row["mismatches"] else Text("equal", "green")
-            use, kept = f"{100 * row['mac_use']:.1f} %", "from the cache" if row["cached"] else ""
-            table.add_row(row["name"], f"{row['cycles']:,}", use, f"{row['compared_bytes']:,}", result, kept)
-        terminal.table(table)
+        show_slices(terminal, record, "block" if tile is None else "tile")
+        for kind, folder in (("records", given.output), ("waves", given.simulator.waves)):
+            if folder is not None:
+                terminal.say(f"{kind} of each are in {folder}, in a folder with its name")
     if record["mismatches"]:
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
-def _run_whole(
-    terminal: Terminal,
-    bundle: Bundle,
-    feeds: Mapping[str, Array],
-    rtl: RtlOptions,
-    host: HostParts | None,
-    run: RunOptions,
-    waves: Path | None,
-    as_json: bool,
-) -> None:
+def _run_whole(terminal: Terminal, work: _Workload, host: HostParts | None) -> None:
     """Run the whole program; if the RTL differs from the golden model, find the first wrong instruction."""
+    given, bundle = work.given, work.bundle
+    if given.output is not None:
+        forget_run(given.output)
     with terminal.progress() as tell:
-        shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
-        runner = open_backend(run.backend_name, bundle, shown, keep_tensors=run.check)
-        watch = watcher(tell, run.kind.capabilities.progress_unit)
-        done = execute(bundle, runner, feeds, host=host, check=run.check, progress=watch)
+        shown = replace(work.rtl, on_build=lambda built, steps: tell("build", built, steps))
+        runner = open_backend(given.backend_name, bundle, shown, keep_tensors=given.check)
+        watch = watcher(tell, given.kind.capabilities.progress_unit)
+        done = execute(bundle, runner, work.feeds, host=host, check=given.check, progress=watch)
     divergence = None
     if can_locate(done):
         terminal.say("results differ: searching for the first instruction with a wrong write")
-        done, divergence = locate(bundle, done, rtl, waves)
-    _finish(terminal, bundle.program, done, run.output, divergence, as_json)
-    if done.mismatches or (run.match_original and done.original is not None and not done.original.matches):
-        raise typer.Exit(int(ExitCode.MISMATCH))
-
-
-def _finish(
-    terminal: Terminal,
-    program: Program,
-    done: RunResult,
-    output: Path | None,
-    divergence: Divergence | None,
-    as_json: bool,
-) -> None:
-    record = make_record(program, done) if output is None else save_run(output, program, done)
-    if as_json:
-        terminal.json({**record, "divergence": None if divergence is None else str(divergence)})
-    else:
+        done, divergence = locate(bundle, done, work.rtl)
+    record = _keep(terminal, work, done)
+    if not given.as_json:
         if divergence is not None:
             terminal.say(str(divergence))
         show_record(terminal, record)
-        if output is not None:
-            terminal.say(f"outputs and record are in {output}; intloom report {output} makes a page of them")
+    # After the record, so that nothing of the result is lost if the simulator for waves cannot be built.
+    if given.simulator.waves is not None:
+        record = _record_waves(terminal, work, done) or record
+    if given.as_json:
+        terminal.json({**record, "divergence": None if divergence is None else str(divergence)})
+    elif given.output is not None:
+        terminal.say(f"outputs and record are in {given.output}; intloom report {given.output} makes a page of them")
+    if done.mismatches or (given.match_original and done.original is not None and not done.original.matches):
+        raise typer.Exit(int(ExitCode.MISMATCH))
+
+
+def _keep(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any]:
+    """The record, written to the output folder if there is one."""
+    program, folder = work.bundle.program, work.given.output
+    return make_record(program, done) if folder is None else save_run(folder, program, done, terminal.command)
+
+
+def _record_waves(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any] | None:
+    """Record waves and print their file; the record with it if it is that of a wrong write."""
+    simulator, folder = work.given.simulator, work.given.simulator.waves
+    assert folder is not None
+    if simulator.waves_of_whole_run is not None:
+        terminal.say(f"waves of the whole run: {folder / WAVES}")
+        return None
+    window = choose_window(work.bundle.programs, done, simulator.window, simulator.from_layer)
+    region = done.regions[window.region]
+    try:
+        waves = record_waves(work.bundle.programs[window.region], region, window, work.rtl, folder)
+    except IntloomError as error:
+        if not done.mismatches:
+            raise
+        # The difference is the result of this run, and its exit code.
+        terminal.say(f"no waves were recorded: {error}", label="warning", color="yellow")
+        return None
+    terminal.say(f"waves of cycles {window.first:,} to {window.last:,}: {waves}")
+    first = done.first_divergence
+    if first is None:
+        return None
+    return _keep(terminal, work, replace(done, first_divergence=replace(first, waves=str(waves))))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intloom.cli.options import Dims, choice
+from intloom.cli.options import AsJson, Dims, FieldOptions, check_least, choice
 from intloom.common.errors import UsageError
+from intloom.files import check_folder
 from intloom.sim.backend import BACKENDS, BackendKind, backend_kind
 from intloom.sim.board.backend import BoardBackend
 from intloom.sim.rtl.job import MemorySettings
-from intloom.sim.rtl.options import BENCHES, bench_kind
+from intloom.sim.rtl.options import BENCHES, RtlOptions, bench_kind
+from intloom.sim.rtl.toolchain import require_wave_library
 
 if TYPE_CHECKING:
     BackendName = str
@@ -30,9 +32,103 @@ class Kernels(StrEnum):
     TFLITE_MICRO = "tflite-micro"
 
 
+MemoryFields = Annotated[
+    MemorySettings,
+    FieldOptions(
+        {
+            "read_latency": Annotated[
+                int, typer.Option("--latency", metavar="CYCLES", help="RTL: memory read latency.")
+            ],
+            "bandwidth": Annotated[
+                float,
+                typer.Option(metavar="BEATS", help="RTL: beats per cycle, reads and writes together; 0 is unlimited."),
+            ],
+            "stall_permille": Annotated[
+                int, typer.Option("--stalls", metavar="N", help="RTL: probability of a bus stall, in 1/1000.")
+            ],
+        }
+    ),
+]
+RtlFields = Annotated[
+    RtlOptions,
+    FieldOptions(
+        {
+            "memory": MemoryFields,
+            "limit": Annotated[
+                int | None, typer.Option(metavar="CYCLES", help="RTL: cycle limit; above it, an error.")
+            ],
+            "verilog": Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v.")],
+            "jobs": Annotated[
+                int,
+                typer.Option(
+                    metavar="N",
+                    help="RTL: parallel simulations, of segments of the program or, with --layers, of blocks.",
+                ),
+            ],
+            "dask": Annotated[
+                str | None, typer.Option(metavar="ADDRESS", help="RTL: simulate the segments on this Dask cluster.")
+            ],
+        }
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatorOptions:
+    """Simulator and waves."""
+
+    bench: Annotated[
+        BenchName,
+        typer.Option(help="RTL: detailed checks every bus cycle; icarus uses Icarus Verilog."),
+    ] = "fast"
+    waves: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="RTL: waves of a window: around the first wrong write, else of the first cycles; with --bench "
+            "detailed of the whole run.",
+        ),
+    ] = None
+    cycles: Annotated[
+        str | None, typer.Option(metavar="FIRST:LAST", help="With --waves: the window, in cycles from the start.")
+    ] = None
+    from_layer: Annotated[
+        str | None, typer.Option(metavar="LAYER", help="With --waves: the window begins where this layer begins.")
+    ] = None
+
+    @property
+    def waves_of_whole_run(self) -> Path | None:
+        """The folder for waves, if the bench records those of the whole run."""
+        return self.waves if bench_kind(self.bench).waves == "whole run" else None
+
+    @property
+    def window(self) -> tuple[int, int] | None:
+        """First and last cycle that --cycles names."""
+        if self.cycles is None:
+            return None
+        first, _, last = self.cycles.partition(":")
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+            raise UsageError(f"--cycles must be FIRST:LAST, such as 1000:3000, not {self.cycles!r}")
+        return int(first), int(last)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerOptions:
+    """Selection of layers that run separately."""
+
+    layers: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="RTL: run only layers such as model.4.*, each block separately."),
+    ] = None
+    tile: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="With --layers: run tile N of each, instruction by instruction."),
+    ] = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Backend, inputs, checks and output folder of a run."""
+    """All options of a run."""
 
     backend: Annotated[BackendName, typer.Option(help="Backend.")] = "rtl"
     board: Annotated[
@@ -60,6 +156,10 @@ class RunOptions:
     model: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Model. Default: PROGRAM.loom.onnx.")] = None
     dim: Dims = None
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the input and of memory stalls.")] = 0
+    rtl: RtlFields
+    simulator: SimulatorOptions
+    part: LayerOptions
+    as_json: AsJson = False
 
     @property
     def backend_name(self) -> str:
@@ -76,110 +176,91 @@ class RunOptions:
         """The selected backend."""
         return backend_kind(self.backend_name)
 
-
-@dataclass(frozen=True, kw_only=True)
-class MemoryOptions:
-    """Behavior of the simulated memory, and the cycle limit."""
-
-    latency: Annotated[int, typer.Option(metavar="CYCLES", help="RTL: memory read latency.")] = (
-        MemorySettings.read_latency
-    )
-    bandwidth: Annotated[
-        float, typer.Option(metavar="BEATS", help="RTL: beats per cycle, reads and writes together; 0 is unlimited.")
-    ] = MemorySettings.bandwidth
-    stalls: Annotated[int, typer.Option(metavar="N", help="RTL: probability of a bus stall, in 1/1000.")] = 0
-    limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: cycle limit; above it, an error.")] = None
-
-    def settings(self, seed: int) -> MemorySettings:
-        """Settings of the memory model."""
-        return MemorySettings(
-            read_latency=self.latency, bandwidth=self.bandwidth, stall_permille=self.stalls, seed=seed
+    def rtl_options(self) -> RtlOptions:
+        """How the RTL is simulated."""
+        waves = self.simulator.waves_of_whole_run
+        return replace(
+            self.rtl,
+            bench=bench_kind(self.simulator.bench).open(waves is not None),
+            memory=replace(self.rtl.memory, seed=self.seed + 1),
+            folder=waves,
+            # With --layers, blocks run in parallel instead.
+            jobs=self.rtl.jobs if self.part.layers is None else 1,
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimulatorOptions:
-    """Simulator and Verilog source."""
-
-    verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v.")] = None
-    bench: Annotated[
-        BenchName,
-        typer.Option(help="RTL: detailed checks every bus cycle; icarus uses Icarus Verilog."),
-    ] = "fast"
-    waves: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="RTL: waves around the first wrong write; with --bench detailed, of all.",
-        ),
-    ] = None
-
-    jobs: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="RTL: parallel simulations, of segments of the program or, with --layers, of blocks."
-        ),
-    ] = 1
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="RTL: simulate the segments on this Dask cluster.")
-    ] = None
-
-    @property
-    def waves_of_whole_run(self) -> Path | None:
-        """The folder for waves, if the bench records those of the whole run."""
-        return self.waves if bench_kind(self.bench).waves == "whole run" else None
+def check_options(run: RunOptions) -> None:
+    """Reject invalid values and combinations."""
+    check_least("--seed", run.seed, 0)
+    check_least("--limit", run.rtl.limit, 1)
+    check_least("--jobs", run.rtl.jobs, 1)
+    _check_memory(run)
+    _check_layers(run)
+    _check_jobs(run)
+    _check_waves(run)
+    if run.match_original and not run.check:
+        raise UsageError("--match-original needs --check; add it")
+    if run.reference is not Kernels.LITERT and not run.check:
+        raise UsageError(f"--reference {run.reference} needs --check; add it")
+    for what, folder in (("run folder", run.output), ("folder for waves", run.simulator.waves)):
+        if folder is not None:
+            check_folder(folder, what)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LayerOptions:
-    """Selection of layers that run separately."""
-
-    layers: Annotated[
-        str | None,
-        typer.Option(metavar="PATTERN", help="RTL: run only layers such as model.4.*, each block separately."),
-    ] = None
-    tile: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="With --layers: run tile N of each, instruction by instruction."),
-    ] = None
-
-
-def check_memory(run: RunOptions, memory: MemoryOptions) -> None:
+def _check_memory(run: RunOptions) -> None:
     """Reject options of the simulated memory for a backend that has none."""
-    given = [f"--{f.name}" for f in fields(memory) if getattr(memory, f.name) != f.default]
-    if given and not run.kind.capabilities.memory_timing:
-        raise UsageError(f"{given[0]} needs simulated memory, not --backend {run.backend}; use --backend rtl")
+    memory, usual = run.rtl.memory, MemorySettings()
+    given = {
+        "--latency": memory.read_latency != usual.read_latency,
+        "--bandwidth": memory.bandwidth != usual.bandwidth,
+        "--stalls": memory.stall_permille != usual.stall_permille,
+        "--limit": run.rtl.limit is not None,
+    }
+    first = next((name for name, is_given in given.items() if is_given), None)
+    if first is not None and not run.kind.capabilities.memory_timing:
+        raise UsageError(f"{first} needs simulated memory, not --backend {run.backend}; use --backend rtl")
 
 
-def check_layers(run: RunOptions, part: LayerOptions) -> None:
+def _check_layers(run: RunOptions) -> None:
     """Reject options that contradict a run of selected layers."""
-    if part.tile is not None and part.layers is None:
+    if run.part.tile is not None and run.part.layers is None:
         raise UsageError("--tile needs --layers; give the layers whose tile runs")
-    if part.layers is not None and not run.kind.capabilities.layer_jobs:
+    if run.part.layers is not None and not run.kind.capabilities.layer_jobs:
         raise UsageError(f"--layers runs in RTL only, not with --backend {run.backend}; use --backend rtl")
-    if part.layers is not None and run.output is not None:
-        raise UsageError("-o and --layers exclude each other, because -o stores whole runs; remove one of them")
 
 
-def check_jobs(run: RunOptions, memory: MemoryOptions, simulator: SimulatorOptions, part: LayerOptions) -> None:
+def _check_jobs(run: RunOptions) -> None:
     """Reject options that contradict parallel simulations."""
-    if simulator.dask is not None and (simulator.jobs < 2 or part.layers is not None):
+    rtl, layers = run.rtl, run.part.layers
+    if rtl.dask is not None and (rtl.jobs < 2 or layers is not None):
         raise UsageError("--dask distributes the segments of a whole program; add --jobs 2 or more, remove --layers")
-    if simulator.jobs < 2 or part.layers is not None:
+    if rtl.jobs < 2 or layers is not None:
         return
     if not run.kind.capabilities.layer_jobs:
         raise UsageError(f"--jobs runs in RTL only, not with --backend {run.backend}; use --backend rtl")
-    if simulator.bench != "fast":
-        raise UsageError(f"--jobs needs --bench fast, not {simulator.bench}; remove --jobs or --bench")
-    if memory.stalls:
+    if run.simulator.bench != "fast":
+        raise UsageError(f"--jobs needs --bench fast, not {run.simulator.bench}; remove --jobs or --bench")
+    if rtl.memory.stall_permille:
         raise UsageError(
             "--jobs needs a memory without --stalls, which depend on all earlier cycles; remove one of them"
         )
 
 
-def check_waves(run: RunOptions, simulator: SimulatorOptions, part: LayerOptions) -> None:
-    """Reject --waves for runs that cannot record waves."""
-    if simulator.waves is not None and not run.kind.capabilities.waves:
+def _check_waves(run: RunOptions) -> None:
+    """Reject --waves for runs that cannot record waves, before anything runs."""
+    simulator = run.simulator
+    window = next((o for o, v in (("--cycles", simulator.cycles), ("--from-layer", simulator.from_layer)) if v), None)
+    if simulator.waves is None:
+        if window is not None:
+            raise UsageError(f"{window} chooses the window of --waves; add --waves DIR")
+        return
+    if not run.kind.capabilities.waves:
         raise UsageError(f"--waves needs the RTL, not --backend {run.backend}; use --backend rtl")
-    if simulator.waves is not None and (part.layers is not None or bench_kind(simulator.bench).waves is None):
-        raise UsageError("--waves needs a whole run on the fast or detailed bench; remove --layers or change --bench")
+    if bench_kind(simulator.bench).waves is None:
+        raise UsageError(f"--waves needs the fast or the detailed bench, not {simulator.bench}; change --bench")
+    if run.part.layers is not None and (simulator.bench != "fast" or simulator.from_layer is not None):
+        raise UsageError("--waves with --layers records each block on the fast bench; remove --bench and --from-layer")
+    if window is not None and simulator.bench != "fast":
+        raise UsageError(f"{window} needs --bench fast; the detailed bench records the whole run")
+    _ = simulator.window
+    require_wave_library()

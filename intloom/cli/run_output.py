@@ -5,9 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rich.text import Text
+
 from intloom.cli.console import Tell, Terminal, new_table
 from intloom.sim.checks import ONNXRUNTIME
 from intloom.sim.result import Progress, ProgressCallback
+
+_SHOWN = 5
+"""Tensors that differ and are listed without -v."""
+_CAUSES = 2
+"""Stall causes that are listed of each block."""
+
+
+def show_slices(terminal: Terminal, record: Mapping[str, Any], kind: str) -> None:
+    """Print a table of blocks or tiles that ran separately."""
+    table = new_table(kind, ">cycles", ">utilization", "stalls", ">bytes compared", "result", "")
+    for row in record["slices"]:
+        result = Text(row["first"], "red") if row["mismatches"] else Text("equal", "green")
+        use, kept = f"{100 * row['mac_use']:.1f} %", "from the cache" if row["cached"] else ""
+        shares = [(cause, count / row["cycles"]) for cause, count in row["stalls"].items() if cause.startswith("MAC_")]
+        stalls = ", ".join(f"{cause} {share:.0%}" for cause, share in shares[:_CAUSES] if share)
+        table.add_row(row["name"], f"{row['cycles']:,}", use, stalls, f"{row['compared_bytes']:,}", result, kept)
+    terminal.table(table)
 
 
 def watcher(tell: Tell, steps: str = "cycles") -> ProgressCallback:
@@ -42,9 +61,12 @@ def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
     against = {c["against"]: 0 for c in record["checks"]}
     for check in record["checks"]:
         against[check["against"]] += check["bytes"]
-        if check["mismatches"]:
-            what = f"{check['tensor']} against {check['against']}"
-            terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", color="red")
+    wrong = [c for c in record["checks"] if c["mismatches"]]
+    for check in wrong if terminal.verbosity > 0 else wrong[:_SHOWN]:
+        what = f"{check['tensor']} against {check['against']}"
+        terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", color="red")
+    if len(wrong) > _SHOWN and terminal.verbosity <= 0:
+        terminal.say(f"{len(wrong) - _SHOWN} more tensors (-v lists them)", label="differs", color="red")
     if record["checks"] and not record["mismatches"]:
         equal = ", ".join(f"{n:,} bytes against {name}" for name, n in against.items())
         terminal.say(equal, label="equal", color="green")

@@ -58,5 +58,4 @@ def located(program: Program, region: int, found: Divergence) -> FirstDivergence
         instruction=found.instruction,
         text=found.text,
         cycle=found.cycle,
-        waves="" if found.waves is None else str(found.waves),
     )

@@ -22,7 +22,7 @@ from intloom.files import atomic_path, write_text
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
 from intloom.hw.spec.params import preset_name
 from intloom.hw.spec.regs import Stall, stall_counter
-from intloom.report.page import RECORD, TIMELINE
+from intloom.report.page import PAGE, RECORD, TIMELINE
 from intloom.sim.checks import Check
 from intloom.sim.result import RunResult
 from intloom.sim.trace import Event, events, write_chrome, write_csv
@@ -160,12 +160,18 @@ def trace_events(program: Program, result: RunResult) -> list[Event]:
     return events(program, result)
 
 
-def save_run(folder: Path, program: Program, result: RunResult) -> dict[str, Any]:
-    """Write record, timeline, tables, trace and model outputs; return the record."""
+def forget_run(folder: Path) -> None:
+    """Remove the record of an earlier run and what is made of it, so that it cannot pass for that of a failed run."""
+    for name in (RECORD, TIMELINE, CSV, TRACE, TRACE_CSV, PAGE):
+        (folder / name).unlink(missing_ok=True)
+
+
+def save_run(folder: Path, program: Program, result: RunResult, command: str = "") -> dict[str, Any]:
+    """Write record, timeline, tables, trace and model outputs; return the record. `command` made the run."""
     record, trace = make_record(program, result), trace_events(program, result)
     names: dict[str, str] = {}
     for name, array in result.model_outputs.items():
-        names[name] = _file_name(name, set(names.values()))
+        names[name] = _array_file(name, set(names.values()))
         with atomic_path(folder / names[name]) as temporary, temporary.open("wb") as file:
             np.save(file, array)
     write_text(folder / TIMELINE, json.dumps(make_timeline(program, result), separators=(",", ":")))
@@ -174,7 +180,7 @@ def save_run(folder: Path, program: Program, result: RunResult) -> dict[str, Any
         write_chrome(folder / TRACE, trace, record["name"])
         write_csv(folder / TRACE_CSV, trace)
     # Written last: a folder with a record is complete.
-    write_text(folder / RECORD, json.dumps({**record, "outputs": names}, indent=1))
+    write_text(folder / RECORD, json.dumps({**record, "outputs": names, "command": command}, indent=1))
     return record
 
 
@@ -192,9 +198,14 @@ def layers_csv(record: Mapping[str, Any]) -> str:
     return text.getvalue()
 
 
-def _file_name(name: str, taken: set[str]) -> str:
-    """A unique file name for a tensor; characters outside A-Z, a-z, 0-9, `_`, `.`, `-` are replaced."""
-    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._") or "output"
+def safe_name(name: str) -> str:
+    """The name of a tensor or layer as a file name: characters outside A-Z, a-z, 0-9, `_`, `.`, `-` are replaced."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._")
+
+
+def _array_file(name: str, taken: set[str]) -> str:
+    """A unique file name for a tensor."""
+    stem = safe_name(name) or "output"
     candidate, number = f"{stem}.npy", 1
     while candidate in taken:
         number += 1

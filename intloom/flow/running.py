@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from intloom.arrays import Array
 from intloom.common.errors import UsageError
@@ -164,16 +163,10 @@ def can_locate(result: RunResult) -> bool:
     return result.golden_differs and backend_kind(result.backend).capabilities.write_log
 
 
-def locate(
-    bundle: Bundle, result: RunResult, rtl: RtlOptions, waves_in: Path | None = None
-) -> tuple[RunResult, Divergence | None]:
-    """Find the first instruction of an RTL run with a wrong write; `waves_in` is a folder for the waves around it.
-
-    The result has it as its first divergence.
-    """
-    options = replace(rtl, folder=waves_in)
+def locate(bundle: Bundle, result: RunResult, rtl: RtlOptions) -> tuple[RunResult, Divergence | None]:
+    """Find the first instruction of an RTL run with a wrong write; the result has it as its first divergence."""
     for program, region in zip(bundle.programs, result.regions, strict=True):
-        found = find_divergence(program, region.inputs, options)
+        found = find_divergence(program, region.inputs, rtl)
         if found is not None:
             return replace(result, first_divergence=located(bundle.program, program.region, found)), found
     return result, None

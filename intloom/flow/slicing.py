@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.program.program import Program, Role, array_use
 from intloom.compiler.schedule import compile_graph
+from intloom.flow.checking import compare_tensor
 from intloom.flow.host import Int8
+from intloom.flow.record import forget_run, safe_name, save_run
+from intloom.flow.waves import choose_window, record_waves
 from intloom.hw.spec.params import HardwareParams
+from intloom.sim.checks import GOLDEN
 from intloom.sim.compare import compare
-from intloom.sim.result import Arrays
-from intloom.sim.result_cache import run_cached
+from intloom.sim.result import Arrays, RunResult
+from intloom.sim.result_cache import CachedRun, run_cached
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
 from intloom.sim.tiles import tile_slices
@@ -90,14 +96,50 @@ def _same(program: Program) -> Program:
     return program
 
 
+@dataclass(frozen=True)
+class PieceFiles:
+    """What is kept of each piece, in a folder with its name."""
+
+    records: Path | None = None
+    """For the records, of which `intloom report` makes pages."""
+    waves: Path | None = None
+    cycles: tuple[int, int] | None = None
+    """The window of the waves."""
+
+    def clear(self, pieces: Sequence[Piece]) -> None:
+        """Remove the records of earlier runs."""
+        if self.records is not None:
+            for piece in pieces:
+                forget_run(self.records / safe_name(piece.name))
+
+    def save(self, piece: Piece, program: Program, backend: RtlBackend) -> RunResult:
+        """Run a piece and keep its files."""
+        result = backend.run(program, piece.inputs)
+        checks = (compare_tensor(n, "", GOLDEN, result.outputs[n], piece.expected[n]) for n in result.outputs)
+        result = replace(
+            result, inputs=piece.inputs, checks=tuple(checks), model_outputs=result.outputs, regions=(result,)
+        )
+        if self.records is not None:
+            save_run(self.records / safe_name(piece.name), program, result)
+        if self.waves is not None:
+            window = choose_window((program,), result, self.cycles)
+            record_waves(program, result, window, backend.options, self.waves / safe_name(piece.name))
+        return result
+
+
 def run_pieces(
-    pieces: Sequence[Piece], open_backend: Callable[[], RtlBackend], *, jobs: int = 1, tell: Tell | None = None
+    pieces: Sequence[Piece],
+    open_backend: Callable[[], RtlBackend],
+    *,
+    jobs: int = 1,
+    tell: Tell | None = None,
+    files: PieceFiles | None = None,
 ) -> list[SliceRun]:
-    """Run all pieces, `jobs` at a time; return the results in the order of the pieces."""
+    """Run all pieces, `jobs` at a time; return the results in the order of the pieces. With `files` none is cached."""
     report = tell or (lambda _stage, _done, _all: None)
     # Threads are sufficient, because simulators are separate processes.
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(_run, piece, open_backend()) for piece in pieces]
+        futures = [pool.submit(_run, piece, open_backend(), files) for piece in pieces]
         try:
             for count, future in enumerate(as_completed(futures), start=1):
                 future.result()
@@ -108,13 +150,26 @@ def run_pieces(
     return [future.result() for future in futures]
 
 
-def _run(piece: Piece, backend: RtlBackend) -> SliceRun:
-    result = run_cached(piece.program(), piece.inputs, backend)
+def _run(piece: Piece, backend: RtlBackend, files: PieceFiles | None) -> SliceRun:
+    program = piece.program()
+    if files is None:
+        result = run_cached(program, piece.inputs, backend)
+    else:
+        saved = files.save(piece, program, backend)
+        result = CachedRun(saved.outputs, saved.to_dict(), False)
     comparison = compare(piece.expected, result.outputs)
     first = str(comparison.mismatches[0]) if comparison.mismatches else ""
     return SliceRun(
         piece.name, result.figures, comparison.compared_bytes, comparison.differing_bytes, first, result.cached
     )
+
+
+def _stalls(figures: Mapping[str, Any]) -> dict[str, int]:
+    """Stalled cycles of all layers, by unit and cause, the largest first."""
+    total: Counter[str] = Counter()
+    for layer in figures["layers"]:
+        total.update(layer["stalls"])
+    return dict(total.most_common())
 
 
 def slices_record(name: str, params: HardwareParams, runs: list[SliceRun], started: float) -> dict[str, Any]:
@@ -140,6 +195,7 @@ def slices_record(name: str, params: HardwareParams, runs: list[SliceRun], start
                 "name": r.name,
                 "cycles": r.figures["cycles"],
                 "mac_use": r.figures["mac_use"],
+                "stalls": _stalls(r.figures),
                 "compared_bytes": r.compared_bytes,
                 "mismatches": r.mismatches,
                 "first": r.first,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,8 @@ from intloom.sim.compare.locate import TensorElement, element_in_dram, element_i
 from intloom.sim.result import Arrays, RunResult
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.job import RunFiles
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.write_log import Writer
-
-_WAVE_MARGIN = 500
-"""Cycles of waves before and after the wrong write."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +43,6 @@ class Divergence:
     """As int8; None when nothing was written."""
     element: TensorElement | None
     """Which value of which tensor, where the program stores it."""
-    waves: Path | None = None
 
     def __str__(self) -> str:
         where = f"{self.memory.name.lower()} word {self.word}, byte {self.byte}"
@@ -61,8 +55,6 @@ class Divergence:
             f"  unit {self.unit.name}, {when}; {where}",
             f"  expected {_or(self.expected, 'no write here')}, got {_or(self.got, 'no write')}",
         ]
-        if self.waves is not None:
-            lines.append(f"  waves: {self.waves}")
         return "\n".join(lines)
 
 
@@ -71,30 +63,15 @@ def _or(value: int | None, otherwise: str) -> str:
 
 
 def find_divergence(
-    program: Program,
-    inputs: Arrays,
-    options: RtlOptions | None = None,
-    *,
-    plusargs: tuple[str, ...] = (),
+    program: Program, inputs: Arrays, options: RtlOptions | None = None, *, plusargs: tuple[str, ...] = ()
 ) -> Divergence | None:
     """Run the RTL once more with its write ports tapped, and find the first wrong write; None when there is none.
 
-    The run need not complete: after a hang or an error the first missing write counts. If `options` has a folder, the
-    cycles around the wrong write are run once more and left there as waves.
+    The run need not complete: after a hang or an error the first missing write counts.
     """
     options = options or RtlOptions()
-    tapped = replace(options, bench=FastBench(taps=True, plusargs=plusargs), folder=None)
-    backend = RtlBackend(tapped)
-    seen = backend.observe(program, inputs, log_writes=True)
-    found = first_wrong_write(program, inputs, seen)
-    if found is None or options.folder is None or found.cycle is None:
-        return found
-    at = found.cycle + seen.origin
-    # A second run, which records only the cycles around the wrong write. Stalls are seeded, so both runs are equal
-    # cycle by cycle.
-    tracer = RtlBackend(replace(options, bench=FastBench(waves=True, plusargs=plusargs)))
-    tracer.observe(program, inputs, waves=(max(1, at - _WAVE_MARGIN), at + _WAVE_MARGIN))
-    return replace(found, waves=RunFiles(options.folder).waves)
+    backend = RtlBackend(replace(options, bench=FastBench(taps=True, plusargs=plusargs), folder=None))
+    return first_wrong_write(program, inputs, backend.observe(program, inputs, log_writes=True))
 
 
 def first_wrong_write(program: Program, inputs: Arrays, seen: RunResult) -> Divergence | None:
@@ -143,34 +120,31 @@ def _describe(program: Program, expected: ExpectedWrite, record: np.void, first_
     wrong_bytes = np.flatnonzero((content != record["data"]) & mask)
     byte = int(wrong_bytes[0]) if len(wrong_bytes) else int(np.flatnonzero(mask)[0])
     outside = word not in expected.words
-    return _divergence(
-        program,
-        expected,
-        word,
-        byte,
-        cycle=int(record["cycle"]) - first_cycle,
-        wanted=None if outside else int(content[byte].astype(np.int8)),
-        got=int(record["data"][byte].astype(np.int8)),
+    values = _Values(
+        wanted=None if outside else int(content[byte].astype(np.int8)), got=int(record["data"][byte].astype(np.int8))
     )
+    return _divergence(program, expected, (word, byte), int(record["cycle"]) - first_cycle, values)
 
 
 def _describe_missing(program: Program, expected: ExpectedWrite, written: NDArray[np.void]) -> Divergence:
     missing = expected.words[~np.isin(expected.words, written["word"] % len(expected.content))]
     word = int(missing[0]) if len(missing) else int(expected.words[-1])
     wanted = int(expected.content[word][0].astype(np.int8))
-    return _divergence(program, expected, word, 0, cycle=None, wanted=wanted, got=None)
+    return _divergence(program, expected, (word, 0), None, _Values(wanted, None))
+
+
+@dataclass(frozen=True)
+class _Values:
+    """A byte as it should be, and as it was written; None for no write."""
+
+    wanted: int | None
+    got: int | None
 
 
 def _divergence(
-    program: Program,
-    expected: ExpectedWrite,
-    word: int,
-    byte: int,
-    *,
-    cycle: int | None,
-    wanted: int | None,
-    got: int | None,
+    program: Program, expected: ExpectedWrite, at: tuple[int, int], cycle: int | None, values: _Values
 ) -> Divergence:
+    word, byte = at
     source = program.provenance[expected.index]
     layer = program.layers[source.layer] if 0 <= source.layer < len(program.layers) else None
     locate = {Memory.DRAM: element_in_dram, Memory.SCRATCH: element_in_scratchpad}.get(expected.memory)
@@ -186,7 +160,7 @@ def _divergence(
         memory=expected.memory,
         word=word,
         byte=byte,
-        expected=wanted,
-        got=got,
+        expected=values.wanted,
+        got=values.got,
         element=locate(program, word, byte, expected.index) if locate else None,
     )

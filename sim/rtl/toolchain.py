@@ -175,11 +175,31 @@ def _cocotb_tool() -> Tool:
     )
 
 
+_WAVE_HEADERS = "#include <lz4.h>\n#include <zlib.h>\n"
+_WAVE_REMEDY = "apt-get install liblz4-dev zlib1g-dev"
+
+
+def _wave_library_tool() -> Tool:
+    """The headers with which Verilator's writer of FST files is compiled."""
+    compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
+    purpose = "records waves (--waves)"
+    if compiler is None:
+        return Tool("liblz4", "", "", purpose, _WAVE_REMEDY, False, False)
+    command = [compiler, "-x", "c++", "-fsyntax-only", "-"]
+    done = subprocess.run(command, input=_WAVE_HEADERS, text=True, capture_output=True, check=False)
+    return Tool("liblz4", "", compiler, purpose, _WAVE_REMEDY, done.returncode == 0, False)
+
+
+def require_wave_library() -> None:
+    """Raise `EnvironmentFault` if a simulator that records waves cannot be compiled."""
+    if not _wave_library_tool().ok:
+        raise EnvironmentFault(f"--waves needs the headers lz4.h and zlib.h, which are missing: {_WAVE_REMEDY}")
+
+
+_COMPILERS = ("g++", "clang++", "c++")
 _FINDERS: tuple[Callable[[], Tool], ...] = (
     _verilator_tool,
-    lambda: _program(
-        "c++", ("g++", "clang++", "c++"), "--version", COMPILER_MINIMUM, "compiles the simulator", "apt-get install g++"
-    ),
+    lambda: _program("c++", _COMPILERS, "--version", COMPILER_MINIMUM, "compiles the simulator", "apt-get install g++"),
     lambda: _program("make", ("make", "gmake"), "--version", (3, 82), "drives the compiler", "apt-get install make"),
     lambda: _program("perl", ("perl",), "-v", (), "runs Verilator's driver script", "apt-get install perl"),
     _cocotb_tool,
@@ -195,6 +215,7 @@ _FINDERS: tuple[Callable[[], Tool], ...] = (
         "apt-get install iverilog",
         False,
     ),
+    _wave_library_tool,
 )
 
 

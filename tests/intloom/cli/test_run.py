@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from intloom.cli import main
-from intloom.common.errors import ExitCode
+from intloom.common.errors import EnvironmentFault, ExitCode
 from intloom.hw.spec.params import preset
 from intloom.quantization import ActivationType
 from intloom.sim.rtl.verilog import verilog_of
@@ -149,14 +149,20 @@ def test_one_wrong_byte_of_a_golden_layer_is_exit_code_one(int8_program, capsys,
     assert {c["against"] for c in record["checks"] if c["mismatches"]} == {"onnxruntime"}
 
 
-@pytest.mark.slow
-def test_a_bug_in_the_verilog_is_named_to_the_instruction(program, tmp_path, capsys):
+@pytest.fixture
+def tampered(tmp_path):
+    """Verilog with a bug in the array."""
     text = verilog_of(preset("nano"))
     # In the form of the array that simulators take.
     right, wrong = "pixels[0] * active[4] + pixels[1]", "pixels[0] * active[4] - pixels[1]"
     assert right in text
     (tmp_path / "npu.v").write_text(text.replace(right, wrong))
-    code, record = run(capsys, program, "--backend", "rtl", "--check", "--verilog", tmp_path / "npu.v")
+    return tmp_path / "npu.v"
+
+
+@pytest.mark.slow
+def test_a_bug_in_the_verilog_is_named_to_the_instruction(program, tampered, capsys):
+    code, record = run(capsys, program, "--backend", "rtl", "--check", "--verilog", tampered)
     assert code == ExitCode.MISMATCH
     assert record["mismatches"] > 0
     assert "/model.0/conv/Conv" in record["divergence"]
@@ -182,10 +188,67 @@ def test_the_detailed_bench_checks_every_layer_tells_stalls_and_leaves_waves(pro
     assert (tmp_path / "waves" / "dump.fst").stat().st_size > 1000
 
 
-def test_waves_need_a_whole_run(program, capsys):
-    for words in (["--layers", "*"], ["--bench", "icarus"]):
-        assert main(["run", str(program), "--waves", "w", *words]) == ExitCode.USAGE
-        assert "--waves needs a whole run" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--waves", "w", "--bench", "icarus"], "needs the fast or the detailed bench"),
+        (["--waves", "w", "--layers", "*", "--bench", "detailed"], "remove --bench"),
+        (["--waves", "w", "--bench", "detailed", "--cycles", "1:2"], "--cycles needs --bench fast"),
+        (["--waves", "w", "--cycles", "5"], "FIRST:LAST"),
+        (["--cycles", "1:2"], "add --waves DIR"),
+        (["--from-layer", "a"], "add --waves DIR"),
+    ],
+)
+def test_waves_that_no_run_records_are_refused(program, capsys, words, said):
+    assert main(["run", str(program), *words]) == ExitCode.USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_a_missing_library_of_waves_is_named_before_the_run(program, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("intloom.sim.rtl.toolchain._WAVE_HEADERS", "#include <lz4_absent.h>\n")
+    monkeypatch.setattr("intloom.cli.run.load_bundle", pytest.fail)
+    assert main(["run", str(program), "--waves", str(tmp_path)]) == ExitCode.ENVIRONMENT
+    assert "apt-get install liblz4-dev" in capsys.readouterr().err
+    assert main(["doctor"]) == ExitCode.OK
+    assert "liblz4-dev" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.needs("liblz4-dev")
+def test_a_passing_run_leaves_the_waves_of_its_window(program, capsys, tmp_path):
+    layer = run(capsys, program, "--backend", "isa")[1]["layers"][0]["name"]
+    windows = {"first": [], "cycles": ["--cycles", "500:600"], "layer": ["--from-layer", layer]}
+    sizes = {}
+    for name, words in windows.items():
+        assert main(["run", str(program), "--check", "--waves", str(tmp_path / name), *words]) == ExitCode.OK
+        file = tmp_path / name / "dump.fst"
+        assert f": {file}" in capsys.readouterr().err
+        sizes[name] = file.stat().st_size
+    assert 1000 < sizes["cycles"] < sizes["first"]
+    assert main(["run", str(program), "--waves", str(tmp_path / "x"), "--from-layer", "none"]) == ExitCode.USAGE
+    assert layer in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.needs("liblz4-dev")
+def test_a_difference_is_kept_if_waves_fail(program, capsys, tmp_path, monkeypatch, tampered):
+    def fail(*_arguments):
+        raise EnvironmentFault("no simulator")
+
+    monkeypatch.setattr("intloom.cli.run.record_waves", fail)
+    words = ["--verilog", tampered, "--check", "--waves", tmp_path / "w", "-o", tmp_path / "run"]
+    assert main(["run", str(program), *map(str, words)]) == ExitCode.MISMATCH
+    said = capsys.readouterr().err
+    assert "first divergence" in said and "no waves were recorded: no simulator" in said
+    assert json.loads((tmp_path / "run/run.json").read_text())["first_divergence"]["cycle"] > 0
+
+
+@pytest.mark.slow
+def test_a_failed_run_leaves_no_record_of_an_earlier_one(program, capsys, tmp_path):
+    assert main(["run", str(program), "--backend", "isa", "--check", "-o", str(tmp_path)]) == ExitCode.OK
+    assert (tmp_path / "run.json").exists()
+    assert main(["run", str(program), "--limit", "100", "-o", str(tmp_path)]) == ExitCode.SIMULATION
+    assert not (tmp_path / "run.json").exists() and not (tmp_path / "timeline.json").exists()
 
 
 def test_disassembly_assembles_to_the_same_bytes(program, tmp_path, capsys):
@@ -246,6 +309,19 @@ def test_layers_alone_in_rtl_equal_golden_and_are_kept(quantized_models, tmp_pat
     _, second = run(capsys, path, "--layers", "model.1.*")
     assert all(s["cached"] for s in second["slices"])
     assert second["cycles"] == first["cycles"]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("liblz4-dev")
+def test_layers_alone_leave_records_and_waves_and_tell_stalls(program, tmp_path, capsys):
+    words = ["--layers", "model.0.*", "-o", tmp_path / "run", "--waves", tmp_path / "waves"]
+    assert main(["run", str(program), *map(str, words)]) == ExitCode.OK
+    assert "MAC_STALL_" in capsys.readouterr().out
+    (folder,) = (tmp_path / "run").iterdir()
+    record = json.loads((folder / "run.json").read_text())
+    assert record["mismatches"] == 0 < record["compared_bytes"] and record["cycles"] > 0
+    assert main(["report", str(folder)]) == ExitCode.OK
+    assert (tmp_path / "waves" / folder.name / "dump.fst").stat().st_size > 1000
 
 
 @pytest.mark.slow

@@ -158,7 +158,6 @@ WRONG = [
     (["run", LOOM, "--bandwidth", "nan"], ExitCode.USAGE, "bandwidth"),
     (["run", LOOM, "--bandwidth", "1e-9"], ExitCode.USAGE, "bandwidth"),
     (["run", LOOM, "--limit", "-5"], ExitCode.USAGE, "--limit"),
-    (["run", LOOM, "--layers", "model.0.*", "-o", "out"], ExitCode.USAGE, "--layers"),
     (["run", LOOM, "--backend", "isa", "--waves", "w"], ExitCode.USAGE, "--waves"),
     (["run", LOOM, "--waves", "{text}"], ExitCode.USAGE, "is a file"),
     (["cache", "list", "--cache", "{text}"], ExitCode.USAGE, "folder"),

@@ -1,11 +1,15 @@
 """Deliberately broken accelerators: every injected bug is caught, and named down to the value that it mutated first."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from intloom.common.errors import SimulationError
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule import compile_graph
+from intloom.flow.first_divergence import located
+from intloom.flow.waves import choose_window, record_waves
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import GoldenBackend, RtlBackend
@@ -84,5 +88,10 @@ def test_the_array_bug_is_named_to_the_column(case, verilog):
 @pytest.mark.needs("liblz4-dev")
 def test_waves_of_the_window_are_left(case, verilog, tmp_path):
     _, program, inputs = case
-    found = find_divergence(program, inputs, RtlOptions(verilog=verilog, folder=tmp_path), plusargs=("+injected=1",))
-    assert found.waves.stat().st_size > 1000
+    options = RtlOptions(verilog=verilog)
+    found = find_divergence(program, inputs, options, plusargs=("+injected=1",))
+    result = RtlBackend(options).observe(program, inputs)
+    result = replace(result, inputs=inputs, regions=(result,), first_divergence=located(program, 0, found))
+    window = choose_window((program,), result)
+    assert (window.first, window.last) == (max(0, found.cycle - 500), found.cycle + 500)
+    assert record_waves(program, result, window, options, tmp_path).stat().st_size > 1000
