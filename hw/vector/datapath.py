@@ -11,8 +11,7 @@ from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.byte_table import ByteTable
-from intloom.hw.vector.lane_functions.registry import lane_functions
-from intloom.hw.vector.operand_stage import WIDE_BITS, OperandStage
+from intloom.hw.vector.operand_stage import LANE_FUNCTIONS, WIDE_BITS, OperandStage
 from intloom.hw.vector.operation import OPERATION_LAYOUT
 from intloom.hw.vector.pool import SUM_BITS
 from intloom.hw.vector.word_assembler import WordAssembler
@@ -107,8 +106,7 @@ class Datapath(wiring.Component):
         m.submodules.assembler = assembler = WordAssembler(params)
         m.d.comb += [
             *(getattr(operands, name).eq(getattr(self, name)) for name in ("valid", "a", "b", "total")),
-            *(getattr(operands, name).eq(operation[name]) for name in ("zp_a", "zp_b", "multiply")),
-            *(getattr(operands, f.flag).eq(operation[f.flag]) for f in lane_functions().values()),
+            *(getattr(operands, name).eq(operation[name]) for name in ("zp_a", "zp_b", *LANE_FUNCTIONS)),
             table.write_en.eq(write_en),
             table.write_index.eq(write_index),
             table.write_byte.eq(write_byte),

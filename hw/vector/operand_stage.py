@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
@@ -10,20 +11,23 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.pipeline import pipeline_stages
+from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.vector.lane_functions.registry import LaneInputs, lane_functions
 from intloom.hw.vector.pool import SUM_BITS
 
 DIFFERENCE_BITS = 9
 WIDE_BITS = max(SUM_BITS, 2 * DIFFERENCE_BITS)
 """Width of a sum or a product."""
 
+LANE_FUNCTIONS: Mapping[str, Kind] = {"multiply": Kind.VMUL, "average": Kind.VAVG}
+"""Functions of a lane: the flag of the decoded operation, and the instruction that sets it."""
+
 
 class OperandStage(wiring.Component):
     """Forms both operands of each affine lane from two slices, or from a slice of a window's sums.
 
-    With `multiply`, x1 is the product of both bytes less their zero points. With the flag of a lane function, x1 is its
-    value (`average`: the sum). In both cases x2 is zero. Otherwise x1 and x2 are the bytes.
+    With the flag of a lane function, x1 is its value and x2 is zero; otherwise x1 and x2 are the bytes. `multiply` is
+    the product of both bytes less their zero points, `average` the sum.
 
     Parameters
     ----------
@@ -37,7 +41,7 @@ class OperandStage(wiring.Component):
     zp_a, zp_b
         Zero points, subtracted first.
     multiply, average
-        Operand selection.
+        Flags of the lane functions, at most one of them set.
     result_valid, x1, x2
         The operands.
 
@@ -73,8 +77,7 @@ class OperandStage(wiring.Component):
                 "total": In(data.ArrayLayout(signed(SUM_BITS), lanes)),
                 "zp_a": In(signed(8)),
                 "zp_b": In(signed(8)),
-                "multiply": In(1),
-                **{f.flag: In(1) for f in lane_functions().values()},
+                **{flag: In(1) for flag in LANE_FUNCTIONS},
                 "result_valid": Out(1),
                 "x1": Out(data.ArrayLayout(signed(WIDE_BITS), lanes)),
                 "x2": Out(part),
@@ -82,11 +85,10 @@ class OperandStage(wiring.Component):
         )
 
     @staticmethod
-    def model(a: int, b: int, total: int, zp_a: int, zp_b: int, multiply: bool, average: bool) -> tuple[int, int]:
-        """The operands x1 and x2; zero points are 0 except for products."""
-        if multiply:
-            return (a - zp_a) * (b - zp_b), 0
-        return (total, 0) if average else (a, b)
+    def model(a: int, b: int, total: int, zp_a: int, zp_b: int, function: str) -> tuple[int, int]:
+        """The operands x1 and x2 under a lane function or none; zero points are 0 except for products."""
+        functions = {"multiply": (a - zp_a) * (b - zp_b), "average": total}
+        return (functions[function], 0) if function else (a, b)
 
     def elaborate(self, platform: object) -> Module:
         """Input registers, differences or sum, two product stages, selection."""
@@ -101,14 +103,10 @@ class OperandStage(wiring.Component):
         )
         with m.If(self.valid):
             m.d.sync += [self._a.eq(self.a), self._b.eq(self.b), self._total.eq(self.total)]
-        self._zp_a, self._zp_b, self._multiply = (
-            pipeline_stages(m, f"routed_{name}", port, 1, reset_less=True)
-            for name, port in (("zp_a", self.zp_a), ("zp_b", self.zp_b), ("multiply", self.multiply))
-        )
-        self._selected = [
-            (f, pipeline_stages(m, f"routed_{f.flag}", getattr(self, f.flag), 1, reset_less=True))
-            for f in lane_functions().values()
-        ]
+        self._routed = {
+            name: pipeline_stages(m, f"routed_{name}", getattr(self, name), 1, reset_less=True)
+            for name in ("zp_a", "zp_b", *LANE_FUNCTIONS)
+        }
         for lane in range(self._params.vector_lanes):
             self._lane(m, lane, list(in_flight))
         return m
@@ -126,11 +124,11 @@ class OperandStage(wiring.Component):
         x2 = Signal(signed(8), name=f"x2_{lane}", reset_less=True)
         m.d.comb += [self.x1[lane].eq(x1), self.x2[lane].eq(x2)]
         with m.If(stage[3]):
-            single = reduce(or_, (flag for _, flag in self._selected), self._multiply)
+            single = reduce(or_, (self._routed[flag] for flag in LANE_FUNCTIONS))
             m.d.sync += [x1.eq(first[2]), x2.eq(Mux(single, 0, second[2]))]
         if self._params.vector_multiply:
             product = self._product(m, lane, first[0][:DIFFERENCE_BITS].as_signed(), second[0])
-            with m.If(stage[3] & self._multiply):
+            with m.If(stage[3] & self._routed["multiply"]):
                 m.d.sync += x1.eq(product)
 
     def _product(self, m: Module, lane: int, first: Value, second: Value) -> Signal:
@@ -146,9 +144,9 @@ class OperandStage(wiring.Component):
         return product
 
     def _first_stage(self, m: Module, lane: int, first: Signal, second: Signal) -> None:
-        m.d.sync += [first.eq(self._a[lane] - self._zp_a), second.eq(self._b[lane] - self._zp_b)]
-        inputs = LaneInputs(self._a[lane], self._b[lane], self._total[lane])
-        for function, flag in self._selected:
-            if function.exists(self._params):
-                with m.If(flag):
-                    m.d.sync += first.eq(function.value(inputs))
+        """Differences, or the value of a lane function of one cycle."""
+        a, b, total = self._a[lane], self._b[lane], self._total[lane]
+        m.d.sync += [first.eq(a - self._routed["zp_a"]), second.eq(b - self._routed["zp_b"])]
+        if self._params.vector_average:
+            with m.If(self._routed["average"]):
+                m.d.sync += first.eq(total)

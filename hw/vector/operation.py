@@ -11,7 +11,7 @@ from intloom.hw.decode import instruction_layout
 from intloom.hw.spec.arith import INT8_MIN
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, AccessPattern, Instruction, Kind, Unit
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.vector.lane_functions.registry import lane_functions
+from intloom.hw.vector.operand_stage import LANE_FUNCTIONS
 
 VECTOR_KINDS = tuple(spec.kind for spec in INSTRUCTIONS if spec.unit is Unit.VEC)
 
@@ -66,13 +66,12 @@ FLAGS = (
     "exponentials",
     "softmax",
     "uses_b",
-    "multiply",
-    *(f.flag for f in lane_functions().values()),
+    *LANE_FUNCTIONS,
     "bounded",
     "depthwise",
 )
 """What an operation does beyond copying: load a table, which is one of exponentials, compute a Softmax, read B,
-multiply, sum windows, apply the input's bounds, compute a depthwise convolution."""
+a lane function, apply the input's bounds, compute a depthwise convolution."""
 
 
 def _shape(name: str) -> Shape:
@@ -96,8 +95,7 @@ def _flags(kind: Kind) -> dict[str, int]:
         "exponentials": kind is Kind.VEXP,
         "softmax": kind is Kind.VSOFTMAX,
         "uses_b": pattern is AccessPattern.ELEMENTWISE,
-        "multiply": kind is Kind.VMUL,
-        **{f.flag: f.kind is kind for f in lane_functions().values()},
+        **{flag: function is kind for flag, function in LANE_FUNCTIONS.items()},
         "bounded": pattern is AccessPattern.WINDOW,
         "depthwise": pattern is AccessPattern.DEPTHWISE,
     }

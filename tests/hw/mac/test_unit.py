@@ -1,4 +1,4 @@
-"""MAC unit in Verilator: random programs against the reference model, faults, and throughput."""
+"""MAC unit in Verilator: random programs against the instruction simulator, faults, and throughput."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
+from intloom.sim.isa_sim.machine import Machine
+from intloom.sim.isa_sim.registry import SEMANTICS
 from tests.hw.mac.bench import Bench, Outcome
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
-from tests.hw.mac.reference import Reference
 
 pytestmark = pytest.mark.slow
 
@@ -49,15 +50,22 @@ def _run(name: str, program: list[Instruction] | list[bytes], **options: int) ->
     return _bench(name).run(program, scratch, weights, **options)
 
 
+def _simulated(p: HardwareParams, program: list[Instruction], scratch: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The scratchpad after the program, by the instruction simulator."""
+    words = (memory.reshape(-1, p.rows).copy() for memory in (scratch, weights))
+    machine = Machine(p, np.zeros((0, p.rows), np.int8), *words)
+    for instruction in program:
+        SEMANTICS[instruction.kind](machine, instruction)
+    return machine.scratch
+
+
 @pytest.mark.parametrize("name", PARAMS)
 @pytest.mark.parametrize("group", range(3))
 def test_random_programs(name: str, group: int) -> None:
     p = PARAMS[name]
     for seed in range(10 * group, 10 * group + 10):
         case = random_case(seed, p, 8)
-        reference = Reference(p, case.scratch, case.weights)
-        for instruction in case.program:
-            reference.conv(instruction)
+        expected = _simulated(p, case.program, case.scratch, case.weights)
         outcome = _bench(name).run(
             case.program,
             case.scratch,
@@ -68,9 +76,9 @@ def test_random_programs(name: str, group: int) -> None:
             seed=seed,
         )
         assert (outcome.done, outcome.started, outcome.fault) == (len(case.program), len(case.program), 0), seed
-        wrong = np.argwhere(outcome.scratch != reference.scratch)
+        wrong = np.argwhere(outcome.scratch != expected)
         assert not len(wrong), f"seed {seed}: {len(wrong)} bytes differ, first at word and byte {wrong[0].tolist()}"
-        assert (reference.scratch != case.scratch.reshape(-1, p.rows)).sum() > 20
+        assert (expected != case.scratch.reshape(-1, p.rows)).sum() > 20
 
 
 @pytest.mark.parametrize("name", ["nano", "exact"])
@@ -145,8 +153,6 @@ def test_comparison_detects_one_changed_weight() -> None:
         weights = case.weights.copy()
         start = case.program[0]["weights"] * PARAMS["nano"].rows
         weights[(start + 300 + np.arange(8)) % weights.size] += np.int8(change * 100)
-        reference = Reference(PARAMS["nano"], case.scratch, weights)
-        reference.conv(case.program[0])
-        results.append(reference.scratch)
+        results.append(_simulated(PARAMS["nano"], case.program, case.scratch, weights))
     assert (results[0] != results[1]).any()
     assert struct.calcsize("<8I") == 32

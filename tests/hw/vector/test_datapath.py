@@ -64,10 +64,10 @@ def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("lanes", WIDTHS)
-@pytest.mark.parametrize("kind", ["product", "sum"])
-def test_products_and_sums_are_scaled_too(kind: str, lanes: int, rng: random.Random) -> None:
+@pytest.mark.parametrize("function", ["multiply", "average"])
+def test_products_and_sums_are_scaled_too(function: str, lanes: int, rng: random.Random) -> None:
     datapath = Datapath(with_lanes(lanes))
-    zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if kind == "product" else (0, 0)
+    zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if function == "multiply" else (0, 0)
     affine = Affine(
         m1=rng.randrange(1 << 29, 1 << 30), m2=rng.getrandbits(30), c=rng.getrandbits(38), shift=36, even=True
     )
@@ -77,7 +77,7 @@ def test_products_and_sums_are_scaled_too(kind: str, lanes: int, rng: random.Ran
     async def bench(ctx: Any) -> None:
         for name in ("m1", "m2", "c", "shift", "even"):
             ctx.set(datapath.operation[name], getattr(affine, name))
-        values = {"multiply": kind == "product", "average": kind == "sum", "zp_a": zeros[0], "zp_b": zeros[1]}
+        values = {function: 1, "zp_a": zeros[0], "zp_b": zeros[1]}
         for name, value in values.items():
             ctx.set(datapath.operation[name], value)
         await ctx.tick()
@@ -95,7 +95,7 @@ def test_products_and_sums_are_scaled_too(kind: str, lanes: int, rng: random.Ran
     run(datapath, bench, background=[record(datapath.result_valid, datapath.result, found)])
     expected = []
     for word in words:
-        operands = (OperandStage.model(a, b, 100 * t, *zeros, kind == "product", kind == "sum") for a, b, t in word)
+        operands = (OperandStage.model(a, b, 100 * t, *zeros, function) for a, b, t in word)
         sums = bytes(AffineLane.model(x1, x2, affine) & 0xFF for x1, x2 in operands)
         expected.append(WordAssembler.model(ByteTable.model(sums, bytes(256), False), 0))
     assert len({*expected}) > 6

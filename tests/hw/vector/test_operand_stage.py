@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.vector.operand_stage import OperandStage
+from intloom.hw.vector.operand_stage import LANE_FUNCTIONS, OperandStage
 from intloom.hw.vector.pool import SUM_BITS
 from tests.hw.streams import run
 from tests.hw.vector.slices import idle_cycles, with_lanes
 
 
 @pytest.mark.parametrize("lanes", [2, 1])
-@pytest.mark.parametrize("kind", ["bytes", "product", "sum"])
-def test_operands_follow_their_model(lanes: int, kind: str, rng: random.Random) -> None:
+@pytest.mark.parametrize("function", ["", *LANE_FUNCTIONS])
+def test_operands_follow_their_model(lanes: int, function: str, rng: random.Random) -> None:
     operands = OperandStage(with_lanes(lanes))
-    zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if kind == "product" else (0, 0)
+    zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if function == "multiply" else (0, 0)
     found: list[tuple[int, int]] = []
     expected: list[tuple[int, int]] = []
     edges = (-128, -1, 0, 127)
@@ -25,8 +25,8 @@ def test_operands_follow_their_model(lanes: int, kind: str, rng: random.Random) 
     async def bench(ctx: Any) -> None:
         ctx.set(operands.zp_a, zeros[0])
         ctx.set(operands.zp_b, zeros[1])
-        ctx.set(operands.multiply, kind == "product")
-        ctx.set(operands.average, kind == "sum")
+        for flag in LANE_FUNCTIONS:
+            ctx.set(getattr(operands, flag), flag == function)
         for _ in range(60):
             await idle_cycles(ctx, rng, operands.valid)
             for lane in range(lanes):
@@ -34,7 +34,7 @@ def test_operands_follow_their_model(lanes: int, kind: str, rng: random.Random) 
                 total = rng.randrange(-(1 << (SUM_BITS - 1)), 1 << (SUM_BITS - 1))
                 for name, value in (("a", a), ("b", b), ("total", total)):
                     ctx.set(getattr(operands, name)[lane], value)
-                expected.append(OperandStage.model(a, b, total, *zeros, kind == "product", kind == "sum"))
+                expected.append(OperandStage.model(a, b, total, *zeros, function))
             await ctx.tick()
         ctx.set(operands.valid, 0)
         await ctx.tick().repeat(OperandStage.LATENCY + 1)

@@ -1,9 +1,10 @@
-"""Vector unit against a reference model of its instructions."""
+"""Vector unit against the instruction simulator, whose instructions `tests/sim/isa_sim` compares with plain loops."""
 
 from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from intloom.hw.spec.arith import Scale
@@ -19,9 +20,10 @@ from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.operation import VECTOR_KINDS, kinds_of
 from intloom.hw.vector.raster_walker import RasterWalker
 from intloom.hw.vector.sequencer import Sequencer
+from intloom.sim.isa_sim.machine import blank_machine
+from intloom.sim.isa_sim.registry import SEMANTICS
 from tests.hw.vector.bench import Bench, Outcome
 from tests.hw.vector.cases import InstructionGenerator
-from tests.hw.vector.reference import Reference
 
 NANO = preset("nano").replace(scratch_kib=4, vector_lanes=4)
 SMALL = preset("small").replace(scratch_kib=8, vector_lanes=8)
@@ -75,15 +77,17 @@ def _check(
     write_grant: float | None = None,
     reset_at: int | None = None,
 ) -> Outcome:
-    """Run on hardware and reference; every byte of memory must agree."""
+    """Run on hardware and instruction simulator; every byte of memory must agree."""
     words = _memory(rng, params, instructions)
-    reference = Reference(list(words), match=params.match, mantissa_bits=params.mantissa_bits)
+    machine = blank_machine(params, np.zeros(0, np.uint8))
+    machine.scratch[:] = np.frombuffer(b"".join(words), np.int8).reshape(machine.scratch.shape)
     for instruction in instructions:
-        reference.run(instruction)
+        SEMANTICS[instruction.kind](machine, instruction)
     outcome = Bench(params, words, rng, grant, offer, write_grant).run(instructions, reset_at=reset_at)
     assert outcome.fault is None
     assert len(outcome.done) == len(outcome.started) == len(instructions)
-    wrong = [k for k, (got, want) in enumerate(zip(outcome.words, reference.words, strict=True)) if got != want]
+    expected = [word.tobytes() for word in machine.scratch]
+    wrong = [k for k, (got, want) in enumerate(zip(outcome.words, expected, strict=True)) if got != want]
     assert not wrong, (wrong[:5], [i.values for i in instructions])
     assert outcome.idle
     return outcome
