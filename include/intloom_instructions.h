@@ -185,7 +185,7 @@ struct intloom_conv {
     uint32_t weight_zero_points; /* The constants hold a zero point for each output channel, which is subtracted from its weights. 0 to 1 */
     uint32_t weights; /* First word of the constants in the weight memory; see Constants of CONV. 0 to 262143 [words] */
     int32_t zp_in; /* Zero point of the input, the value of padding. -128 to 127 */
-    uint32_t subtract_zp_in; /* Subtract zp_in times the sum of its weights from each sum. 0: the bias contains this product. The hardware parameter weight_sums enables 1. 0 to 1 */
+    uint32_t subtract_zp_in; /* Subtract zp_in times the sum of its weights from each sum. 0: the bias contains this product. The hardware parameter weight_sums enables it. 0 to 1 */
     int32_t zp_out; /* Zero point that the requantizer adds. -128 to 127 */
     uint32_t table; /* 0: no table, 1: use the loaded table, 2: load a table first. 0 to 2 */
     uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */

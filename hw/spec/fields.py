@@ -75,6 +75,13 @@ class Field:
     low: int | None = None
     high: int | None = None
     unit: str = ""
+    requires: str = ""
+    """The hardware parameter that enables values other than 0; empty: always available."""
+
+    @property
+    def meaning(self) -> str:
+        """The documentation, with the hardware parameter that it needs."""
+        return f"{self.doc} The hardware parameter {self.requires} enables it." if self.requires else self.doc
 
     @property
     def minimum(self) -> int:

@@ -215,8 +215,8 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             Field(
                 "subtract_zp_in",
                 1,
-                "Subtract zp_in times the sum of its weights from each sum. 0: the bias contains this product. The "
-                "hardware parameter weight_sums enables 1.",
+                "Subtract zp_in times the sum of its weights from each sum. 0: the bias contains this product.",
+                requires="weight_sums",
             ),
             Field("zp_out", 8, "Zero point that the requantizer adds.", signed=True),
             Field("table", 2, "0: no table, 1: use the loaded table, 2: load a table first.", high=TableUse.LOAD),

@@ -135,7 +135,7 @@ def _struct(spec: InstructionSpec) -> str:
     lines = [f"/* {spec.doc} */", f"struct intloom_{spec.kind.lower()} {{"]
     for f in spec.fields[1:]:
         unit = f" [{f.unit}]" if f.unit else ""
-        lines.append(f"    {_c_type(f)} {f.name}; /* {f.doc} {f.minimum} to {f.maximum}{unit} */")
+        lines.append(f"    {_c_type(f)} {f.name}; /* {f.meaning} {f.minimum} to {f.maximum}{unit} */")
     return "\n".join([*lines, "};\n"])
 
 

@@ -107,7 +107,7 @@ def _field_row(spec: InstructionSpec, number: int, field: Field) -> tuple[object
     low = spec.offsets[field.name]
     limits = f"{spec.opcode:#04x}" if field.name == "opcode" else f"{field.minimum} to {field.maximum}"
     default = "" if field.name == "opcode" else field.default
-    return number, f"`{field.name}`", f"{low + field.width - 1}:{low}", limits, default, field.unit, field.doc
+    return number, f"`{field.name}`", f"{low + field.width - 1}:{low}", limits, default, field.unit, field.meaning
 
 
 def _instruction(spec: InstructionSpec) -> str:

@@ -1,9 +1,13 @@
-"""Random instructions of every kind. Fields that no condition binds take any value that the specification allows."""
+"""Random instructions of every kind, from the instruction table.
+
+Every field takes any value that the table allows, except those that the methods below choose, one for each access
+pattern: loop counts, addresses and steps, which must keep an instruction short and inside the memories, and values that
+depend on what was loaded before.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import DEPTHWISE_MODES, is_depthwise, tile_cycles
@@ -56,10 +60,15 @@ class InstructionMaker:
         if kind is Kind.VSOFTMAX and missing:
             # Exponentials keep what an earlier program left.
             kind = Kind.VEXP
-        fields = _MAKERS[kind](self)
+        fields = self._any(kind) | getattr(self, f"_{BY_KIND[kind].pattern}")(kind)
         if kind is Kind.VEXP and missing:
             fields["part"] = missing[0]
         return make_known(kind, fields)
+
+    def _any(self, kind: Kind) -> Fields:
+        """Any legal value for every field that this hardware has."""
+        body = (f for f in BY_KIND[kind].body if not f.requires or getattr(self._params, f.requires))
+        return {f.name: any_value(self._rng, f) for f in body}
 
     def _base(self) -> int:
         words = self._params.scratch_words
@@ -93,51 +102,38 @@ class InstructionMaker:
         }
 
     def _affine(self, kind: Kind) -> Fields:
+        """Coefficients, for instructions that have them."""
         rng = self._rng
-        fields = some(rng, kind, "m1", "m2", "c", "shift", "even")
+        if "m1" not in BY_KIND[kind].offsets:
+            return {}
+        fields = some(rng, kind, "m1", "m2", "c", "shift")
         if rng.random() < 0.8:
             # Most results then are inside int8.
             shift = rng.randint(0, 30)
-            scale = 1 << shift >> (0 if kind is Kind.VADD else 6)
+            scale = 1 << shift >> (6 if BY_KIND[kind].one_factor else 0)
             fields |= {"shift": shift, "m1": rng.randint(-scale, scale), "m2": rng.randint(-scale, scale)}
             fields["c"] = rng.randint(-(1 << shift), 1 << shift) << 5
-        return fields if kind is Kind.VADD else fields | {"m2": fields["m1"]}
+        return fields | {"m2": fields["m1"]} if BY_KIND[kind].one_factor else fields
 
-    def _pair(self, kind: Kind) -> Fields:
+    def _elementwise(self, kind: Kind) -> Fields:
         fields = self._output(_OUTPUT_WORDS)
         shape = (fields["out_h"], fields["out_w"], fields["blocks"])
-        fields |= self._operand("a", *shape) | self._operand("b", *shape) | self._affine(kind)
-        return fields | (some(self._rng, kind, "zp_a", "zp_b") if kind is Kind.VMUL else {})
+        return fields | self._operand("a", *shape) | self._operand("b", *shape) | self._affine(kind)
 
-    def vtable(self) -> Fields:
-        """VTABLE."""
+    def _table(self, kind: Kind) -> Fields:
         return {"a_base": self._rng.randint(0, self._params.scratch_words - self._params.table_words)}
 
-    def vexp(self) -> Fields:
-        """VEXP."""
-        return self.vtable() | some(self._rng, Kind.VEXP, "part")
-
-    def vsoftmax(self) -> Fields:
-        """VSOFTMAX."""
-        rng, kind = self._rng, Kind.VSOFTMAX
+    def _channels(self, kind: Kind) -> Fields:
+        rng = self._rng
         fields = self._output(_SOFTMAX_WORDS)
         while fields["blocks"] > BY_KIND[kind].field("blocks").maximum or fields["out_h"] > _BLOCKS:
             fields = self._output(_SOFTMAX_WORDS)
         fields |= self._operand("a", fields["out_h"], fields["out_w"], fields["blocks"])
-        return fields | some(rng, kind, "less", "zp_out") | {"last_bytes": rng.randint(1, self._params.word_bytes)}
+        return fields | {"last_bytes": rng.randint(1, self._params.word_bytes)}
 
-    def vadd(self) -> Fields:
-        """VADD."""
-        return self._pair(Kind.VADD)
-
-    def vmul(self) -> Fields:
-        """VMUL."""
-        return self._pair(Kind.VMUL)
-
-    def vcopy(self) -> Fields:
-        """VCOPY."""
+    def _copy(self, kind: Kind) -> Fields:
         rng, word = self._rng, self._params.word_bytes
-        fields = self._output(_OUTPUT_WORDS) | some(rng, Kind.VCOPY, "up_h", "up_w")
+        fields = self._output(_OUTPUT_WORDS) | some(rng, kind, "up_h", "up_w")
         if rng.random() < 0.5:
             fields |= {"up_h": rng.randint(1, 3), "up_w": rng.randint(1, 3)}
         rows, columns = -(-fields["out_h"] // fields["up_h"]), -(-fields["out_w"] // fields["up_w"])
@@ -151,7 +147,7 @@ class InstructionMaker:
             "byte_count": rng.choice((word - first, rng.randint(1, word - first))),
         }
 
-    def _pool(self, kind: Kind) -> Fields:
+    def _window(self, kind: Kind) -> Fields:
         rng = self._rng
         fields = self._output(_OUTPUT_WORDS)
         outputs = fields["out_h"] * fields["out_w"] * fields["blocks"]
@@ -168,25 +164,16 @@ class InstructionMaker:
         if rng.random() < 0.3:
             # Row 0 then lies outside, and the address of the window's first row wraps.
             fields["a_base"] = (fields["a_base"] - max(0, window["iy0"]) * fields["a_row"]) % (1 << SCRATCH_BITS)
-        return fields
+        return fields | self._affine(kind)
 
-    def vmax(self) -> Fields:
-        """VMAX."""
-        return self._pool(Kind.VMAX)
-
-    def vavg(self) -> Fields:
-        """VAVG."""
-        return self._pool(Kind.VAVG) | self._affine(Kind.VAVG) | some(self._rng, Kind.VAVG, "zp_in")
-
-    def vdepthwise(self) -> Fields:
-        """VDEPTHWISE."""
-        rng, kind = self._rng, Kind.VDEPTHWISE
+    def _depthwise(self, kind: Kind) -> Fields:
+        rng = self._rng
         while True:
             fields = self._output(rng.choice((30, 200, _OUTPUT_WORDS))) | some(rng, kind, "stride_h", "stride_w")
             fields["kernel_h"] = rng.choice((3, size(rng, 15, 15)))
             if fields["blocks"] == 1 and walk_words(make_known(kind, fields)) <= _DEPTHWISE_WORDS:
                 break
-        fields |= some(rng, kind, "zp_in", "zp_out") | {"b_base": self._base()}
+        fields["b_base"] = self._base()
         rows = (fields["out_h"] - 1) * fields["stride_h"] + fields["kernel_h"]
         fields |= self._under(kind, rows, walk_columns(make_known(kind, fields)))
         columns = min(fields["in_w"], walk_columns(make_known(kind, fields)) + 8)
@@ -206,7 +193,7 @@ class InstructionMaker:
             window |= {"iy0": rng.randint(-3, 3), "ix0": rng.randint(-5, 5)}
         return {n: min(max(v, BY_KIND[kind].field(n).minimum), _LONGEST) for n, v in window.items()}
 
-    def _move(self) -> Fields:
+    def _move(self, kind: Kind) -> Fields:
         rng, p = self._rng, self._params
         n0, n1, n2 = sizes(rng, (p.scratch_words, (1 << 16) - 1, (1 << 16) - 1), _MOVE_WORDS)
         first, words = rng.choice(self._islands)
@@ -215,7 +202,7 @@ class InstructionMaker:
         reach = self._reach()
         steps = (n0, step(rng, n1, min(words, reach), 32), *((far,) if n1 == 2 else ()))
         planes = (n0 * n1, step(rng, n2, min(words, reach), 32), *((far,) if n2 == 2 else ()))
-        return {
+        fields = {
             "dram": first + rng.choice((0, rng.randrange(words), max(0, words - n0))),
             "n0": n0,
             "n1": n1,
@@ -225,29 +212,21 @@ class InstructionMaker:
             "local": self._base(),
             "local_s1": rng.choice((n0, step(rng, n1, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
             "local_s2": rng.choice((n0 * n1, step(rng, n2, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
+            "target": LoadTarget.SCRATCH,
         }
-
-    def load(self) -> Fields:
-        """LOAD; the weight memory takes every address."""
-        fields = self._move()
-        if self._rng.random() < 0.4:
-            fields["target"] = LoadTarget.WEIGHT
-            fields |= some(self._rng, Kind.LOAD, "local", "local_s1", "local_s2")
+        if kind is Kind.LOAD and rng.random() < 0.4:
+            # The weight memory takes every address.
+            return fields | some(rng, kind, "local", "local_s1", "local_s2") | {"target": LoadTarget.WEIGHT}
         return fields
 
-    def store(self) -> Fields:
-        """STORE."""
-        return self._move()
-
-    def conv(self) -> Fields:
-        """CONV."""
+    def _conv(self, kind: Kind) -> Fields:
         rng, p = self._rng, self._params
         fields = self._conv_shape()
         fields |= self._conv_input(fields)
         reach, planes = self._reach(), -(-fields["out_blocks"] * p.cols // p.rows) + 1
         lane = rng.randrange(0, p.rows, p.lanes)
         choices = [TableUse.NONE, TableUse.LOAD, *([TableUse.KEEP] if Unit.MAC in self.loaded else [])]
-        fields |= some(rng, Kind.CONV, "zp_in", "zp_out", "weights", "res_shift", "res_even") | {
+        return fields | {
             "table": rng.choice(choices),
             "out_lane": rng.choice((0, lane)),
             "residual": int(rng.random() < 0.3),
@@ -255,7 +234,6 @@ class InstructionMaker:
             "res_row": rng.choice((fields["out_w"], step(rng, fields["out_h"], reach, 16))) % (1 << 16),
             "res_plane": rng.choice((fields["out_w"] * fields["out_h"], step(rng, planes, reach, SCRATCH_BITS))),
         }
-        return fields
 
     def _conv_shape(self) -> Fields:
         rng, p = self._rng, self._params
@@ -266,7 +244,6 @@ class InstructionMaker:
             kernel_h, kernel_w, in_blocks = sizes(rng, (15, 15, 4095), rng.choice((9, 40, 4095)))
             fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "in_blocks": in_blocks}
             fields |= {"weight_zero_points": int(rng.random() < 0.3), "mode": self._conv_mode(fields)}
-            fields |= {"subtract_zp_in": int(p.weight_sums and rng.random() < 0.3)}
             fields |= some(rng, Kind.CONV, "stride_h", "stride_w", "dilation_h", "dilation_w")
             if rng.random() < 0.6:
                 fields |= {"dilation_h": 1, "dilation_w": 1}
@@ -320,19 +297,3 @@ class InstructionMaker:
 def residual_word(conv: Instruction, params: HardwareParams) -> int:
     """The first word of a CONV's residual constants in the weight memory."""
     return (conv["weights"] + conv_stream(conv, params).residual_start) % params.weight_words
-
-
-_MAKERS: dict[Kind, Callable[[InstructionMaker], Fields]] = {
-    Kind.LOAD: InstructionMaker.load,
-    Kind.STORE: InstructionMaker.store,
-    Kind.CONV: InstructionMaker.conv,
-    Kind.VTABLE: InstructionMaker.vtable,
-    Kind.VCOPY: InstructionMaker.vcopy,
-    Kind.VADD: InstructionMaker.vadd,
-    Kind.VMUL: InstructionMaker.vmul,
-    Kind.VMAX: InstructionMaker.vmax,
-    Kind.VAVG: InstructionMaker.vavg,
-    Kind.VEXP: InstructionMaker.vexp,
-    Kind.VSOFTMAX: InstructionMaker.vsoftmax,
-    Kind.VDEPTHWISE: InstructionMaker.vdepthwise,
-}

@@ -21,7 +21,16 @@ from intloom.hw.mac.issue.descriptors import (
 )
 from intloom.hw.spec.depthwise import is_depthwise, tile_kernel
 from intloom.hw.spec.formats import tile_counts
-from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, WEIGHT_ADDRESS_BITS, ConvMode, Instruction, Kind, TableUse
+from intloom.hw.spec.isa import (
+    BY_KIND,
+    COUNT_BITS,
+    INSTRUCTION_BITS,
+    WEIGHT_ADDRESS_BITS,
+    ConvMode,
+    Instruction,
+    Kind,
+    TableUse,
+)
 from intloom.hw.spec.params import HardwareParams
 
 _DESCRIPTORS = {
@@ -184,8 +193,11 @@ class InstructionDecoder(wiring.Component):
         }
 
     def _missing_option(self, conv: data.View[data.StructLayout]) -> Value:
-        options = (self._params.depthwise, conv.mode[1]), (self._params.weight_sums, conv.subtract_zp_in)
-        missing = [used for built, used in options if not built]
+        missing = [
+            conv[f.name].any() for f in BY_KIND[Kind.CONV].body if f.requires and not getattr(self._params, f.requires)
+        ]
+        if not self._params.depthwise:
+            missing.insert(0, conv.mode[1])
         return Cat(missing).any() if missing else Const(0)
 
     def _illegal_lane(self, lane: Value) -> Value:
