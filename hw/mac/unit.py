@@ -1,6 +1,6 @@
 """The MAC unit: executes CONV instructions, several in flight.
 
-Its reference model is `intloom.sim.isa_sim.conv`; tests/hw/mac/reference.py is a plainer one, pixel by pixel.
+Its reference model is `intloom.sim.isa_sim.conv`; tests/support/slow_machine.py is a plainer one, byte by byte.
 """
 
 from __future__ import annotations
