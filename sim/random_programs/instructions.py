@@ -17,7 +17,7 @@ from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.hw.spec.vector_depthwise import walk_columns, walk_words
-from intloom.sim.random_programs.values import any_value, size, sizes, some, step
+from intloom.sim.random_programs.values import any_fields, any_value, size, sizes, some, step
 
 Fields = dict[str, int]
 
@@ -60,15 +60,10 @@ class InstructionMaker:
         if kind is Kind.VSOFTMAX and missing:
             # Exponentials keep what an earlier program left.
             kind = Kind.VEXP
-        fields = self._any(kind) | getattr(self, f"_{BY_KIND[kind].pattern}")(kind)
+        fields = any_fields(self._rng, kind, self._params) | getattr(self, f"_{BY_KIND[kind].pattern}")(kind)
         if kind is Kind.VEXP and missing:
             fields["part"] = missing[0]
         return make_known(kind, fields)
-
-    def _any(self, kind: Kind) -> Fields:
-        """Any legal value for every field that this hardware has."""
-        body = (f for f in BY_KIND[kind].body if not f.requires or getattr(self._params, f.requires))
-        return {f.name: any_value(self._rng, f) for f in body}
 
     def _base(self) -> int:
         words = self._params.scratch_words

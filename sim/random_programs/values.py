@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from intloom.hw.spec.isa import BY_KIND, Field, Kind
+from intloom.hw.spec.params import HardwareParams
 
 _EXTREME = 0.25
 
@@ -17,6 +18,12 @@ def any_value(rng: random.Random, field: Field) -> int:
     bit = 1 << rng.randrange(field.width)
     near = (low, high, bit, -bit, bit - 1, high - bit, (high + 1) // 2)
     return min(max(rng.choice(near), low), high)
+
+
+def any_fields(rng: random.Random, kind: Kind, params: HardwareParams) -> dict[str, int]:
+    """Any legal value for every field of an instruction; fields that the hardware lacks have their default."""
+    body = (f for f in BY_KIND[kind].body if not f.requires or getattr(params, f.requires))
+    return {f.name: any_value(rng, f) for f in body}
 
 
 def some(rng: random.Random, kind: Kind, *names: str) -> dict[str, int]:

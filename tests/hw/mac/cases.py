@@ -10,6 +10,7 @@ import numpy as np
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import ConvMode, Instruction, Kind, TableUse, make
 from intloom.hw.spec.params import HardwareParams
+from intloom.sim.random_programs.values import any_fields
 
 SCRATCH_WORDS = 4096
 _INPUT_WORDS = SCRATCH_WORDS // 2
@@ -78,7 +79,6 @@ def _input(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> dict[str
         "in_plane": plane,
         "in_row": row,
         "in_block_step": rng.choice((0, plane)),
-        "zp_in": rng.choice((-128, 127, rng.randint(-128, 127))),
     }
 
 
@@ -96,13 +96,11 @@ def _output(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> dict[st
         "out_plane": plane,
         "out_lane": lane,
         "out_base": _INPUT_WORDS + rng.randint(0, max(0, _INPUT_WORDS - plane * planes)),
-        "zp_out": rng.randint(-128, 127),
         "residual": int(rng.random() < 0.4),
         "res_base": rng.randint(0, max(0, _INPUT_WORDS - res_plane * planes)),
         "res_plane": res_plane,
         "res_row": res_row,
         "res_shift": rng.randint(10, 40),
-        "res_even": rng.randrange(2),
     }
 
 
@@ -139,16 +137,12 @@ def random_case(seed: int, p: HardwareParams, length: int) -> Case:
     scratch = noise.integers(-128, 128, SCRATCH_WORDS * p.rows, dtype=np.int8)
     program: list[Instruction] = []
     used = 0
-    corrected = rng.randrange(2)
     for number in range(length):
         f = _shape(rng, p)
         while (where := _input(rng, p, f)) is None:
             f = _shape(rng, p)
-        f |= where
-        f |= _output(rng, p, f)
+        f = any_fields(rng, Kind.CONV, p) | f | where | _output(rng, p, f)
         f["table"] = rng.choice((TableUse.NONE, TableUse.LOAD, TableUse.KEEP if number else TableUse.LOAD))
-        # Every second one, so that no program of two or more is without.
-        f["subtract_zp_in"] = (number + corrected) % 2 * p.weight_sums
         data = np.frombuffer(_constants(rng, p, f), np.int8)
         if used + data.size > weights.size:
             break
@@ -156,6 +150,6 @@ def random_case(seed: int, p: HardwareParams, length: int) -> Case:
         start = (used // p.rows - 5) % p.weight_words
         at = (start * p.rows + np.arange(data.size)) % weights.size
         weights[at] = data
-        program.append(make(Kind.CONV, weights=start, **f))
+        program.append(make(Kind.CONV, **f | {"weights": start}))
         used += data.size
     return Case(program, scratch, weights)

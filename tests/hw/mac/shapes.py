@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
+from amaranth.hdl import Shape
+from amaranth.lib import data
+
 from intloom.hw.spec.params import preset
 
 NANO = preset("nano")
@@ -22,3 +27,9 @@ WEIGHT_SHAPES = {
 """For readers of the weight memory: tiles with more and with fewer words than a word has bytes."""
 RATES = [1.0, 0.5]
 """Probability that a neighbor is ready."""
+
+
+def any_descriptor(layout: data.StructLayout, rng: random.Random) -> dict[str, int]:
+    """Any value for every member of a descriptor."""
+    shapes = {name: Shape.cast(field.shape) for name, field in layout}
+    return {name: rng.getrandbits(s.width) - (s.signed << s.width - 1) for name, s in shapes.items()}

@@ -1,5 +1,7 @@
 """Every instruction against its slow and plain statement, on random fields."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.vector_depthwise import pack_depthwise
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
+from intloom.sim.random_programs.values import any_fields
 from tests.support.slow_machine import SlowMachine
 
 ODD = preset("small").replace(rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=22, match=RoundingMode.EXACT)
@@ -82,17 +85,15 @@ def test_conv(index, seed):
     row = some(in_w, in_w + 1)
     step = some(0, 1) * 50
     lanes = params.lanes
-    i = make(
-        Kind.CONV, in_base=some(100, 120), in_row_off=some(0, row), in_ring=row * (in_h + 2) * some(0, 1), in_plane=50,
-        in_row=row, in_block_step=step, in_h=in_h, in_w=in_w, iy0=some(-2, 2), ix0=some(-2, 2), mode=mode,
-        kernel_h=some(1, 3), kernel_w=some(1, 3), stride_h=some(1, 3), stride_w=some(1, 3), dilation_h=some(1, 2),
-        dilation_w=some(1, 2), in_blocks=some(1, 2), out_blocks=some(1, 2), weight_zero_points=some(0, 1),
-        subtract_zp_in=some(0, 1),
-        weights=some(0, params.weight_words - 1), zp_in=some(-128, 127), zp_out=some(-20, 20), table=some(0, 2),
-        out_h=out_h, out_w=out_w, out_base=OUT, out_plane=64, out_row=out_w * 2 + 1, out_x=some(1, 2),
-        out_lane=some(0, params.rows // lanes - 1) * lanes, residual=some(0, 1), res_base=some(500, 520), res_plane=40,
-        res_row=out_w, res_shift=17, res_even=some(0, 1),
-    )  # fmt: skip
+    loops = {name: some(1, 3) for name in ("kernel_h", "kernel_w", "stride_h", "stride_w")}
+    loops |= {name: some(1, 2) for name in ("dilation_h", "dilation_w", "in_blocks", "out_blocks", "out_x")}
+    source = {"in_base": some(100, 120), "in_row_off": some(0, row), "in_ring": row * (in_h + 2) * some(0, 1)}
+    source |= {"in_plane": 50, "in_row": row, "in_block_step": step, "in_h": in_h, "in_w": in_w}
+    source |= {"iy0": some(-2, 2), "ix0": some(-2, 2), "mode": mode, "weights": some(0, params.weight_words - 1)}
+    result = {"out_h": out_h, "out_w": out_w, "out_base": OUT, "out_plane": 64, "out_row": out_w * 2 + 1}
+    result |= {"out_lane": some(0, params.rows // lanes - 1) * lanes, "zp_out": some(-20, 20)}
+    residual = {"res_base": some(500, 520), "res_plane": 40, "res_row": out_w, "res_shift": 17}
+    i = make(Kind.CONV, **any_fields(random.Random(seed), Kind.CONV, params) | loops | source | result | residual)
     set_scales(machine, i, rng)
     check(machine, i)
 

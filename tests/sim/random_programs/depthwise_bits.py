@@ -10,13 +10,15 @@ from intloom.hw.spec.vector_depthwise import constant_words
 from tests.sim.random_programs import extremes as x
 from tests.sim.random_programs.results import HIGH, Results
 
+DEPTHWISE = {"a_base": 1000, "in_h": 9, "in_w": 400, "a_row": 300, "out_w": 3}
+DEPTHWISE["b_base"] = x.DEPTHWISE_END - constant_words(1)
+
 
 def depthwise_steps(results: Results) -> Iterator[tuple[str, Instruction]]:
     """Each with the field that it is for."""
 
     def depthwise(kernel_h: int = 1, **fields: int) -> Instruction:
-        base = {"a_base": 1000, "in_h": 9, "in_w": 400, "a_row": 300, "out_w": 3}
-        base["b_base"] = x.DEPTHWISE_END - constant_words(kernel_h)
+        base = DEPTHWISE | {"b_base": x.DEPTHWISE_END - constant_words(kernel_h)}
         return results.make(Kind.VDEPTHWISE, **base | fields, kernel_h=kernel_h)
 
     half = 1 << SCRATCH_BITS - 1
@@ -40,6 +42,3 @@ def depthwise_steps(results: Results) -> Iterator[tuple[str, Instruction]]:
     yield "stride_h", depthwise(stride_h=4, out_h=2, out_row=3)
     yield "stride_w", depthwise(stride_w=4)
     yield "b_base", depthwise(b_base=HIGH + 200)
-    yield "zp_in", depthwise(ix0=-1, zp_in=-100)
-    yield "zp_out", depthwise(zp_out=-100)
-    yield "table", depthwise(table=1)

@@ -1,4 +1,7 @@
-"""For every instruction field, instructions whose result depends on its highest bit."""
+"""For every instruction field, instructions whose result depends on its highest bit.
+
+A field that no function below lists has its bits inverted in a base instruction of its kind whose result shows them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from intloom.hw.spec.isa import BY_KIND, INSTRUCTIONS, Instruction, InstructionS
 from intloom.hw.spec.regs import Cause
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from tests.sim.random_programs import extremes as x
-from tests.sim.random_programs.depthwise_bits import depthwise_steps
+from tests.sim.random_programs.depthwise_bits import DEPTHWISE, depthwise_steps
 from tests.sim.random_programs.results import HIGH, LEGAL_BITS, Results
 
 SPACE = 1 << SCRATCH_BITS
@@ -26,6 +29,14 @@ _VECTOR: dict[Kind, dict[str, int]] = {
     Kind.VSOFTMAX: {"a_base": 1000, "last_bytes": 4},
 }
 _CONV = {"in_base": 1000, "in_h": 9, "in_w": 400, "in_row": 300, "weights": x.PLAIN, "out_w": 3}
+_BASES: dict[Kind, dict[str, int]] = {
+    **{kind: base | {"out_w": 20} for kind, base in _VECTOR.items()},
+    Kind.CONV: _CONV
+    | {"zp_in": -100, "ix0": -1, "in_plane": 1, "kernel_h": 2, "kernel_w": 2, "out_h": 2, "out_row": 3},
+    Kind.VAVG: _VECTOR[Kind.VAVG] | {"out_w": 20, "ix0": -1, "kernel_w": 3},
+    Kind.VDEPTHWISE: DEPTHWISE | {"zp_in": 9, "ix0": -1},
+}
+"""For each kind an instruction whose result depends on most of its fields."""
 _TIES = {"m1": 1, "m2": 1, "shift": 1, "even": 1, "out_w": 200}
 
 
@@ -131,16 +142,11 @@ def _window(results: Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
     for first in (-1, 8195):
         yield "iy0", results.make(kind, **near, **column, iy0=first, in_h=9000)
         yield "ix0", results.make(kind, **near, kernel_w=3, ix0=first, in_w=9000)
-    yield "kernel_h", results.make(kind, **base, kernel_h=129)
-    yield "kernel_w", results.make(kind, **base, kernel_w=129)
     yield "stride_h", results.make(kind, **base, stride_h=9, out_h=3, out_row=1)
-    yield "stride_w", results.make(kind, **base, stride_w=9, out_w=3)
     # The address of row 0 wraps; the rows that are read do not.
     yield "a_base", results.make(kind, **near | {"a_base": SPACE - 5000}, iy0=6000, in_h=9000)
     yield "a_row", results.make(kind, **base | {"a_row": (1 << 15) + 5}, kernel_h=2)
     yield "a_plane", results.make(kind, **base, a_plane=SPACE - 30, blocks=2, out_plane=2)
-    if kind is Kind.VAVG:
-        yield "zp_in", results.make(kind, **near, **column, iy0=-1, in_h=9, zp_in=-77)
 
 
 def _vector(results: Results) -> Iterator[tuple[Kind, str, Instruction]]:
@@ -149,7 +155,7 @@ def _vector(results: Results) -> Iterator[tuple[Kind, str, Instruction]]:
     yield Kind.VEXP, "", make(Kind.VEXP, a_base=2000, part=1)
     yield Kind.VEXP, "part", make(Kind.VEXP, a_base=2500, part=2)
     for kind, base in _VECTOR.items():
-        found = [*_outputs(results, kind), ("table", results.make(kind, **base, out_w=20, table=1))]
+        found = [*_outputs(results, kind)]
         if kind in (Kind.VMAX, Kind.VAVG):
             found += _window(results, kind)
         else:
@@ -162,12 +168,6 @@ def _vector(results: Results) -> Iterator[tuple[Kind, str, Instruction]]:
             found.append(("a_x", results.make(kind, **base, out_w=3, a_x=131)))
             found.append(("up_h", results.make(kind, **base, a_row=3, out_h=20, out_row=1, up_h=9)))
             found.append(("up_w", results.make(kind, **base, a_x=3, out_w=20, up_w=9)))
-        if kind is Kind.VSOFTMAX:
-            found.append(("less", results.make(kind, **base, out_w=20, less=2)))
-            found.append(("zp_out", results.make(kind, **base, out_w=9, zp_out=-100)))
-        if kind is Kind.VMUL:
-            found.append(("zp_a", results.make(kind, **base, out_w=9, zp_a=-100)))
-            found.append(("zp_b", results.make(kind, **base, out_w=9, zp_b=-100)))
         yield from ((kind, name, instruction) for name, instruction in found)
 
 
@@ -189,24 +189,15 @@ def _convolutions(results: Results) -> Iterator[tuple[str, Instruction]]:
     for first in (-1, 8195):
         yield "iy0", conv(in_h=9000, iy0=first, kernel_h=2, in_row_off=(SPACE - 300) if first < 0 else 9)
         yield "ix0", conv(in_w=9000, ix0=first)
-    yield "kernel_h", conv(kernel_h=9)
-    yield "kernel_w", conv(kernel_w=9)
     yield "stride_h", conv(stride_h=4, out_h=2, out_row=3)
     yield "stride_w", conv(stride_w=4, out_w=2)
-    yield "dilation_h", conv(kernel_h=2, dilation_h=8)
-    yield "dilation_w", conv(kernel_w=2, dilation_w=8)
-    yield "in_blocks", conv(in_blocks=2049, in_plane=1)
     for mode in DEPTHWISE_MODES:
         yield "mode", conv(mode=mode, in_h=9000, kernel_h=2, kernel_w=2, in_blocks=2, out_h=2, out_row=4)
     long_columns = {"mode": ConvMode.DEPTHWISE, "in_h": 9000, "in_row": 1}
     yield "", conv(**long_columns, in_blocks=2049, out_w=2)
     yield "", conv(**long_columns, kernel_h=15, dilation_h=15, dilation_w=15, out_h=40, out_row=3)
     yield "", conv(mode=ConvMode.DEPTHWISE_ROWS, kernel_h=15, dilation_h=15, kernel_w=15, dilation_w=15, in_row=1)
-    yield "weight_zero_points", conv(weight_zero_points=1)
     yield "weights", conv(weights=x.WIDE.weight_words - 9)
-    yield "zp_in", conv(ix0=-1, zp_in=-100)
-    yield "subtract_zp_in", conv(subtract_zp_in=1, zp_in=-128)
-    yield "zp_out", conv(zp_out=-100)
     yield "table", conv(weights=x.TABLE, table=2)
     residual = {"residual": 1, "res_base": 5000, "res_shift": 37}
     yield "residual", conv(weights=x.RESIDUAL, **residual)
@@ -280,8 +271,19 @@ def wide_program() -> list[tuple[str, Instruction]]:
     """Instructions for `WIDE`, in the order of the program, each with the field it is for (or none)."""
     results = Results()
     found = [(name, instruction) for _, name, instruction in _vector(results)]
-    found += [*depthwise_steps(results), *_convolutions(results), *_loads(results), *_stores(results)]
-    return found
+    found += [*depthwise_steps(results), *_convolutions(results)]
+    listed = {(i.kind, name) for name, i in (*found, *long_program())}
+    return [*found, *_unlisted(results, listed), *_loads(results), *_stores(results)]
+
+
+def _unlisted(results: Results, listed: set[Key]) -> Iterator[tuple[str, Instruction]]:
+    """The base instruction of each kind with the highest bits of every other field inverted."""
+    for kind, base in _BASES.items():
+        for field in BY_KIND[kind].body:
+            for bit in sorted(required_bits(field)) if (kind, field.name) not in listed else ():
+                inverted = flipped(make(kind, **base), field.name, bit)
+                values = {f.name: inverted[f.name] for f in BY_KIND[kind].body if f.name != "out_base"}
+                yield field.name, results.make(kind, **values)
 
 
 def long_program() -> list[tuple[str, Instruction]]:

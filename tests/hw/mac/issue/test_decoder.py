@@ -12,6 +12,7 @@ from intloom.hw.mac.issue.decoder import InstructionDecoder
 from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, READOUT_DESCRIPTOR, WEIGHT_DESCRIPTOR, WRITE_DESCRIPTOR
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.random_programs.values import any_fields
 from tests.hw.streams import run, sink
 
 NANO = preset("nano")
@@ -29,10 +30,9 @@ LAYOUTS = {
 
 
 def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
-    fields = {f.name: rng.randint(f.minimum, f.maximum) for f in BY_KIND[Kind.CONV].body}
+    fields = any_fields(rng, Kind.CONV, params)
     fields["out_lane"] = rng.randrange(0, params.rows, params.lanes)
     fields["mode"] = rng.randrange(4 if params.depthwise else 2)
-    fields["subtract_zp_in"] = rng.randrange(1 + params.weight_sums)
     if fields["mode"] >= ConvMode.DEPTHWISE:
         fields["out_h"] = rng.randint(1, params.strip)
         fields["out_w"] = rng.randint(1, params.strip // fields["out_h"])
@@ -116,7 +116,7 @@ def _beyond_limits() -> list[tuple[str, int]]:
         ("out_lane", 8),
         ("mode", 2),
         ("mode", 3),
-        ("subtract_zp_in", 1),
+        *((f.name, 1) for f in BY_KIND[Kind.CONV].body if f.requires),
     ],
 )
 def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng: random.Random) -> None:

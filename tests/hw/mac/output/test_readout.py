@@ -9,31 +9,21 @@ from typing import Any
 
 import pytest
 
+from intloom.hw.mac.issue.descriptors import READOUT_DESCRIPTOR
 from intloom.hw.mac.output.readout import AccumulatorReadout
 from intloom.hw.ports import READ_LATENCY
-from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, SCRATCH_BITS, Kind, TableUse
+from intloom.hw.spec.isa import BY_KIND, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
-from tests.hw.mac.shapes import NANO, OUTPUT_SHAPES, RATES
+from tests.hw.mac.shapes import NANO, OUTPUT_SHAPES, RATES, any_descriptor
 from tests.hw.streams import run, source
 
 Numbers = dict[str, int]
 
 
 def _readout_descriptor(rng: random.Random) -> Numbers:
-    return {
-        **{name: rng.randint(1, 6) for name in ("out_h", "out_w")},
-        "out_blocks": rng.randint(1, 3),
-        "subtract_zp_in": rng.randrange(2),
-        "zp_out": rng.randint(-128, 127),
-        "table": rng.choice((TableUse.NONE, TableUse.LOAD, TableUse.KEEP)),
-        "residual": rng.randrange(2),
-        "res_base": rng.getrandbits(SCRATCH_BITS),
-        "res_plane": rng.getrandbits(SCRATCH_BITS),
-        "res_row": rng.getrandbits(16),
-        "res_shift": rng.randrange(48),
-        "res_even": rng.randrange(2),
-        "index": rng.getrandbits(COUNT_BITS),
-    }
+    size = {name: rng.randint(1, 6) for name in ("out_h", "out_w")} | {"out_blocks": rng.randint(1, 3)}
+    table = rng.choice((TableUse.NONE, TableUse.LOAD, TableUse.KEEP))
+    return any_descriptor(READOUT_DESCRIPTOR, rng) | size | {"table": table, "res_shift": rng.randrange(48)}
 
 
 def _strips(descriptor: Numbers, params: HardwareParams, rng: random.Random) -> Iterator[int]:

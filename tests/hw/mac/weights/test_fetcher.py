@@ -19,25 +19,14 @@ from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec import timing
 from intloom.hw.spec.isa import WEIGHT_ADDRESS_BITS
 from intloom.hw.spec.params import HardwareParams
-from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES
+from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES, any_descriptor
 from tests.hw.streams import run, sink, source
 
 
 def _descriptor(rng: random.Random, zero_points: int | None = None) -> dict[str, int]:
-    return {
-        "kernel_h": rng.randint(1, 3),
-        "kernel_w": rng.randint(1, 3),
-        "in_blocks": rng.randint(1, 3),
-        "out_blocks": rng.randint(1, 3),
-        "strips": rng.randint(1, 3),
-        "weight_zero_points": rng.randrange(2) if zero_points is None else zero_points,
-        "zp_in": rng.randint(-128, 127),
-        "subtract_zp_in": rng.randrange(2),
-        "address": rng.getrandbits(WEIGHT_ADDRESS_BITS),
-        "first_tile": rng.getrandbits(WEIGHT_ADDRESS_BITS),
-        "load_table": rng.randrange(2),
-        "load_residual": rng.randrange(2),
-    }
+    counts = {name: rng.randint(1, 3) for name in ("kernel_h", "kernel_w", "in_blocks", "out_blocks", "strips")}
+    fixed = {} if zero_points is None else {"weight_zero_points": zero_points}
+    return any_descriptor(WEIGHT_DESCRIPTOR, rng) | counts | fixed
 
 
 @dataclass(frozen=True)
