@@ -29,12 +29,12 @@ _VECTOR: dict[Kind, dict[str, int]] = {
     Kind.VSOFTMAX: {"a_base": 1000, "last_bytes": 4},
 }
 _CONV = {"in_base": 1000, "in_h": 9, "in_w": 400, "in_row": 300, "weights": x.PLAIN, "out_w": 3}
+_BORDER = {"zp_in": -100, "zp_out": 5, "ix0": -1, "in_plane": 1, "kernel_h": 2, "kernel_w": 2, "out_h": 2, "out_row": 3}
 _BASES: dict[Kind, dict[str, int]] = {
     **{kind: base | {"out_w": 20} for kind, base in _VECTOR.items()},
-    Kind.CONV: _CONV
-    | {"zp_in": -100, "ix0": -1, "in_plane": 1, "kernel_h": 2, "kernel_w": 2, "out_h": 2, "out_row": 3},
+    Kind.CONV: _CONV | _BORDER,
     Kind.VAVG: _VECTOR[Kind.VAVG] | {"out_w": 20, "ix0": -1, "kernel_w": 3},
-    Kind.VDEPTHWISE: DEPTHWISE | {"zp_in": 9, "ix0": -1},
+    Kind.VDEPTHWISE: DEPTHWISE | {"zp_in": 9, "zp_out": -3, "ix0": -1},
 }
 """For each kind an instruction whose result depends on most of its fields."""
 _TIES = {"m1": 1, "m2": 1, "shift": 1, "even": 1, "out_w": 200}
