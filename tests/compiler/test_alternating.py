@@ -30,7 +30,7 @@ def test_a_few_models_of_several_regions(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
-@given(SEEDS)
-def test_100_models_of_several_regions(seed: int) -> None:
-    check(seed)
+@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.nightly)])
+def test_many_models_of_several_regions(count: int, seed: int) -> None:
+    for number in range(count):
+        check(seed + number)

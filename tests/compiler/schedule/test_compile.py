@@ -20,8 +20,6 @@ from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import random_graph, random_params
 from tests.support.yolo_graph import yolo_graph
 
-RANDOM_GRAPHS = 300
-
 
 def compiled(graph: IntGraph, params: HardwareParams, **options: bool) -> Program:
     program = compile_graph(graph, params, **options)
@@ -204,9 +202,10 @@ def test_graphs_that_found_faults_of_the_schedule(seed):
 
 
 @pytest.mark.slow
-def test_many_random_graphs():
+@pytest.mark.parametrize("count", [100, pytest.param(300, marks=pytest.mark.nightly)])
+def test_many_random_graphs(count):
     first = int(os.environ["INTLOOM_SEED"]) % 1_000_000 + 1000
-    for seed in range(first, first + RANDOM_GRAPHS):
+    for seed in range(first, first + count):
         check_random(seed)
 
 

@@ -64,14 +64,15 @@ def test_random_depthwise_convolutions() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", ["nano", "base"])
-def test_random_depthwise_convolutions_on_the_rtl(name: str) -> None:
+def test_random_depthwise_convolutions_on_the_rtl(name: str, count: int) -> None:
     first = int(os.environ["INTLOOM_SEED"]) % 1_000_000
     params = PRESETS[name].replace(depthwise=True, vector_depthwise=False)
     made = (random_program(seed, params) for seed in range(first, first + 100))
     # A third of the programs on nano have such an instruction.
-    chosen = list(islice((m for m in made if depthwise_instructions(m[2])), 4))
-    assert len(chosen) == 4
+    chosen = list(islice((m for m in made if depthwise_instructions(m[2])), count))
+    assert len(chosen) == count
     for graph, maker, program in chosen:
         inputs = maker.random_inputs()
         expected = run_graph(graph, inputs, match=program.params.match)

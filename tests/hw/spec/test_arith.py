@@ -166,13 +166,9 @@ def count_differences(rng: np.random.Generator, cases: int, match: RoundingMode 
     return differences
 
 
-def test_mode_ort_is_fp32_arithmetic(seed: int):
-    assert count_differences(np.random.default_rng(seed), 200_000) == 0
-
-
-@pytest.mark.slow
-def test_mode_ort_is_fp32_arithmetic_in_ten_million_cases(seed: int):
-    assert count_differences(np.random.default_rng(seed), 10_000_000) == 0
+@pytest.mark.parametrize("count", [1_000_000, pytest.param(10_000_000, marks=pytest.mark.nightly)])
+def test_mode_ort_is_fp32_arithmetic(count: int, seed: int):
+    assert count_differences(np.random.default_rng(seed), count) == 0
 
 
 def test_these_cases_tell_the_modes_apart(seed: int):

@@ -128,16 +128,17 @@ def test_results_wait_for_their_writes(kind: Kind, rng: random.Random) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("grant", [1.0, 0.4])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_random_programs(shape: str, grant: float, rng: random.Random) -> None:
+@pytest.mark.parametrize("count", [9, pytest.param(24, marks=pytest.mark.nightly)])
+def test_random_programs(count: int, shape: str, grant: float, rng: random.Random) -> None:
     params = SHAPES[shape]
     maker = InstructionGenerator(rng, params)
     kinds = kinds_of(params)
-    instructions = [maker.instruction(rng.choice(kinds)) for _ in range(24)]
+    instructions = [maker.instruction(rng.choice(kinds)) for _ in range(count)]
     _check(params, rng, instructions, grant, offer=grant)
 
 
-LONG = {"out_h": 8, "out_w": 32, "out_base": 512, "out_row": 32}
-"""An operation of 256 words."""
+LONG = {"out_h": 4, "out_w": 16, "out_base": 512, "out_row": 16}
+"""An operation of 64 words."""
 _WALKS = 6
 """Cycles in the walkers, the slicer and the pool, and of the write."""
 OVERHEAD = Sequencer.LATENCY + OperandFetcher.LATENCY + Datapath.LATENCY + _WALKS
@@ -151,15 +152,15 @@ def _cycles(outcome: Outcome) -> int:
 @pytest.mark.parametrize(
     ("instruction", "words"),
     [
-        (make(Kind.VCOPY, **LONG, a_row=32), 256),
-        (make(Kind.VCOPY, **LONG, a_row=16, up_h=2, up_w=2), 256),
-        (make(Kind.VADD, **LONG, a_row=32, b_base=256, b_row=32, m1=1, m2=1), 256),
-        (make(Kind.VADD, **LONG, a_row=32, b_base=3, b_row=32, m1=1, m2=1), 256),
-        (make(Kind.VMUL, **LONG, a_row=32, b_base=256, b_row=32, m1=1, m2=1), 256),
-        (make(Kind.VMAX, **LONG, a_row=32, in_h=8, in_w=32, ix0=-2, kernel_w=5), 8 * 36),
-        (make(Kind.VMAX, **LONG, a_row=32, in_h=8, in_w=32, iy0=-2, kernel_h=5), 32 * 12),
-        (make(Kind.VMAX, **LONG, a_row=32, in_h=8, in_w=32, iy0=-1, ix0=-1, kernel_h=3, kernel_w=3), 256 * 9),
-        (make(Kind.VAVG, out_base=512, a_row=32, in_h=8, in_w=32, kernel_h=8, kernel_w=32, m1=1, m2=1, shift=8), 256),
+        (make(Kind.VCOPY, **LONG, a_row=16), 64),
+        (make(Kind.VCOPY, **LONG, a_row=8, up_h=2, up_w=2), 64),
+        (make(Kind.VADD, **LONG, a_row=16, b_base=256, b_row=16, m1=1, m2=1), 64),
+        (make(Kind.VADD, **LONG, a_row=16, b_base=3, b_row=16, m1=1, m2=1), 64),
+        (make(Kind.VMUL, **LONG, a_row=16, b_base=256, b_row=16, m1=1, m2=1), 64),
+        (make(Kind.VMAX, **LONG, a_row=16, in_h=4, in_w=16, ix0=-2, kernel_w=5), 4 * 20),
+        (make(Kind.VMAX, **LONG, a_row=16, in_h=4, in_w=16, iy0=-2, kernel_h=5), 16 * 8),
+        (make(Kind.VMAX, **LONG, a_row=16, in_h=4, in_w=16, iy0=-1, ix0=-1, kernel_h=3, kernel_w=3), 64 * 9),
+        (make(Kind.VAVG, out_base=512, a_row=16, in_h=4, in_w=16, kernel_h=4, kernel_w=16, m1=1, m2=1, shift=6), 64),
     ],
     ids=lambda value: f"{value.kind}" if isinstance(value, Instruction) else f"{value}",
 )
