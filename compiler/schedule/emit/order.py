@@ -1,24 +1,150 @@
-"""Moves vector tasks forward in the task order, so that the vector unit works in parallel with the MAC array.
+"""The tasks of every slot in order, and the vector tasks that move forward in it.
 
-Stages come in graph order, so the tasks of a pool or an addition would start after the last task of the convolution
-before it. Each such task moves to `LAG` tasks behind the last one that writes what it reads.
+A group in stripes runs its last stage first in each step. Otherwise stages run one after the other, so the tasks of a
+pool or an addition would start after the last task of the convolution before it. Each such task moves to `LAG` tasks
+behind the last one that writes what it reads, so that the vector unit works in parallel with the array.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from intloom.compiler.program.footprint import Memory
-from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.schedule.emit.emitter import Emitter
-from intloom.compiler.schedule.emit.tasks import Region, Step, Task
+from intloom.compiler.schedule.emit.tasks import Fill, Region, StageTasks, Step, Task
+from intloom.compiler.schedule.plan import Plan
+from intloom.compiler.schedule.plan.dataflow import LocalBuffer
 from intloom.compiler.schedule.plan.residency import Slot
-from intloom.compiler.schedule.stages.placement import Buffer
-from intloom.hw.spec.isa import QUEUED_UNITS, Kind, Unit
-from intloom.hw.spec.params import POWERS
+from intloom.compiler.schedule.plan.stripes import Stripes
+from intloom.compiler.schedule.plan.tiling import Tiling, tile_rects
+from intloom.compiler.schedule.stages.placement import Buffer, Rect
+from intloom.compiler.schedule.stages.stage import Stage
+from intloom.hw.spec.isa import Unit
+
+
+@dataclass(frozen=True, eq=False)
+class SlotTasks:
+    """The tasks of a slot in order, and what the constant image must hold for them."""
+
+    steps: list[Step]
+    constants: list[bytes]
+
+
+def slot_tasks(plan: Plan) -> list[SlotTasks]:
+    """The tasks of each slot."""
+    return [
+        _tiled(plan, slot, slot.stages[0], slot.tiling) if slot.tiling else _striped(plan, slot, slot.stripes)
+        for slot in plan.slots
+    ]
+
+
+def _tiled(plan: Plan, slot: Slot, stage: Stage, tiling: Tiling) -> SlotTasks:
+    """A stage tile by tile."""
+    rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
+    tasks = StageTasks(slot, stage, stage.work(tiling.chunk, [r.height for r in rects]), plan.stages.needed)
+    chunks, tiles = range(len(tasks.works)), range(len(rects))
+    if tiling.chunks_outside:
+        order = [(c, b) for c in chunks for b in tiles]
+    else:
+        order = [(c, b) for b in tiles for c in chunks]
+    # Weights that come once serve all tiles; else each tile loads them again.
+    once = tiling.chunks_outside or len(tasks.works) == 1
+    made = [tasks.make(rects[b], tasks.works[c], 0 if once else b) for c, b in order]
+    operands = dict.fromkeys(slot.local[v.buffer] for v in stage.operands if v.buffer in slot.local)
+    fills = [
+        fill(slot, local, stage, number, (0, local.buffer.height))
+        for number, local in enumerate(operands)
+        if local.loaded and local.first_reader is stage
+    ]
+    return SlotTasks([*fills, *made], list(tasks.constants))
+
+
+def _striped(plan: Plan, slot: Slot, stripes: Stripes | None) -> SlotTasks:
+    """A group in stripes: in each step the last stage first.
+
+    The rows that a buffer gets from DRAM for the next step are loaded as soon as the last reader of the step has run.
+    """
+    assert stripes is not None  # a slot has a tiling or stripes
+    group = [
+        _StageStripes(plan, slot, stage, rows.tolist())
+        for stage, rows in zip(slot.stages, stripes.progress, strict=True)
+    ]
+    steps: list[Step] = []
+    for step in range(stripes.steps + 1):
+        for stage in reversed(group):
+            steps += stage.step(step)
+            steps += _fills(slot, stripes, stage.tasks.stage, step)
+    return SlotTasks(steps, [block for stage in group for block in stage.tasks.constants])
+
+
+class _StageStripes:
+    """The stripes of one stage, with its finished rows after each step."""
+
+    def __init__(self, plan: Plan, slot: Slot, stage: Stage, rows: Sequence[int]) -> None:
+        self._resident = slot.resident_weights
+        self._rings = list(_rings(slot, stage))
+        self._rows = list(pairwise([0, *rows]))
+        heights = [bottom - top for low, high in self._rows if low < high for top, bottom in self._pieces(low, high)]
+        works = stage.work(_chunk_size(stage, resident=slot.resident_weights), heights)
+        self.tasks = StageTasks(slot, stage, works, plan.stages.needed)
+
+    def _pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        cuts = {low, high}
+        for ring, factor in self._rings:
+            cuts.update(stop // factor for _, stop in ring.pieces(low * factor, high * factor))
+        yield from pairwise(sorted(cuts))
+
+    def step(self, step: int) -> Iterator[Task]:
+        """The tasks of a step."""
+        low, high = self._rows[step]
+        if low < high:
+            for work in self.tasks.works:
+                for top, bottom in self._pieces(low, high):
+                    rect = Rect(top, bottom, 0, self.tasks.stage.extent[1])
+                    yield self.tasks.make(rect, work, 0 if self._resident else step)
+
+
+def _rings(slot: Slot, stage: Stage) -> Iterator[tuple[LocalBuffer, int]]:
+    """Rings in which a tile must not wrap, and their rows for each row of the result."""
+    buffers = [(v.buffer, rows) for k, v in enumerate(stage.operands) if (rows := stage.ring_rows(k))]
+    if stage.keep_result:
+        buffers.append((stage.out.buffer, 1))
+    buffers += [(c.target.buffer, c.factors[0]) for c in stage.copies]
+    return ((slot.local[b], factor) for b, factor in buffers if not slot.local[b].whole)
+
+
+def _chunk_size(stage: Stage, *, resident: bool) -> int:
+    """All blocks; or, if weights are streamed, as many as leave space for the next chunk's weights."""
+    sizes = stage.chunk_sizes()
+    if resident:
+        return sizes[0]
+    return next((s for s in sizes if stage.weight_words(s) <= stage.params.weight_words // 2), sizes[-1])
+
+
+def _fills(slot: Slot, stripes: Stripes, stage: Stage, step: int) -> Iterator[Fill]:
+    """The loads of a step that follow a stage: those of buffers that no other stage of the step still reads."""
+    for buffer, rows in stripes.arrivals.items():
+        low, high = (int(rows[step - 1]) if step else 0), int(rows[step])
+        if low < high and _first_reader(slot, buffer) is stage:
+            yield fill(slot, slot.local[buffer], stage, step, (low, high))
+
+
+def fill(slot: Slot, local: LocalBuffer, stage: Stage, number: int, rows: tuple[int, int]) -> Fill:
+    """The load of some rows of all blocks that come from DRAM."""
+    buffer = local.buffer
+    regions = [
+        Region(buffer, first, count, Rect(top, bottom, 0, buffer.columns))
+        for top, bottom in local.pieces(*rows)
+        for first, count in local.loaded
+    ]
+    return Fill(stage, number, slot, regions)
+
+
+def _first_reader(slot: Slot, buffer: Buffer) -> Stage:
+    return next(s for s in slot.stages if any(v.buffer is buffer for v in s.operands))
+
 
 LAG = 2
 """Distance in tasks from the producer of a vector task's input to that task: its load need not wait for the store."""
@@ -77,24 +203,3 @@ def interleave(tasks: Sequence[Step], slots: Sequence[Slot]) -> Interleaved:
         # At equal positions the task that stays comes first, and moved tasks keep their order.
         keys.append((position, moved, number))
     return Interleaved([tasks[number] for _, _, number in sorted(keys)], first_writes)
-
-
-_DEEPEST = POWERS["queue_depth"][1]
-
-
-def dispatch_order(emitter: Emitter, layers: int, memory: MemoryTiming) -> list[int]:
-    """The numbers of a program's instructions in the order in which they are dispatched."""
-    unchanged = list(range(len(emitter.instructions)))
-    if not any(i.kind is Kind.VDEPTHWISE for i in emitter.instructions):
-        return unchanged
-    deep = emitter.params.replace(queue_depth=_DEEPEST)
-    started = forecast(emitter.instructions, emitter.provenance, layers, deep, memory).started
-    times = _start_times(emitter, started)
-    # An instruction starts after the end of those that it waits for, so it follows them in this order too.
-    first, *middle, last = unchanged
-    return [first, *sorted(middle, key=lambda k: (times[k], k)), last]
-
-
-def _start_times(emitter: Emitter, started: Sequence[Sequence[int]]) -> list[int]:
-    following = {unit: iter(started[unit]) for unit in QUEUED_UNITS}
-    return [next(following[i.unit]) if i.unit in following else 0 for i in emitter.instructions]

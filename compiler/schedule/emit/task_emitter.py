@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from intloom.common.errors import CapacityError
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.program import LocalResult, Provenance
+from intloom.compiler.schedule.emit.dram import DramLayout
 from intloom.compiler.schedule.emit.emitter import Emitter
 from intloom.compiler.schedule.emit.local_memory import LocalMemory, ScratchMemory, WeightMemory
-from intloom.compiler.schedule.emit.tasks import BufferRequest, Fill, Region, Step, Task, load_fields, tile_of
-from intloom.compiler.schedule.plan.stripes import LocalBuffer
+from intloom.compiler.schedule.emit.tasks import BufferRequest, Fill, Region, Step, Task, tile_of
+from intloom.compiler.schedule.plan.dataflow import LocalBuffer
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View
 from intloom.compiler.schedule.stages.stage import LoadedTables, TileContext
 from intloom.hw.spec.isa import Kind, LoadTarget, Unit
@@ -73,17 +74,17 @@ PREFETCH_DEPTH = 4
 class TaskEmitter:
     """Emission state: what is in local memory, and how far loads have run ahead."""
 
-    def __init__(self, emitter: Emitter, layers: Sequence[int], image_at: int) -> None:
+    def __init__(self, emitter: Emitter, layers: Mapping[str, int], dram: DramLayout) -> None:
         self._emitter = emitter
         self._layers = layers
-        self._image_at = image_at
+        self._dram = dram
         self._scratch = ScratchMemory(emitter.params.scratch_words, self._load)
         self._weights = WeightMemory(emitter.params.weight_words, self._load)
         self._held = LoadedTables()
         self._local = LocalRecord(emitter)
         self._lows: list[int] = []
-        self.last_store: dict[int, int] = {}
-        self.stored: dict[int, set[int]] = defaultdict(set)
+        self.last_store: dict[Buffer, int] = {}
+        self.stored: dict[Buffer, set[int]] = defaultdict(set)
         """Blocks of each buffer that were stored."""
 
     @property
@@ -158,45 +159,52 @@ class TaskEmitter:
             raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {store.memory.name.lower()} memory")
 
     def _load(self, task: Step, request: BufferRequest, first: int, words: int, start: int) -> None:
+        """Load `words` words of a request, from `first` on, to `start`."""
+        ring = self._emitter.params.weight_words
         for part in request.parts:
-            ring = self._emitter.params.weight_words
-            fields = part.fields(start, ring, self._image_at)
-            self._emitter.emit(Kind.LOAD, self._provenance(task, "weights"), **fields)
-        fields = load_fields(request, first, words, start, self._image_at)
-        if fields:
-            note = (
-                "weights" if request.memory is Memory.WEIGHT else "table" if request.constant is not None else "input"
-            )
-            self._emitter.emit(Kind.LOAD, self._provenance(task, note), **fields)
+            self._emit(task, "weights", part.fields(self._dram.address(part.source), start, ring))
+        if request.constant is not None:
+            weights = request.memory is Memory.WEIGHT
+            target = LoadTarget.WEIGHT if weights else LoadTarget.SCRATCH
+            dram = self._dram.address(request.constant) + first
+            fields = {"dram": dram, "local": start, "n0": words, "target": target}
+            self._emit(task, "weights" if weights else "table", fields)
+        elif request.region is not None:
+            region, row = request.region, request.row
+            address = self._dram.address(region.buffer)
+            fields = region.move(address, start + request.guard, region.rect.height * row, row)
+            self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
 
-    def _provenance(self, task: Step, note: str = "") -> Provenance:
-        return Provenance(layer=self._layers[task.stage.index], tile=task.number, note=note)
+    def _emit(self, task: Step, note: str, fields: Mapping[str, int], kind: Kind = Kind.LOAD) -> int:
+        provenance = Provenance(layer=self._layers[task.stage.origin.name], tile=task.number, note=note)
+        return self._emitter.emit(kind, provenance, **fields)
 
     def _work(self, task: Task) -> None:
         stage = task.stage
         context, regions = self._context(task)
         first = len(self._emitter.instructions)
-        stage.compute(context)
+        task.work.emit(context)
         stage.emit_copies(context)
         self._local.record(task, first)
         # Stores come last: the emitter's waits make them follow the instructions that write these words.
         for region, tile in regions:
-            fields = region.move(tile.base, tile.plane, tile.row)
-            where = self._emitter.emit(Kind.STORE, self._provenance(task, region.buffer.name), **fields)
-            self.last_store[id(region.buffer)] = where
-            self.stored[id(region.buffer)].update(range(region.first, region.first + region.blocks))
+            fields = region.move(self._dram.address(region.buffer), tile.base, tile.plane, tile.row)
+            self.last_store[region.buffer] = self._emit(task, region.buffer.name, fields, Kind.STORE)
+            self.stored[region.buffer].update(range(region.first, region.first + region.blocks))
 
     def _fill(self, task: Fill) -> None:
         for region in task.results:
             tile = task.slot.local[region.buffer].tile(region.first)
-            fields = region.move(tile.word(0, region.rect.y0, region.rect.x0), tile.plane, tile.row)
-            self._emitter.emit(Kind.LOAD, self._provenance(task, "input"), **fields, target=LoadTarget.SCRATCH)
+            local = tile.word(0, region.rect.y0, region.rect.x0)
+            fields = region.move(self._dram.address(region.buffer), local, tile.plane, tile.row)
+            self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
 
     def _context(self, task: Task) -> tuple[TileContext, list[tuple[Region, Tile]]]:
         """Addresses of everything a task works on, and the stores that follow."""
-        stage, chunk, rect = task.stage, task.chunk, task.rect
+        stage, chunk, rect = task.stage, task.work.chunk, task.rect
         operands = [self._operand(task, k) for k in range(len(stage.operands))]
-        at = self._scratch.address[task.work.key] if task.work is not None else 0
+        own = task.results_request
+        at = self._scratch.address[own.key] if own is not None else 0
         stores: list[tuple[Region, Tile]] = []
         first = stage.out.first_block + chunk.out_first
         if stage.in_place:
@@ -210,9 +218,9 @@ class TaskEmitter:
         stores += [(r, _part(result, r, first)) for r in task.kept]
         copies, at = self._copy_tiles(task, at, stores)
         context = TileContext(
-            emitter=self._emitter,
+            add=lambda kind, note, **fields: self._emit(task, note, fields, kind),
             node=stage.origin.name,
-            provenance=self._provenance(task),
+            rows=stage.params.rows,
             rect=rect,
             chunk=chunk,
             operands=operands,
@@ -234,7 +242,7 @@ class TaskEmitter:
 
     @staticmethod
     def _copy_tiles(task: Task, at: int, stores: list[tuple[Region, Tile]]) -> tuple[list[Tile | None], int]:
-        made = task.stage.result_channels(task.chunk)
+        made = task.stage.result_channels(task.work.chunk)
         tiles: list[Tile | None] = []
         for copy, parts in zip(task.stage.copies, task.copied, strict=True):
             first, blocks = copy.target_blocks(made)

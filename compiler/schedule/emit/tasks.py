@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.plan.residency import Slot
-from intloom.compiler.schedule.plan.tiling import Tiling, operand_words, tile_rects, work_words
+from intloom.compiler.schedule.plan.tiling import operand_words, work_words
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, runs_of
-from intloom.compiler.schedule.stages.stage import Chunk, Stage, WeightPart
-from intloom.compiler.schedule.stages.weights import ConstantImage
-from intloom.hw.spec.isa import LoadTarget
+from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, Stage, WeightPart
 
 
 @dataclass(frozen=True)
@@ -33,10 +31,13 @@ class Region:
             and self.rect.overlaps(other.rect)
         )
 
-    def move(self, local: int, plane: int, row: int) -> dict[str, int]:
-        """LOAD or STORE fields between the region and a tile at `local`; runs are joined where they can be."""
+    def move(self, address: int, local: int, plane: int, row: int) -> dict[str, int]:
+        """LOAD or STORE fields between the region, of a buffer at `address`, and a tile at `local`.
+
+        Runs are joined where they can be.
+        """
         b, r = self.buffer, self.rect
-        fields = {"dram": b.address + self.first * b.plane + r.y0 * b.columns + r.x0, "local": local}
+        fields = {"dram": address + self.first * b.plane + r.y0 * b.columns + r.x0, "local": local}
         if r.width != b.columns or row != r.width:
             runs = {"n0": r.width, "n1": r.height, "dram_s1": b.columns, "local_s1": row}
         elif r.height != b.height or plane != b.plane:
@@ -50,7 +51,7 @@ class Region:
 
 @dataclass(frozen=True)
 class BufferRequest:
-    """Words of local memory under a key, shared by equal keys; `region` or `constant` (image word) is loaded there.
+    """Words of local memory under a key, shared by equal keys; `region` or `constant` is loaded there.
 
     A region's rows are `row` words apart. With `parts`, these are loaded instead, all at once.
     """
@@ -59,13 +60,13 @@ class BufferRequest:
     memory: Memory
     words: int
     region: Region | None = None
-    constant: int | None = None
+    constant: bytes | None = None
     guard: int = 0
     row: int = 0
     parts: tuple[WeightPart, ...] = ()
 
 
-@dataclass
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
     """One tile of one chunk of a stage.
 
@@ -76,22 +77,23 @@ class Task:
     stage: Stage
     number: int
     rect: Rect
-    chunk: Chunk
+    work: ChunkWork
     slot: Slot
-    operands: list[BufferRequest | None]
+    operands: Sequence[BufferRequest | None]
     """What is loaded for each operand; None for one in a local buffer."""
-    tables: dict[bytes, BufferRequest]
+    tables: Mapping[bytes, BufferRequest]
     constants: BufferRequest | None
     """Weights of the vector unit."""
     weights: BufferRequest | None
-    work: BufferRequest | None
-    reads: list[Region] = field(default_factory=list)
+    results_request: BufferRequest | None
+    """Results, copies and temporaries that are in no local buffer."""
+    reads: Sequence[Region]
     """Where each operand comes from."""
-    results: list[Region] = field(default_factory=list)
+    results: Sequence[Region]
     """Everything that is computed."""
-    kept: list[Region] = field(default_factory=list)
+    kept: Sequence[Region]
     """Parts of the result that are stored."""
-    copied: list[list[Region]] = field(default_factory=list)
+    copied: Sequence[Sequence[Region]]
     """Parts of each copy that are stored."""
 
     @cached_property
@@ -116,17 +118,17 @@ class Task:
             return [self.weights] if self.weights is not None else []
         constants = [self.constants] if self.constants is not None else []
         found = [*self.tables.values(), *constants, *(o for o in self.operands if o is not None)]
-        return [*found, self.work] if self.work is not None else found
+        return [*found, self.results_request] if self.results_request is not None else found
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Fill:
     """Rows that are loaded into local buffers; `stage` reads them first."""
 
     stage: Stage
     number: int
     slot: Slot
-    results: list[Region]
+    results: Sequence[Region]
     """What is loaded; no region wraps in its ring."""
 
     stores: tuple[Region, ...] = ()
@@ -141,17 +143,6 @@ class Fill:
 Step = Task | Fill
 
 
-def load_fields(request: BufferRequest, first: int, words: int, address: int, image_at: int) -> dict[str, int]:
-    """Fields of the LOAD that brings `words` words of a request, from `first` on, to `address`; empty if no load."""
-    if request.constant is not None:
-        target = LoadTarget.WEIGHT if request.memory is Memory.WEIGHT else LoadTarget.SCRATCH
-        return {"dram": image_at + request.constant + first, "local": address, "n0": words, "target": target}
-    if request.region is None:
-        return {}
-    plane = request.region.rect.height * request.row
-    return request.region.move(address + request.guard, plane, request.row) | {"target": LoadTarget.SCRATCH}
-
-
 def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tuple[BufferRequest, Region]:
     """The request for an operand, and the region it is loaded from."""
     view = stage.operands[operand]
@@ -159,15 +150,15 @@ def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tu
     part = stage.operand_rect(operand, rect)
     region = Region(view.buffer, view.first_block + first, blocks, part)
     words = operand_words(stage, operand, rect, chunk)
-    key = (stage.index, id(view.buffer), part, region.first, blocks)
+    key = (stage, view.buffer, part, region.first, blocks)
     guard, row = stage.operand_guard(operand), stage.operand_row(operand, part)
     return BufferRequest(key, Memory.SCRATCH, words, region=region, guard=guard, row=row), region
 
 
-def _stored(region: Region, slot: Slot) -> list[Region]:
+def _stored(region: Region, slot: Slot, needed: Mapping[Buffer, frozenset[int]]) -> list[Region]:
     """The parts of a result that go to DRAM: the blocks that some stage reads there."""
     local = slot.local.get(region.buffer)
-    blocks = region.buffer.needed if local is None else local.stored
+    blocks = needed.get(region.buffer, frozenset()) if local is None else local.stored
     runs = runs_of(blocks & set(range(region.first, region.first + region.blocks)))
     return [replace(region, first=first, blocks=count) for first, count in runs]
 
@@ -182,93 +173,81 @@ def _copies(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region | None]:
     return found
 
 
-@dataclass(frozen=True)
-class ConstantRequests:
-    """The constants of a stage in the scratchpad: its vector tables, and those of each chunk."""
+class StageTasks:
+    """Makes the tasks of a stage; those of equal `visit` share their weights."""
 
-    tables: dict[bytes, BufferRequest]
-    chunks: dict[int, BufferRequest]
-    """By the chunk's index."""
+    def __init__(
+        self, slot: Slot, stage: Stage, works: Sequence[ChunkWork], needed: Mapping[Buffer, frozenset[int]]
+    ) -> None:
+        self.stage = stage
+        self.works = works
+        self._slot = slot
+        self._needed = needed
+        self._count = 0
+        words = stage.params.table_words
+        self._tables = {
+            t: BufferRequest(("table", stage, t), Memory.SCRATCH, words, constant=t)
+            for t in dict.fromkeys(stage.vector_tables)
+        }
 
+    @property
+    def constants(self) -> Iterator[bytes]:
+        """What the constant image must hold, in order."""
+        for work in self.works:
+            if isinstance(work.weights, bytes):
+                yield work.weights
+            else:
+                yield from (p.source for p in work.weights if isinstance(p.source, bytes))
+        yield from self._tables
+        yield from (work.constants for work in self.works)
 
-def constant_requests(stage: Stage, chunks: Sequence[Chunk], image: ConstantImage) -> ConstantRequests:
-    """The constants of a stage, which are added to the image."""
-    tables = {
-        t: BufferRequest(("table", stage.index, t), Memory.SCRATCH, stage.params.table_words, constant=image.add(t))
-        for t in dict.fromkeys(stage.vector_tables)
-    }
-    found = {}
-    for chunk in chunks:
-        if data := stage.constants(chunk):
-            key, words = ("constants", stage.index, chunk.index), len(data) // stage.params.word_bytes
-            found[chunk.index] = BufferRequest(key, Memory.SCRATCH, words, constant=image.add(data))
-    return ConstantRequests(tables, found)
+    def make(self, rect: Rect, work: ChunkWork, visit: int) -> Task:
+        """The next task."""
+        stage, slot, chunk, number = self.stage, self._slot, work.chunk, self._count
+        self._count += 1
+        words = work_words(stage, rect, chunk, slot.local)
+        reads = [_operand_request(stage, k, rect, chunk) for k in range(len(stage.operands))]
+        results, kept = [], list[Region]()
+        if stage.keep_result:
+            first, blocks = stage.result_blocks(chunk)
+            region = Region(stage.out.buffer, stage.out.first_block + first, blocks, rect)
+            results.append(region)
+            kept = _stored(region, slot, self._needed)
+        copies = _copies(stage, rect, chunk)
+        return Task(
+            stage=stage,
+            number=number,
+            rect=rect,
+            work=work,
+            slot=slot,
+            operands=[None if region.buffer in slot.local else request for request, region in reads],
+            tables=self._tables,
+            constants=self._constants(work),
+            weights=self._weights(work, visit),
+            results_request=BufferRequest(("work", stage, number), Memory.SCRATCH, words) if words else None,
+            reads=[region for _, region in reads],
+            results=[*results, *(c for c in copies if c is not None)],
+            kept=kept,
+            copied=[[] if c is None else self._stored_copy(c) for c in copies],
+        )
 
+    def _stored_copy(self, region: Region) -> list[Region]:
+        # Without a local buffer the copy is stored as a whole.
+        return _stored(region, self._slot, self._needed) if region.buffer in self._slot.local else [region]
 
-def make_tasks(slot: Slot, tiling: Tiling, image: ConstantImage) -> list[Task]:
-    """All tasks of a slot of one stage in the order in which they run."""
-    stage = slot.stages[0]
-    rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
-    chunks = stage.chunks(tiling.chunk, [r.height for r in rects])
-    if tiling.chunks_outside:
-        order = [(c, b) for c in range(len(chunks)) for b in range(len(rects))]
-    else:
-        order = [(c, b) for b in range(len(rects)) for c in range(len(chunks))]
-    constants = constant_requests(stage, chunks, image)
-    tasks = []
-    for number, (c, b) in enumerate(order):
-        # Weights that come once serve all tiles; else each tile loads them again.
-        visit = 0 if tiling.chunks_outside or len(chunks) == 1 else b
-        tasks.append(make_task(slot, stage, number, rects[b], chunks[c], visit, constants))
-    return tasks
+    def _weights(self, work: ChunkWork, visit: int) -> BufferRequest | None:
+        if not work.weights:
+            return None
+        key = ("weights", self.stage, work.chunk.index, visit)
+        if isinstance(work.weights, bytes):
+            return BufferRequest(key, Memory.WEIGHT, work.weight_words, constant=work.weights)
+        return BufferRequest(key, Memory.WEIGHT, work.weight_words, parts=work.weights)
 
-
-def make_task(
-    slot: Slot,
-    stage: Stage,
-    number: int,
-    rect: Rect,
-    chunk: Chunk,
-    visit: int,
-    constants: ConstantRequests,
-) -> Task:
-    """One task; tasks of equal `visit` share their weights."""
-    weights = None
-    if chunk.weight_words:
-        key = ("weights", stage.index, chunk.index, visit)
-        constant = None if chunk.weight_parts else chunk.weight_at
-        weights = BufferRequest(key, Memory.WEIGHT, chunk.weight_words, constant=constant, parts=chunk.weight_parts)
-    words = work_words(stage, rect, chunk, slot.local)
-    task = Task(
-        stage=stage,
-        number=number,
-        rect=rect,
-        chunk=chunk,
-        slot=slot,
-        operands=[],
-        tables=constants.tables,
-        constants=constants.chunks.get(chunk.index),
-        weights=weights,
-        work=BufferRequest(("work", stage.index, number), Memory.SCRATCH, words) if words else None,
-    )
-    for k, view in enumerate(stage.operands):
-        request, region = _operand_request(stage, k, rect, chunk)
-        task.operands.append(None if view.buffer in slot.local else request)
-        task.reads.append(region)
-    if stage.keep_result:
-        first, blocks = stage.result_blocks(chunk)
-        region = Region(stage.out.buffer, stage.out.first_block + first, blocks, rect)
-        task.results.append(region)
-        task.kept = _stored(region, slot)
-    copies = _copies(stage, rect, chunk)
-    task.results += [c for c in copies if c is not None]
-    task.copied = [[] if c is None else _stored_copy(c, slot) for c in copies]
-    return task
-
-
-def _stored_copy(region: Region, slot: Slot) -> list[Region]:
-    # Without a local buffer the copy is stored as a whole.
-    return _stored(region, slot) if region.buffer in slot.local else [region]
+    def _constants(self, work: ChunkWork) -> BufferRequest | None:
+        if not work.constants:
+            return None
+        key, words = ("constants", self.stage, work.chunk.index), len(work.constants) // self.stage.params.word_bytes
+        return BufferRequest(key, Memory.SCRATCH, words, constant=work.constants)
 
 
 def whole_rect(buffer: Buffer) -> Rect:

@@ -1,1 +1,13 @@
-"""Passes: rewrites of the integer graph that save cycles of the array; results stay the same bytes."""
+"""Passes: rewrites of the integer graph that let the array compute a node, or save cycles; results stay the same."""
+
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.schedule.passes.blank_lanes import fill_blank_lanes
+from intloom.compiler.schedule.passes.pixel_pairs import pair_pixels
+from intloom.compiler.schedule.passes.selected_pixels import read_images
+from intloom.hw.spec.params import HardwareParams
+
+
+def rewrite(graph: IntGraph, params: HardwareParams, keep_intermediates: bool) -> IntGraph:
+    """The graph that is scheduled; with `keep_intermediates`, every tensor of the given graph is in it."""
+    filled = fill_blank_lanes(graph, params)
+    return filled if keep_intermediates else pair_pixels(read_images(filled, params), params)

@@ -1,1 +1,36 @@
-"""Plan: the groups of stages, what stays in the scratchpad, and how each stage is cut into tiles."""
+"""Plan: which stages run together, what stays in the scratchpad, and how each stage is cut into tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intloom.compiler.schedule.plan.dataflow import Dataflow
+from intloom.compiler.schedule.plan.groups import Goal, Group, find_groups
+from intloom.compiler.schedule.plan.residency import Slot, choose_slots
+from intloom.compiler.schedule.plan.tiling import choose_tilings
+from intloom.compiler.schedule.stages.stage_list import Stages
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The slots of a program, in order."""
+
+    stages: Stages
+    flow: Dataflow
+    slots: tuple[Slot, ...]
+
+
+def make_plan(stages: Stages, goal: Goal | None) -> Plan:
+    """The plan with the cheapest groups; without a goal, every tensor goes through DRAM.
+
+    Raises
+    ------
+    CapacityError
+        A stage does not fit the scratchpad or the weight memory; the message names sizes that do.
+    """
+    flow, tilings = Dataflow(stages), choose_tilings(stages)
+    if goal is None:
+        groups = [Group(k, k + 1, 0.0) for k in range(len(stages.stages))]
+    else:
+        groups = find_groups(flow, stages.params, tilings, goal)
+    return Plan(stages, flow, choose_slots(flow, groups, tilings, stages.params, keep=goal is not None))

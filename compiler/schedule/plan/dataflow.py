@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.schedule.stages.placement import Buffer, Rect
+from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, runs_of
 from intloom.compiler.schedule.stages.stage import Stage
+from intloom.compiler.schedule.stages.stage_list import Stages
 from intloom.hw.spec.isa import Unit
 
 Rows = NDArray[np.int32]
@@ -21,6 +22,8 @@ Rows = NDArray[np.int32]
 class Access:
     """Blocks of a buffer that a stage reads or writes."""
 
+    index: int
+    """Position of the stage."""
     stage: Stage
     buffer: Buffer
     blocks: range
@@ -76,6 +79,51 @@ class Write(Access):
 
 
 @dataclass(frozen=True, eq=False)
+class LocalBuffer:
+    """Blocks `first` to `first + blocks` of a buffer, of which the scratchpad holds the last `rows` rows."""
+
+    buffer: Buffer
+    first: int
+    blocks: int
+    rows: int
+    row: int
+    """Words from one row to the next."""
+    guard: int = 0
+    """Words before and after a packed image, since the array also reads the neighboring word."""
+    stored: frozenset[int] = frozenset()
+    """Blocks that are also written to DRAM."""
+    loaded: tuple[tuple[int, int], ...] = ()
+    """Blocks that come from DRAM, as (first, count)."""
+    first_reader: Stage | None = None
+    """The stage before which blocks from DRAM are loaded, if the buffer is whole."""
+    address: int = -1
+    """First scratchpad word; -1 until the buffers of all slots are chosen."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are in the scratchpad."""
+        return self.rows == self.buffer.height
+
+    @property
+    def words(self) -> int:
+        """Scratchpad words."""
+        return self.blocks * self.rows * self.row + 2 * self.guard
+
+    def tile(self, block: int) -> Tile:
+        """The tile that starts at a block of the buffer."""
+        plane = self.rows * self.row
+        base = self.address + self.guard + (block - self.first) * plane
+        return Tile(base, plane, self.row, 0, 0, 0 if self.whole else self.rows)
+
+    def pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """Rows `low` to `high` (half-open), cut where the ring wraps."""
+        while low < high:
+            stop = min(high, (low // self.rows + 1) * self.rows)
+            yield low, stop
+            low = stop
+
+
+@dataclass(frozen=True, eq=False)
 class Inside:
     """What a group of stages reads and writes of a buffer."""
 
@@ -84,6 +132,8 @@ class Inside:
     writes: list[Write]
     later: frozenset[int]
     """Blocks that stages after the group read."""
+    pinned: bool
+    """All that is written must reach DRAM."""
 
     @property
     def accesses(self) -> list[Access]:
@@ -114,49 +164,64 @@ class Inside:
     @property
     def stored(self) -> frozenset[int]:
         """Blocks that must reach DRAM: the host or a later stage reads them."""
-        return self.written if self.buffer.pinned else self.written & self.later
+        return self.written if self.pinned else self.written & self.later
 
     @cached_property
     def loaded(self) -> frozenset[int]:
         """Blocks that come from DRAM."""
         return self.read - self.written
 
+    @property
+    def saved(self) -> int:
+        """Words of traffic that the scratchpad saves by holding the buffer."""
+        return sum(r.words for r in self.reads) + self.buffer.plane * (len(self.written) - len(self.stored))
 
-def _writes_of(stage: Stage) -> list[Write]:
-    found = []
-    if stage.keep_result:
-        vector, blocks = stage.unit is Unit.VEC, stage.out.block_range
-        found.append(Write(stage=stage, buffer=stage.out.buffer, blocks=blocks, factor=1, by_vector_unit=vector))
-    for copy in stage.copies:
-        first, count = copy.target_blocks((copy.start, copy.stop))
-        blocks = range(first, first + count)
-        factor = copy.factors[0]
-        found.append(Write(stage=stage, buffer=copy.target.buffer, blocks=blocks, factor=factor, by_vector_unit=True))
-    return found
+    def local(self) -> LocalBuffer:
+        """All rows of the buffer in the scratchpad."""
+        held = self.held
+        return LocalBuffer(
+            self.buffer,
+            held.start,
+            len(held),
+            self.buffer.height,
+            self.row,
+            stored=self.stored,
+            loaded=tuple(runs_of(self.loaded)),
+        )
+
+
+def _reads_of(index: int, stage: Stage) -> list[Read]:
+    return [
+        Read(index=index, stage=stage, buffer=v.buffer, blocks=v.block_range, operand=k)
+        for k, v in enumerate(stage.operands)
+    ]
+
+
+def _writes_of(index: int, stage: Stage) -> list[Write]:
+    rows = [(1, stage.unit is Unit.VEC)] if stage.keep_result else []
+    rows += [(copy.factors[0], True) for copy in stage.copies]
+    return [
+        Write(index=index, stage=stage, buffer=buffer, blocks=blocks, factor=factor, by_vector_unit=vector)
+        for (buffer, blocks), (factor, vector) in zip(stage.written, rows, strict=True)
+    ]
 
 
 class Dataflow:
     """Reads and writes of all stages, by stage and by buffer."""
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
-        self.stages = stages
-        self.reads: list[list[Read]] = []
-        self.writes: list[list[Write]] = []
+    def __init__(self, stages: Stages) -> None:
+        self.stages = stages.stages
+        self.needed = stages.needed
+        self.pinned = stages.pinned
+        self.reads = [_reads_of(k, stage) for k, stage in enumerate(self.stages)]
+        self.writes = [_writes_of(k, stage) for k, stage in enumerate(self.stages)]
         self.readers: dict[Buffer, list[Read]] = defaultdict(list)
         self.writers: dict[Buffer, list[Write]] = defaultdict(list)
         self._inside: dict[tuple[int, int], list[Inside]] = {}
-        for stage in stages:
-            self.reads.append(
-                [
-                    Read(stage=stage, buffer=v.buffer, blocks=v.block_range, operand=k)
-                    for k, v in enumerate(stage.operands)
-                ]
-            )
-            self.writes.append(_writes_of(stage))
-            for read in self.reads[-1]:
-                self.readers[read.buffer].append(read)
-            for write in self.writes[-1]:
-                self.writers[write.buffer].append(write)
+        for read in (r for reads in self.reads for r in reads):
+            self.readers[read.buffer].append(read)
+        for write in (w for writes in self.writes for w in writes):
+            self.writers[write.buffer].append(write)
 
     def accesses(self, index: int) -> list[Access]:
         """All reads and writes of a stage."""
@@ -174,11 +239,12 @@ class Dataflow:
     def _part(self, buffer: Buffer, first: int, stop: int) -> Inside:
         return Inside(
             buffer,
-            [r for r in self.readers[buffer] if first <= r.stage.index < stop],
-            [w for w in self.writers[buffer] if first <= w.stage.index < stop],
-            frozenset(b for r in self.readers[buffer] if r.stage.index >= stop for b in r.blocks),
+            [r for r in self.readers[buffer] if first <= r.index < stop],
+            [w for w in self.writers[buffer] if first <= w.index < stop],
+            frozenset(b for r in self.readers[buffer] if r.index >= stop for b in r.blocks),
+            buffer in self.pinned,
         )
 
     def whole(self, buffer: Buffer) -> Inside:
         """What all stages read and write of a buffer."""
-        return Inside(buffer, self.readers[buffer], self.writers[buffer], frozenset())
+        return Inside(buffer, self.readers[buffer], self.writers[buffer], frozenset(), buffer in self.pinned)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-from intloom.compiler.schedule.stages.placement import Buffer
-from intloom.compiler.schedule.stages.stage import Stage
+from collections.abc import Iterable, Sequence
 
 Ranges = Sequence[tuple[int, int, int]]
 """Items as (birth, death, words)."""
@@ -57,22 +54,3 @@ def _first_fit(ranges: Ranges, order: Iterable[int]) -> tuple[list[int], int]:
         starts[item] = at
         placed.append(item)
     return starts, max((s + r[2] for s, r in zip(starts, ranges, strict=True)), default=0)
-
-
-def live_ranges(
-    stages: Iterable[Stage], slot_of: Sequence[int], first_writes: Mapping[Buffer, int]
-) -> dict[Buffer, tuple[int, int]]:
-    """The half-open range of slots in which each buffer is live.
-
-    `slot_of` has the slot of each stage. `first_writes` names the slot during which a buffer is first written, where
-    reordering moved that write forward.
-    """
-    found: dict[Buffer, tuple[int, int]] = {}
-    for stage in stages:
-        slot = slot_of[stage.index]
-        written = [c.target.buffer for c in stage.copies] + ([stage.out.buffer] if stage.keep_result else [])
-        for buffer in [*written, *(v.buffer for v in stage.operands)]:
-            # Reads extend the range too: a load of the last reader must not meet the next tensor in these words.
-            start, stop = found.get(buffer, (first_writes.get(buffer, slot), 0))
-            found[buffer] = (min(start, slot), max(stop, slot + 1))
-    return found

@@ -126,16 +126,16 @@ class GroupCosts:
             plane = inside.buffer.plane
             if inside.writes:
                 # Counted at the last writer, which is near enough.
-                moved[inside.writes[-1].stage.index - first] += len(inside.stored) * plane
+                moved[inside.writes[-1].index - first] += len(inside.stored) * plane
             if inside.reads and inside.writes:
-                moved[inside.reads[0].stage.index - first] += len(inside.loaded) * plane
-                users = [a.stage.index - first for a in inside.accesses]
+                moved[inside.reads[0].index - first] += len(inside.loaded) * plane
+                users = [a.index - first for a in inside.accesses]
                 live.append((min(users), max(users), len(inside.held) * plane))
                 continue
             for read in inside.reads:
-                moved[read.stage.index - first] += read.words
+                moved[read.index - first] += read.words
             for access in inside.accesses:
-                streams[access.stage.index - first] += self._tile_part(access)
+                streams[access.index - first] += self._tile_part(access)
         if not live or self._peak(live, streams) > self._params.scratch_words - self._constants(first, stop):
             return None
         for k in range(first, stop):
@@ -154,7 +154,7 @@ class GroupCosts:
 
     def _tile_part(self, access: Access) -> int:
         """Scratchpad words that two good tiles of a stage take for an operand or result."""
-        index = access.stage.index
+        index = access.index
         share = access.words / sum(a.words for a in self._flow.accesses(index))
         return min(access.words, ceil(2 * share * self._tilings[index].scratch))
 
@@ -208,7 +208,7 @@ class GroupCosts:
     def _loads_own_results(self, first: int, stop: int) -> bool:
         """Whether a stage has as weights a result of the group, which is complete only after the last stripe."""
         return any(
-            first <= w.stage.index < stop
+            first <= w.index < stop
             for stage in self._flow.stages[first:stop]
             for view in stage.weight_operands
             for w in self._flow.writers[view.buffer]

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from intloom.compiler.schedule.plan.dataflow import Dataflow, Read
+from intloom.compiler.schedule.plan.dataflow import Dataflow, LocalBuffer, Read
 from intloom.compiler.schedule.plan.fit import tightest_fit
 from intloom.compiler.schedule.plan.groups import Group, stripe_constants, transient_words
-from intloom.compiler.schedule.plan.stripes import LocalBuffer, Stripes
+from intloom.compiler.schedule.plan.stripes import Stripes
 from intloom.compiler.schedule.plan.tiling import Space, Tiling, choose_tiling
-from intloom.compiler.schedule.stages.placement import Buffer, runs_of
+from intloom.compiler.schedule.stages.placement import Buffer
 from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.params import HardwareParams
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Slot:
-    """One stage, or several in stripes, and the buffers that are in the scratchpad meanwhile."""
+    """A time slot: one stage, or several in stripes, and the buffers that are in the scratchpad meanwhile."""
 
     index: int
     stages: Sequence[Stage]
     stripes: Stripes | None
     resident_weights: bool
+    local: Mapping[Buffer, LocalBuffer]
+    tiling: Tiling | None
+    low: int
+    """First scratchpad word that no buffer of the slot uses."""
+
+
+@dataclass(eq=False)
+class _Draft:
+    """A slot while its buffers are chosen."""
+
+    index: int
+    first: int
+    """Position of its first stage."""
+    stages: Sequence[Stage]
+    stripes: Stripes | None = None
+    resident_weights: bool = False
     local: dict[Buffer, LocalBuffer] = field(default_factory=dict)
     tiling: Tiling | None = None
     low: int = 0
-    """First scratchpad word that no buffer of the slot uses."""
 
 
 _SAVED_WORD = 4
@@ -60,7 +75,8 @@ class Residency:
     def __init__(self, flow: Dataflow, groups: Sequence[Group], params: HardwareParams) -> None:
         self._flow = flow
         self._params = params
-        self.slots: list[Slot] = []
+        self.slots: list[_Draft] = []
+        self._addresses: dict[LocalBuffer, int] = {}
         self.slot_of: list[int] = []
         """The slot of each stage."""
         self._items: list[_Item] = []
@@ -73,15 +89,15 @@ class Residency:
     def _add_group(self, group: Group) -> None:
         stages = self._flow.stages[group.first : group.stop]
         if group.stripes is not None:
-            slot = Slot(len(self.slots), stages, group.stripes, group.resident_weights)
+            slot = _Draft(len(self.slots), group.first, stages, group.stripes, group.resident_weights)
             self.slot_of += [slot.index] * len(stages)
             self.slots.append(slot)
             for local in group.stripes.buffers.values():
                 self._add(_Item(local, slot.index, slot.index))
             return
-        for stage in stages:
+        for position, stage in enumerate(stages, group.first):
             self.slot_of.append(len(self.slots))
-            self.slots.append(Slot(len(self.slots), [stage], None, False))
+            self.slots.append(_Draft(len(self.slots), position, [stage]))
         if len(stages) > 1:
             for item in self._inside(group):
                 self._add(item)
@@ -101,14 +117,9 @@ class Residency:
         for inside in self._flow.inside(group.first, group.stop):
             if not inside.reads or not inside.writes:
                 continue
-            buffer, held = inside.buffer, inside.held
-            local = LocalBuffer(buffer, held.start, len(held), buffer.height, inside.row)
-            local.stored = inside.stored
-            local.loaded = runs_of(inside.loaded)
-            local.first_reader = inside.reads[0].stage
-            users = [self.slot_of[a.stage.index] for a in inside.accesses]
-            saved = sum(r.words for r in inside.reads) + buffer.plane * (len(inside.written) - len(local.stored))
-            found.append(_Item(local, min(users), max(users), saved))
+            local = replace(inside.local(), first_reader=inside.reads[0].stage)
+            users = [self.slot_of[a.index] for a in inside.accesses]
+            found.append(_Item(local, min(users), max(users), inside.saved))
         return found
 
     # Buffers between groups.
@@ -125,15 +136,12 @@ class Residency:
         # The host writes a graph's inputs into DRAM.
         if inside.loaded or not inside.written or not all(w.stage.writes_only_result for w in inside.writes):
             return None
-        users = [self.slot_of[a.stage.index] for a in inside.accesses]
+        users = [self.slot_of[a.index] for a in inside.accesses]
         birth, death = min(users), max(users)
         present = self.slots[birth].local.get(buffer)
         if birth == death or (present is not None and not present.stored and not present.loaded):
             return None
-        held = inside.held
-        local = LocalBuffer(buffer, held.start, len(held), buffer.height, inside.row, stored=inside.stored)
-        saved = sum(r.words for r in inside.reads) + buffer.plane * (len(inside.written) - len(local.stored))
-        return _Item(local, birth, death, saved)
+        return _Item(inside.local(), birth, death, inside.saved)
 
     def _try(self, item: _Item, tilings: Sequence[Tiling]) -> None:
         buffer = item.local.buffer
@@ -155,8 +163,8 @@ class Residency:
             slot = self.slots[item.birth]
             if slot.stripes is not None or slot.stages[0].unit is not Unit.VEC:
                 continue
-            sources = [w.stage for r in self._flow.reads[slot.stages[0].index] for w in self._flow.writers[r.buffer]]
-            first = max((self.slot_of[s.index] for s in sources if s.index < slot.stages[0].index), default=item.birth)
+            sources = [w.index for r in self._flow.reads[slot.first] for w in self._flow.writers[r.buffer]]
+            first = max((self.slot_of[k] for k in sources if k < slot.first), default=item.birth)
             before = self.slots[first : item.birth]
             # Stages before the item's birth use the buffer in DRAM.
             if any(self._uses(s, item.local.buffer) for s in before):
@@ -167,8 +175,8 @@ class Residency:
                 self._add(replace(item, birth=first))
                 self._count(self._items[-1], 1)
 
-    def _uses(self, slot: Slot, buffer: Buffer) -> bool:
-        accesses = (a for s in slot.stages for a in self._flow.accesses(s.index))
+    def _uses(self, slot: _Draft, buffer: Buffer) -> bool:
+        accesses = (a for k in range(slot.first, slot.first + len(slot.stages)) for a in self._flow.accesses(k))
         return buffer in slot.local or any(a.buffer is buffer for a in accesses)
 
     def _leaves_room(self, index: int, local: LocalBuffer, tilings: Sequence[Tiling], *, counted: bool = False) -> bool:
@@ -176,17 +184,17 @@ class Residency:
         free = self._params.scratch_words - self._use[index] - (0 if counted else local.words)
         return free >= self._needed(slot, {local.buffer, *slot.local}, tilings)
 
-    def _needed(self, slot: Slot, local: set[Buffer], tilings: Sequence[Tiling]) -> int:
+    def _needed(self, slot: _Draft, local: set[Buffer], tilings: Sequence[Tiling]) -> int:
         """Words that a slot's tiles should have beside the buffers."""
         if slot.stripes is not None:
             return self._stripe_words(slot)
         stage = slot.stages[0]
-        if all(a.buffer in local for a in self._flow.accesses(stage.index)):
+        if all(a.buffer in local for a in self._flow.accesses(slot.first)):
             return 2 * transient_words(stage, stage.extent[0] // 2)
         # What comes from DRAM or goes there needs two tiles; half of what the best tiling takes costs little.
-        return min(tilings[stage.index].scratch, self._params.scratch_words // 2)
+        return min(tilings[slot.first].scratch, self._params.scratch_words // 2)
 
-    def _stripe_words(self, slot: Slot, tiles: int = 2) -> int:
+    def _stripe_words(self, slot: _Draft, tiles: int = 2) -> int:
         assert slot.stripes is not None
         most = 0
         for stage, rows in zip(slot.stages, slot.stripes.progress, strict=True):
@@ -195,17 +203,32 @@ class Residency:
 
     # Addresses.
 
-    def allocate(self, tilings: Sequence[Tiling]) -> None:
+    def allocate(self, tilings: Sequence[Tiling]) -> tuple[Slot, ...]:
         """Give every local buffer an address and every slot a tiling; what does not fit goes through DRAM instead."""
         while True:
             late = self._pack()
             if late is None:
                 late = next((s for s in self.slots if not self._settle(s) or self._is_crowded(s, tilings)), None)
             if late is None:
-                return
+                return self._finished()
             self._drop(late)
 
-    def _pack(self) -> Slot | None:
+    def _finished(self) -> tuple[Slot, ...]:
+        final = {local: replace(local, address=address) for local, address in self._addresses.items()}
+        return tuple(
+            Slot(
+                index=s.index,
+                stages=tuple(s.stages),
+                stripes=s.stripes,
+                resident_weights=s.resident_weights,
+                local={buffer: final[local] for buffer, local in s.local.items()},
+                tiling=s.tiling,
+                low=s.low,
+            )
+            for s in self.slots
+        )
+
+    def _pack(self) -> _Draft | None:
         """Set all addresses; returns a slot whose buffers do not fit."""
         ranges = [(i.birth, i.death + 1, i.local.words) for i in self._items]
         starts, words = tightest_fit(ranges, self._params.scratch_words)
@@ -217,16 +240,16 @@ class Residency:
         for slot in self.slots:
             slot.low = 0
         for item, start in zip(self._items, starts, strict=True):
-            item.local.address = start
+            self._addresses[item.local] = start
             for slot in self.slots[item.birth : item.death + 1]:
                 slot.low = max(slot.low, start + item.local.words)
         return None
 
-    def _optional(self, slot: Slot) -> list[_Item]:
+    def _optional(self, slot: _Draft) -> list[_Item]:
         """The buffers that a slot can do without."""
         return [i for i in self._items if i.birth <= slot.index <= i.death and i.saved >= 0]
 
-    def _is_crowded(self, slot: Slot, tilings: Sequence[Tiling]) -> bool:
+    def _is_crowded(self, slot: _Draft, tilings: Sequence[Tiling]) -> bool:
         """Whether the tiles that fit above a slot's buffers cost more than a buffer saves.
 
         Buffers may leave gaps below the highest one, where no tile lies.
@@ -234,10 +257,10 @@ class Residency:
         if slot.tiling is None:
             return False
         saved = min((i.saved for i in self._optional(slot)), default=None)
-        lost = slot.tiling.cost - tilings[slot.stages[0].index].cost
+        lost = slot.tiling.cost - tilings[slot.first].cost
         return saved is not None and lost > _SAVED_WORD * saved
 
-    def _drop(self, slot: Slot) -> None:
+    def _drop(self, slot: _Draft) -> None:
         """Let the buffer that saves least in a slot go through DRAM."""
         victim = min(self._optional(slot), key=lambda i: (i.density, i.birth, i.local.buffer.name))
         self._items.remove(victim)
@@ -251,7 +274,7 @@ class Residency:
                 self._add(_Item(ring, other.index, other.index))
                 self._count(self._items[-1], 1)
 
-    def _settle(self, slot: Slot) -> bool:
+    def _settle(self, slot: _Draft) -> bool:
         free = self._params.scratch_words - slot.low
         if slot.stripes is not None:
             return self._stripe_words(slot, tiles=1) <= free
@@ -259,7 +282,7 @@ class Residency:
         slot.tiling = choose_tiling(slot.stages[0], space, self._most_blocks(slot))
         return slot.tiling is not None
 
-    def _most_blocks(self, slot: Slot) -> int | None:
+    def _most_blocks(self, slot: _Draft) -> int | None:
         """The blocks of a chunk with which a vector stage can run beside the convolution that makes its operand.
 
         That is the convolution's own chunk, which is a part of its result before a depthwise convolution.
@@ -270,11 +293,22 @@ class Residency:
             return -(-stage.out.blocks // _CHUNKS_BESIDE) if beside else None
         if not stage.follows_chunks or len(flow.writers[stage.operands[0].buffer]) != 1:
             return None
-        before = self.slots[self.slot_of[flow.writers[stage.operands[0].buffer][0].stage.index]]
+        before = self.slots[self.slot_of[flow.writers[stage.operands[0].buffer][0].index]]
         return before.tiling.chunk if before.tiling is not None and stage.operands[0].buffer in slot.local else None
 
-    def _is_whole(self, read: Read, slot: Slot) -> bool:
+    def _is_whole(self, read: Read, slot: _Draft) -> bool:
         """Whether a depthwise convolution on the vector unit reads what a slot makes as a whole in the scratchpad."""
-        reader = self.slots[self.slot_of[read.stage.index]]
+        reader = self.slots[self.slot_of[read.index]]
         local = read.buffer in slot.local and read.buffer in reader.local
         return local and reader.stripes is None and read.stage.overlaps_array
+
+
+def choose_slots(
+    flow: Dataflow, groups: Sequence[Group], tilings: Sequence[Tiling], params: HardwareParams, *, keep: bool
+) -> tuple[Slot, ...]:
+    """The slots of these groups; with `keep`, tensors between groups may stay in the scratchpad too."""
+    residency = Residency(flow, groups, params)
+    if keep:
+        residency.keep_between_groups(tilings)
+        residency.start_vector_results_early(tilings)
+    return residency.allocate(tilings)

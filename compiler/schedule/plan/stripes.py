@@ -8,64 +8,19 @@ reader. Rows that come from DRAM are loaded at the end of the step before they a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, Read, Rows, Write
-from intloom.compiler.schedule.stages.placement import Buffer, Tile, runs_of
-from intloom.compiler.schedule.stages.stage import Stage
+from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, LocalBuffer, Read, Rows, Write
+from intloom.compiler.schedule.stages.placement import Buffer
 from intloom.hw.spec.isa import Unit
 
 
-@dataclass(eq=False)
-class LocalBuffer:
-    """Blocks `first` to `first + blocks` of a buffer, of which the scratchpad holds the last `rows` rows."""
-
-    buffer: Buffer
-    first: int
-    blocks: int
-    rows: int
-    row: int
-    """Words from one row to the next."""
-    guard: int = 0
-    """Words before and after a packed image, since the array also reads the neighboring word."""
-    stored: frozenset[int] = frozenset()
-    """Blocks that are also written to DRAM."""
-    loaded: list[tuple[int, int]] = field(default_factory=list)
-    """Blocks that come from DRAM, as (first, count)."""
-    first_reader: Stage | None = None
-    """The stage before which blocks from DRAM are loaded, if the buffer is whole."""
-    address: int = -1
-
-    @property
-    def whole(self) -> bool:
-        """Whether all rows are in the scratchpad."""
-        return self.rows == self.buffer.height
-
-    @property
-    def words(self) -> int:
-        """Scratchpad words."""
-        return self.blocks * self.rows * self.row + 2 * self.guard
-
-    def tile(self, block: int) -> Tile:
-        """The tile that starts at a block of the buffer."""
-        plane = self.rows * self.row
-        base = self.address + self.guard + (block - self.first) * plane
-        return Tile(base, plane, self.row, 0, 0, 0 if self.whole else self.rows)
-
-    def pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """Rows `low` to `high` (half-open), cut where the ring wraps."""
-        while low < high:
-            stop = min(high, (low // self.rows + 1) * self.rows)
-            yield low, stop
-            low = stop
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Stripes:
     """Stages `first` to `stop` with the finished rows of each after every step, and what they keep on chip."""
 
@@ -73,8 +28,8 @@ class Stripes:
     stop: int
     progress: list[Rows]
     """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
-    buffers: dict[Buffer, LocalBuffer] = field(default_factory=dict)
-    arrivals: dict[Buffer, Rows] = field(default_factory=dict)
+    buffers: Mapping[Buffer, LocalBuffer] = field(default_factory=dict)
+    arrivals: Mapping[Buffer, Rows] = field(default_factory=dict)
     """For each buffer with blocks from DRAM, its loaded rows after each step."""
 
     @property
@@ -124,7 +79,7 @@ def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
 
     Each step runs the last stage first, so stages after the reader or before the writer would be such work.
     """
-    others = (*range(group.start, write.stage.index), *range(read.stage.index + 1, group.stop))
+    others = (*range(group.start, write.index), *range(read.index + 1, group.stop))
     on_array = read.stage.unit is Unit.MAC
     return write.by_vector_unit and on_array and not any(flow.stages[k].unit is Unit.MAC for k in others)
 
@@ -155,27 +110,26 @@ class StripePlanner:
         if any(p[-1] < s.extent[0] for p, s in zip(progress, self._flow.stages[first:stop], strict=True)):
             return None
         group = Stripes(first, stop, progress)
-        for inside in self._flow.inside(first, stop):
-            if inside.reads or not inside.buffer.needed.isdisjoint(inside.written):
-                group.buffers[inside.buffer] = self._local(group, inside)
-        return group
+        held = [
+            inside
+            for inside in self._flow.inside(first, stop)
+            if inside.reads or not self._flow.needed.get(inside.buffer, frozenset()).isdisjoint(inside.written)
+        ]
+        group = replace(group, arrivals={i.buffer: self._arrival(group, i.reads) for i in held if i.loaded})
+        return replace(group, buffers={i.buffer: self._local(group, i) for i in held})
 
     def _local(self, group: Stripes, inside: Inside) -> LocalBuffer:
-        buffer, held = inside.buffer, inside.held
-        local = LocalBuffer(buffer, held.start, len(held), buffer.height, inside.row)
-        local.guard = max((r.guard for r in inside.reads), default=0)
-        local.stored = inside.stored
-        local.loaded = runs_of(inside.loaded)
-        if local.loaded:
-            group.arrivals[buffer] = self._arrival(group, inside.reads)
-        local.rows = self._ring_rows(group, local, inside)
-        return local
+        return replace(
+            inside.local(),
+            rows=self._ring_rows(group, inside),
+            guard=max((r.guard for r in inside.reads), default=0),
+        )
 
     def _arrival(self, group: Stripes, reads: list[Read]) -> Rows:
         """Rows that must be loaded by the end of each step: those that the next step reads."""
         need = np.zeros(group.steps + 1, np.int32)
         for read in reads:
-            done = group.progress[read.stage.index - group.first]
+            done = group.progress[read.index - group.first]
             need = np.maximum(need, np.where(done > 0, read.windows[1][done - 1], 0))
         # The only stage of its unit runs again at once: its rows must come one step earlier.
         ahead = 2 if group.stop - group.first == 1 or self._is_only_convolution(group, reads) else 1
@@ -188,32 +142,32 @@ class StripePlanner:
 
     def _is_alone(self, group: Stripes, write: Write) -> bool:
         """Whether the unit that writes has no other work in a step."""
-        others = (k for k in range(group.first, group.stop) if k != write.stage.index)
+        others = (k for k in range(group.first, group.stop) if k != write.index)
         if write.by_vector_unit:
             return not any(w.by_vector_unit for k in others for w in self._flow.writes[k])
         return not any(self._flow.stages[k].unit is Unit.MAC for k in others)
 
-    def _ring_rows(self, group: Stripes, local: LocalBuffer, inside: Inside) -> int:
+    def _ring_rows(self, group: Stripes, inside: Inside) -> int:
         """The most rows that are live at once, rounded so that no unit of rows wraps."""
-        height = local.buffer.height
-        top = group.arrivals.get(local.buffer, np.zeros(group.steps + 1, np.int32))
+        height = inside.buffer.height
+        top = group.arrivals.get(inside.buffer, np.zeros(group.steps + 1, np.int32))
         low = np.full(group.steps + 1, height, np.int32)
         unit = 1
         for read in inside.reads:
             if read.in_order:
                 return height
             unit = lcm(unit, read.unit)
-            done = group.progress[read.stage.index - group.first]
+            done = group.progress[read.index - group.first]
             if on_both_units(read, inside.writes):
                 # One unit writes its rows while the other one still reads those of the step before.
                 done = np.concatenate([[0], done[:-1]])
             starts = np.append(read.windows[0], height)
             low = np.minimum(low, starts[done])
         for write in inside.writes:
-            done = group.progress[write.stage.index - group.first] * write.factor
+            done = group.progress[write.index - group.first] * write.factor
             top = np.maximum(top, done)
             unit = lcm(unit, write.factor * write.stage.stripe_rows)
-            if local.stored:
+            if inside.stored:
                 # Rows stay until their store has ended: one step, or two where the stage runs again at once.
                 back = 2 if self._is_alone(group, write) else 1
                 low = np.minimum(low, np.concatenate([np.zeros(back, np.int32), done[:-back]]))
@@ -255,10 +209,10 @@ def _links(flow: Dataflow, plan: Stripes, k: int) -> tuple[list[int], list[int]]
     index, inside = plan.first + k, range(plan.first, plan.stop)
     earlier, same = set[int](), set[int]()
     for read in flow.reads[index]:
-        earlier |= {w.stage.index for w in flow.writers[read.buffer] if w.stage.index in inside}
+        earlier |= {w.index for w in flow.writers[read.buffer] if w.index in inside}
     for write in flow.writes[index]:
-        writes = [w for w in flow.writers[write.buffer] if w.stage.index in inside]
+        writes = [w for w in flow.writers[write.buffer] if w.index in inside]
         for read in flow.readers[write.buffer]:
-            if read.stage.index in inside:
-                (earlier if on_both_units(read, writes) else same).add(read.stage.index)
+            if read.index in inside:
+                (earlier if on_both_units(read, writes) else same).add(read.index)
     return [n - plan.first for n in earlier], [n - plan.first for n in same]

@@ -14,6 +14,7 @@ from math import ceil
 from intloom.common.errors import CapacityError
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Chunk, Stage
+from intloom.compiler.schedule.stages.stage_list import Stages
 
 LARGEST_KIB = 1024
 """No memory of legal hardware is larger."""
@@ -223,6 +224,24 @@ def too_large(stages: Sequence[Stage]) -> CapacityError:
         f"node {stage.origin.name!r} does not fit scratch_kib = {stage.params.scratch_kib} even in its smallest tile: "
         f"{_advice('scratch_kib', max(needs))}"
     )
+
+
+def choose_tilings(stages: Stages) -> list[Tiling]:
+    """The cheapest cut of every stage that has both memories for itself.
+
+    Raises
+    ------
+    CapacityError
+        Not every stage fits; the message names sizes that do.
+    """
+    space = Space(stages.params.scratch_words, stages.params.weight_words)
+    # Checked first, and for all stages: `choose_tiling` could not tell which of the two memories is too small.
+    require_weight_memory(stages.stages, space)
+    tilings = [(stage, choose_tiling(stage, space)) for stage in stages.stages]
+    # All stages are cut before the error, so that its advice holds for the whole graph.
+    if misfits := [stage for stage, tiling in tilings if tiling is None]:
+        raise too_large(misfits)
+    return [tiling for _, tiling in tilings if tiling is not None]
 
 
 def tile_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:

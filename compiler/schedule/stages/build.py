@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph
 from intloom.compiler.schedule.stages.placement import Buffer, Placement, View, node_input
 from intloom.compiler.schedule.stages.stage import Stage
-from intloom.compiler.schedule.stages.stage_list import StageList, check_sizes, check_widths, schedule
-from intloom.compiler.schedule.stages.weights import ConstantImage
+from intloom.compiler.schedule.stages.stage_list import StageList, Stages, check_sizes, check_widths, schedule_of
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -40,8 +40,8 @@ def _can_fuse(graph: IntGraph, params: HardwareParams, conv: Conv, add: Add) -> 
     return alone and whole and simple and len(shapes) == 1
 
 
-def branch_by_branch(stages: Sequence[Stage]) -> list[Stage]:
-    """The stages in depth-first order from the stages that nothing reads; `index` is set to the new order.
+def branch_by_branch(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """The stages in depth-first order from the stages that nothing reads.
 
     Graph order often alternates between branches; then each branch's tensors wait for the other.
     """
@@ -57,10 +57,7 @@ def branch_by_branch(stages: Sequence[Stage]) -> list[Stage]:
                 order[waiting.pop()] = None
             else:
                 waiting.append(missing)
-    ordered = [stages[k] for k in order]
-    for index, stage in enumerate(ordered):
-        stage.index = index
-    return ordered
+    return tuple(stages[k] for k in order)
 
 
 def _sources(stages: Sequence[Stage]) -> list[list[int]]:
@@ -86,9 +83,7 @@ def _sources(stages: Sequence[Stage]) -> list[list[int]]:
     return [of(k, stage.weight_operands) + of(k, stage.operands) for k, stage in enumerate(stages)]
 
 
-def build_stages(
-    graph: IntGraph, params: HardwareParams, image: ConstantImage, *, keep_intermediates: bool
-) -> StageList:
+def build_stages(graph: IntGraph, params: HardwareParams, *, keep_intermediates: bool) -> Stages:
     """The stages of a graph.
 
     Raises
@@ -99,13 +94,11 @@ def build_stages(
     check_sizes(graph)
     check_widths(graph, params)
     residuals = {} if keep_intermediates else find_residuals(graph, params)
-    stages = StageList(graph, params, image, keep_intermediates, Placement(graph, params), residuals)
+    draft = StageList(graph, params, keep_intermediates, Placement(graph, params), residuals)
     for node in graph.nodes:
         # The allocator takes buffers in the order in which they are first viewed: the first operand before the result.
         if node.inputs:
-            stages.placement.view(node_input(node))
-        schedule(stages, node)
-    stages.drop_dead_stages()
-    if not keep_intermediates:
-        stages.stages = branch_by_branch(stages.stages)
-    return stages
+            draft.placement.view(node_input(node))
+        schedule_of(type(node))(draft, node)
+    stages = draft.finish()
+    return stages if keep_intermediates else replace(stages, stages=branch_by_branch(stages.stages))

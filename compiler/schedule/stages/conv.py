@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from math import ceil
 
 import numpy as np
@@ -21,10 +21,9 @@ from intloom.compiler.schedule.stages.depthwise import (
     pays_beside_array,
 )
 from intloom.compiler.schedule.stages.placement import Rect, Tile, node_input, window_rect
-from intloom.compiler.schedule.stages.stage import Chunk, Stage, TileContext
+from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, Stage, TileContext
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, window_fields
 from intloom.compiler.schedule.stages.weights import (
-    ConstantImage,
     Geometry,
     InputRun,
     Weights,
@@ -54,20 +53,17 @@ class Part:
     geometry: Geometry
     run: InputRun
     weight_offset: int
+    cut: DepthwiseCut | None = None
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ConvStage(Stage):
     """Operand 0 is convolved; operand 1, if there is one, is added by `residual`."""
 
     node: Conv
-    passes: list[tuple[Geometry, Weights]]
-    image: ConstantImage
+    passes: tuple[tuple[Geometry, Weights], ...]
     group: int
     residual: Affine | None = None
-    _parts: dict[Chunk, list[Part]] = field(default_factory=dict)
-    _tiles: dict[int, Weights] = field(default_factory=dict)
-    _known_runs: dict[tuple[range, int], tuple[InputRun, ...]] = field(default_factory=dict)
 
     @property
     def unit(self) -> Unit:
@@ -136,10 +132,7 @@ class ConvStage(Stage):
         return range(first, min(first + count, self.conv_blocks))
 
     def _runs(self, blocks: range, weights: Weights) -> tuple[InputRun, ...]:
-        key = blocks, weights.shape[1]
-        if key not in self._known_runs:
-            self._known_runs[key] = input_runs(blocks, self.params, self.out.channels, weights.shape[1], self.group)
-        return self._known_runs[key]
+        return input_runs(blocks, self.params, self.out.channels, weights.shape[1], self.group)
 
     def _run_words(self, run: InputRun, weights: Weights) -> int:
         kernel_h, kernel_w = weights.shape[2:]
@@ -173,28 +166,28 @@ class ConvStage(Stage):
             for c in self.layout(size)
         )
 
-    def chunks(self, size: int, heights: Sequence[int]) -> list[Chunk]:
-        """Chunks with their weights in the image."""
-        if self.depthwise:
-            self.depthwise = self.depthwise.for_tiles(heights, self.extent[1])
-        return [self._with_weights(c) for c in self.layout(size)]
+    def work(self, size: int, heights: Sequence[int]) -> list[ChunkWork]:
+        """Chunks with their weights; those of a depthwise convolution suit tasks of these heights."""
+        cut = self.depthwise.for_tiles(heights, self.extent[1]) if self.depthwise else None
+        return [self._with_weights(chunk, cut) for chunk in self.layout(size)]
 
-    def _with_weights(self, chunk: Chunk) -> Chunk:
+    def _with_weights(self, chunk: Chunk, cut: DepthwiseCut | None) -> ChunkWork:
         parts: list[Part] = []
         data = b""
         for number, (geometry, weights) in enumerate(self.passes):
             for run in self._runs(self._conv_range(chunk), weights):
-                parts.append(Part(geometry, run, len(data) // self.params.word_bytes))
-                data += self._head() + self._run_bytes(number, run).tobytes()
-        at = self.image.add(data)
-        words = len(data) // self.params.word_bytes
-        complete = replace(chunk, weight_at=at, weight_words=words)
-        self._parts[complete] = parts
-        return complete
+                parts.append(Part(geometry, run, len(data) // self.params.word_bytes, cut))
+                data += self._head() + self._run_bytes(number, run, cut).tobytes()
+        return ChunkWork(chunk, partial(self._compute, parts), data, len(data) // self.params.word_bytes)
 
     def _head(self) -> bytes:
         head = self.node.table or b""
         return head + (residual_constants(self.residual, self.params) if self.residual else b"")
+
+    @cached_property
+    def _dense_tiles(self) -> list[Weights]:
+        """Weight tiles of each pass, without groups."""
+        return [dense_tiles(weights, self.params) for _, weights in self.passes]
 
     def _parameters(self, number: int) -> NDArray[np.uint8]:
         """Channel parameters of a pass; a transposed convolution leaves the zero point of each pass's taps to us."""
@@ -203,15 +196,13 @@ class ConvStage(Stage):
             bias = bias - self.node.zp_in * self.passes[number][1].sum(axis=(1, 2, 3), dtype=np.int64)
         return channel_parameters(bias.astype(np.int32), self.node.mantissa, self.node.shift, self.params)
 
-    def _run_bytes(self, number: int, run: InputRun) -> NDArray[np.uint8]:
+    def _run_bytes(self, number: int, run: InputRun, cut: DepthwiseCut | None) -> NDArray[np.uint8]:
         weights = self.passes[number][1]
         blocks = range(run.first, run.first + run.count)
-        if self.depthwise:
-            tiles = self.depthwise.weight_tiles(weights, blocks)
+        if cut is not None:
+            tiles = cut.weight_tiles(weights, blocks)
         elif self.group == 1:
-            if number not in self._tiles:
-                self._tiles[number] = dense_tiles(weights, self.params)
-            tiles = self._tiles[number][run.first : run.first + run.count]
+            tiles = self._dense_tiles[number][run.first : run.first + run.count]
         else:
             starts = [run.start + k * run.step for k in range(run.count)]
             made = [
@@ -291,14 +282,11 @@ class ConvStage(Stage):
         steps = Rect(rect.y0 // g.step[0], -(-rect.y1 // g.step[0]), rect.x0 // g.step[1], -(-rect.x1 // g.step[1]))
         return window_rect(steps, g.first, g.stride, (g.reach[0], width))
 
-    def compute(self, context: TileContext) -> None:
+    def _compute(self, parts: Sequence[Part], context: TileContext) -> None:
         """One CONV for each part of the chunk that has pixels in the tile."""
-        for part in self._parts[context.chunk]:
-            self._emit_part(context, part)
-
-    def _emit_part(self, context: TileContext, part: Part) -> None:
-        for rect in self.depthwise.parts(context.rect) if self.depthwise else (context.rect,):
-            self._emit_rect(context, part, rect)
+        for part in parts:
+            for rect in part.cut.parts(context.rect) if part.cut else (context.rect,):
+                self._emit_rect(context, part, rect)
 
     def _emit_rect(self, context: TileContext, part: Part, rect: Rect) -> None:
         g, run = part.geometry, part.run
@@ -331,10 +319,10 @@ class ConvStage(Stage):
         buffer = self.operands[0].buffer
         ring = source.ring * source.row
         in_h, in_blocks = buffer.height, run.blocks
-        if self.depthwise:
+        if part.cut:
             # Columns are longer than a low output needs: rows below the tile's input must read as padding.
             in_h = max(1, min(in_h, first[0] + (out_h - 1) * g.stride[0] + g.reach[0]))
-            in_blocks = self.depthwise.column_rows
+            in_blocks = part.cut.column_rows
         return {
             "in_base": source.word(run.start - context.chunk.in_first, None, 0),
             # Negative where a window starts in the padding; the hardware adds addresses modulo the address space, or
@@ -348,7 +336,7 @@ class ConvStage(Stage):
             "in_w": buffer.width,
             "iy0": first[0],
             "ix0": first[1],
-            "mode": self._mode(),
+            "mode": self._mode(part),
             "kernel_h": g.kernel[0],
             "kernel_w": g.kernel[1],
             "stride_h": g.stride[0],
@@ -358,9 +346,9 @@ class ConvStage(Stage):
             "in_blocks": in_blocks,
         }
 
-    def _mode(self) -> ConvMode:
-        if self.depthwise:
-            return self.depthwise.mode
+    def _mode(self, part: Part) -> ConvMode:
+        if part.cut:
+            return part.cut.mode
         return ConvMode.PACKED if self.packed else ConvMode.BLOCKS
 
     def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
@@ -430,15 +418,14 @@ def conv_stage(
         out=placement.view(output),
         node=node,
         passes=_passes(stages, node),
-        image=stages.image,
         group=node.group,
         residual=residual,
     )
 
 
-def _passes(stages: StageList, node: Conv) -> list[tuple[Geometry, Weights]]:
+def _passes(stages: StageList, node: Conv) -> tuple[tuple[Geometry, Weights], ...]:
     if isinstance(node, ConvTranspose):
-        return transposed_passes(node.weights, node.strides, node.dilations, node.pads[:2])
+        return tuple(transposed_passes(node.weights, node.strides, node.dilations, node.pads[:2]))
     weights = packed_kernel(node.weights, stages.params) if stages.is_packed(node) else node.weights
     kernel = (weights.shape[2], weights.shape[3])
-    return [(Geometry(kernel, (-node.pads[0], -node.pads[1]), node.strides, node.dilations), weights)]
+    return ((Geometry(kernel, (-node.pads[0], -node.pads[1]), node.strides, node.dilations), weights),)

@@ -211,7 +211,7 @@ def instruction_cycles(node: Conv, rows: int, columns: int, params: HardwarePara
     return instruction_cost(make(Kind.VDEPTHWISE, out_h=rows, out_w=columns, **_kernel_fields(node)), params).occupancy
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DepthwiseStage(VectorStage):
     """Operand 0 is convolved channel by channel; kernels of less than `TAPS` columns have zero weights on the right."""
 

@@ -19,7 +19,7 @@ def _operand_fields(name: str, tile: Tile, rect: Rect) -> dict[str, int]:
     return {f"{name}_base": base, f"{name}_plane": tile.plane, f"{name}_row": tile.row}
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ElementwiseStage(VectorStage):
     """One elementwise instruction of two tensors, of which one may be a pixel that is broadcast."""
 

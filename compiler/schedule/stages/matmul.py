@@ -8,7 +8,8 @@ operand times the sum of a column's weights, which the bias of a convolution con
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,15 +17,16 @@ from intloom.compiler.ir import Constant, Conv, MatMul
 from intloom.compiler.program.memory import pack_blocks
 from intloom.compiler.schedule.passes.blank_lanes import has_blank_lanes
 from intloom.compiler.schedule.stages.conv import ConvStage, Part
+from intloom.compiler.schedule.stages.depthwise import DepthwiseCut
 from intloom.compiler.schedule.stages.placement import Rect, View
-from intloom.compiler.schedule.stages.stage import Chunk, TileContext, WeightPart
+from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, TileContext, WeightPart
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, unsupported
 from intloom.compiler.schedule.stages.weights import Geometry, channel_parameters
 from intloom.hw.spec.formats import pack_zero_points
 from intloom.hw.spec.isa import Kind
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MatMulStage(ConvStage):
     """Operand 0 passes the array; `stationary` is its weights.
 
@@ -44,16 +46,14 @@ class MatMulStage(ConvStage):
         """The tile itself."""
         return rect
 
-    def _with_weights(self, chunk: Chunk) -> Chunk:
-        (run,) = self._runs(self._conv_range(chunk), self.passes[0][1])
+    def _with_weights(self, chunk: Chunk, cut: DepthwiseCut | None) -> ChunkWork:
+        geometry, weights = self.passes[0]
+        (run,) = self._runs(self._conv_range(chunk), weights)
         parts = [self._constants(run.count), *self._tiles_of(run.first, run.count)]
-        table = self.node.table
-        if table is not None:
-            words = self.params.table_words
-            parts.insert(0, WeightPart(None, self.image.add(table), 0, (words, 1, 1), (0, 0), (0, 0)))
-        complete = replace(chunk, weight_words=self._run_words(run, self.passes[0][1]), weight_parts=tuple(parts))
-        self._parts[complete] = [Part(self.passes[0][0], run, 0)]
-        return complete
+        if self.node.table is not None:
+            parts.insert(0, WeightPart(self.node.table, 0, 0, (self.params.table_words, 1, 1)))
+        emit = partial(self._compute, [Part(geometry, run, 0)])
+        return ChunkWork(chunk, emit, tuple(parts), self._run_words(run, weights))
 
     @property
     def _head_words(self) -> int:
@@ -76,8 +76,8 @@ class MatMulStage(ConvStage):
             node.bias[:1].repeat(p.cols), node.mantissa[:1].repeat(p.cols), node.shift[:1].repeat(p.cols), p
         )
         data = scales[channels].tobytes() + pack_zero_points([self.zero_point] * p.cols, p.word_bytes)
-        at = self.image.add(data)
-        return WeightPart(None, at, self._head_words, (self._constant_words, count, 1), (0, 0), (self._block_words, 0))
+        counts, steps = (self._constant_words, count, 1), (self._block_words, 0)
+        return WeightPart(data, 0, self._head_words, counts, local_steps=steps)
 
     def _tiles_of(self, first: int, count: int) -> Iterator[WeightPart]:
         """The tiles of output blocks; columns without a pixel hold the zero point: their sums are 0."""
@@ -94,8 +94,8 @@ class MatMulStage(ConvStage):
             local += whole * self._block_words
             at, steps = source + whole * p.cols, (p.tile_words, 0)
             yield WeightPart(view.buffer, at, local, (rest, blocks, 1), (plane, 0), steps)
-            blank = self.image.add(pack_zero_points([self.zero_point] * p.word_bytes, 1) * (p.cols - rest))
-            yield WeightPart(None, blank, local + rest, (p.cols - rest, blocks, 1), (0, 0), steps)
+            blank = pack_zero_points([self.zero_point] * p.word_bytes, 1) * (p.cols - rest)
+            yield WeightPart(blank, 0, local + rest, (p.cols - rest, blocks, 1), local_steps=steps)
 
     def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
         return super()._weight_fields(context, part) | {"subtract_zp_in": int(self.node.zp_in != 0)}
@@ -104,8 +104,7 @@ class MatMulStage(ConvStage):
 @schedules(Constant)
 def schedule_constant(stages: StageList, node: Constant) -> None:
     """No stage: the constant image holds the tensor."""
-    buffer = stages.placement.view(node.output).buffer
-    buffer.constant, buffer.address = True, stages.image.add(pack_blocks(node.values, stages.params))
+    stages.constants[stages.placement.view(node.output).buffer] = pack_blocks(node.values, stages.params)
 
 
 @schedules(MatMul)
@@ -142,8 +141,7 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
         operands=(stages.placement.view(node.inputs[0]),),
         out=stages.placement.view(node.output),
         node=convolution,
-        passes=[(Geometry((1, 1), (0, 0), (1, 1), (1, 1)), weights)],
-        image=stages.image,
+        passes=((Geometry((1, 1), (0, 0), (1, 1), (1, 1)), weights),),
         group=1,
         stationary=stages.placement.view(node.inputs[1]),
         zero_point=node.zp_b,

@@ -12,7 +12,7 @@ from intloom.compiler.schedule.stages.stage_list import StageList, check_fields,
 from intloom.hw.spec.isa import Kind
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ConcatStage(VectorStage):
     """Concatenation of tensors whose channels do not fill whole words: copied together in the scratchpad."""
 

@@ -8,7 +8,7 @@ straight to its address; so is a tensor whose slices are consecutive parts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from intloom.compiler.ir import Concat, Conv, ConvTranspose, IntGraph, Node, Slice
@@ -62,14 +62,9 @@ def runs_of(blocks: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Buffer:
-    """Storage of a tensor, or of several that lie side by side along channels.
-
-    `width` counts pixels, `columns` words of a row. `stored` says that it needs DRAM words, `pinned` that they
-    must keep their content to the program's end, `needed` the blocks that some stage reads there, `constant` that
-    the constant image holds them.
-    """
+    """Storage of a tensor, or of several that lie side by side along channels; `width` counts pixels."""
 
     name: str
     channels: int
@@ -77,11 +72,6 @@ class Buffer:
     width: int
     layout: Layout
     params: HardwareParams
-    stored: bool = False
-    pinned: bool = False
-    constant: bool = False
-    address: int = -1
-    needed: set[int] = field(default_factory=set)
 
     @property
     def blocks(self) -> int:
@@ -102,10 +92,6 @@ class Buffer:
     def words(self) -> int:
         """Words in all."""
         return self.blocks * self.plane
-
-    def needed_runs(self, first: int, blocks: int) -> list[tuple[int, int]]:
-        """Which of `blocks` blocks from `first` on are needed, as (first, count) of neighbors."""
-        return runs_of(self.needed.intersection(range(first, first + blocks)))
 
 
 @dataclass(frozen=True)

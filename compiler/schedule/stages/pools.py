@@ -19,7 +19,7 @@ from intloom.hw.spec import timing
 from intloom.hw.spec.isa import Kind
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PoolStage(VectorStage):
     """Windows of one tensor: averages, and maxima, which go along rows and then along columns."""
 

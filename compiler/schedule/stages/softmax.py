@@ -13,7 +13,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SoftmaxStage(VectorStage):
     """Exponentials, then tiles with all channels."""
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from intloom.compiler.program.program import Provenance
-from intloom.compiler.schedule.emit.emitter import Emitter
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View, clip
 from intloom.hw.spec import timing
 from intloom.hw.spec.formats import TABLE_BYTES
@@ -19,21 +17,20 @@ from intloom.hw.spec.params import HardwareParams
 class WeightPart:
     """A strided move to the weight memory: the tuples count words of a run, runs of a plane, and planes."""
 
-    source: Buffer | None
-    """A tensor in DRAM; None: the constant image."""
+    source: Buffer | bytes
+    """A tensor in DRAM, or constants."""
     first: int
     """First word in the source."""
     local: int
     """First word in the chunk's weights."""
     counts: tuple[int, int, int]
-    source_steps: tuple[int, int]
-    local_steps: tuple[int, int]
+    source_steps: tuple[int, int] = (0, 0)
+    local_steps: tuple[int, int] = (0, 0)
 
-    def fields(self, address: int, ring: int, image_at: int) -> dict[str, int]:
-        """Fields of the LOAD into weights at `address`, in a weight memory of `ring` words."""
-        base = image_at if self.source is None else self.source.address
+    def fields(self, source: int, address: int, ring: int) -> dict[str, int]:
+        """Fields of the LOAD from the source at `source` into weights at `address`, in a memory of `ring` words."""
         return {
-            "dram": base + self.first,
+            "dram": source + self.first,
             "local": (address + self.local) % ring,
             **dict(zip(("n0", "n1", "n2"), self.counts, strict=True)),
             **dict(zip(("dram_s1", "dram_s2"), self.source_steps, strict=True)),
@@ -44,10 +41,9 @@ class WeightPart:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A group of a stage's output blocks (in words), the input blocks that it reads, and its weights.
+    """A group of a stage's output blocks (in words), and the input blocks that it reads.
 
-    Input blocks count from the operand's first block. `weight_at` counts from the start of the constant image. With
-    `weight_parts`, the weights come from there instead.
+    Input blocks count from the operand's first block.
     """
 
     index: int
@@ -55,9 +51,20 @@ class Chunk:
     out_blocks: int
     in_first: int
     in_blocks: int
-    weight_at: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkWork:
+    """A chunk with its weights and constants."""
+
+    chunk: Chunk
+    emit: Callable[[TileContext], None]
+    """Emits the instructions that make a tile's result."""
+    weights: bytes | tuple[WeightPart, ...] = b""
+    """Constants in the weight memory, which may be loaded in pieces, or parts, which are loaded all at once."""
     weight_words: int = 0
-    weight_parts: tuple[WeightPart, ...] = ()
+    constants: bytes = b""
+    """What the chunk has in the scratchpad beside tables: weights of the vector unit."""
 
 
 @dataclass
@@ -69,13 +76,15 @@ class LoadedTables:
     exponentials: list[bytes] | None = None
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class TileContext:
     """Where a tile's pieces lie while it is worked on."""
 
-    emitter: Emitter
+    add: Callable[..., object]
+    """Adds an instruction: its kind, a note on its purpose (empty: none), and its fields."""
     node: str
-    provenance: Provenance
+    rows: int
+    """Bytes of a word."""
     rect: Rect
     chunk: Chunk
     operands: list[Tile]
@@ -89,8 +98,7 @@ class TileContext:
 
     def emit(self, kind: Kind, note: str = "", /, **fields: int) -> None:
         """Add an instruction of this tile."""
-        p = self.provenance
-        self.emitter.emit(kind, Provenance(layer=p.layer, tile=p.tile, note=note or p.note), **fields)
+        self.add(kind, note, **fields)
 
     def use_exponentials(self, parts: list[bytes]) -> None:
         """Bring exponentials into the vector unit, byte by byte from the lowest on."""
@@ -199,7 +207,7 @@ def emit_move(
     """Copy channels (start, stop, to) of the context's rectangle from tile to tile."""
     start, stop, to = channels
     rect = context.rect
-    rows = context.emitter.params.rows
+    rows = context.rows
     out = rect.scaled(*factors)
     use = context.use_table(table)
     for s in segments(start, stop, to, rows):
@@ -235,7 +243,7 @@ class Origin:
     macs: int = 0
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Stage(ABC):
     """What all stages share.
 
@@ -246,9 +254,8 @@ class Stage(ABC):
     origin: Origin
     operands: tuple[View, ...]
     out: View
-    copies: list[Copy] = field(default_factory=list)
+    copies: tuple[Copy, ...] = ()
     keep_result: bool = True
-    index: int = -1
 
     @property
     @abstractmethod
@@ -298,17 +305,13 @@ class Stage(ABC):
     def layout(self, size: int) -> list[Chunk]:
         """The stage cut into chunks of `size` blocks, without weights."""
 
-    def chunks(self, size: int, heights: Sequence[int]) -> list[Chunk]:
-        """The same with weights, which are added to the constant image, for tasks of these heights."""
-        return self.layout(size)
+    @abstractmethod
+    def work(self, size: int, heights: Sequence[int]) -> list[ChunkWork]:
+        """The same with weights and constants, for tasks of these heights."""
 
     @abstractmethod
     def weight_words(self, size: int) -> int:
         """Weight memory that the largest chunk of `size` blocks takes."""
-
-    def constants(self, chunk: Chunk) -> bytes:
-        """What a chunk has in the scratchpad beside tables: weights of the vector unit."""
-        return b""
 
     def constant_words(self, size: int) -> int:
         """Words of the constants of a chunk of `size` blocks."""
@@ -317,10 +320,6 @@ class Stage(ABC):
     @abstractmethod
     def operand_rect(self, operand: int, rect: Rect) -> Rect:
         """The part of an operand that a tile reads."""
-
-    @abstractmethod
-    def compute(self, context: TileContext) -> None:
-        """Emit the instructions that make a tile's result."""
 
     def tile_cycles(self, rect: Rect, blocks: int) -> int:
         """Cycles for `blocks` words of each pixel of a tile, with which the tile's copies overlap."""
@@ -427,7 +426,7 @@ class Stage(ABC):
         return first, min(first + chunk.out_blocks * self.params.rows, self.out.channels)
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class VectorStage(Stage, ABC):
     """A stage without weights, which may be cut along channels between any two blocks."""
 
@@ -463,6 +462,18 @@ class VectorStage(Stage, ABC):
         sizes = [min(size, self.out.blocks - f) for f in cuts]
         return [Chunk(i, f, n, f, n) for i, (f, n) in enumerate(zip(cuts, sizes, strict=True))]
 
+    def work(self, size: int, heights: Sequence[int]) -> list[ChunkWork]:
+        """Every chunk with its constants."""
+        return [ChunkWork(chunk, self.compute, constants=self.constants(chunk)) for chunk in self.layout(size)]
+
+    def constants(self, chunk: Chunk) -> bytes:
+        """None."""
+        return b""
+
+    @abstractmethod
+    def compute(self, context: TileContext) -> None:
+        """Emit the instructions that make a tile's result."""
+
     def operand_rect(self, operand: int, rect: Rect) -> Rect:
         """The tile itself."""
         return rect
@@ -479,7 +490,7 @@ class VectorStage(Stage, ABC):
         }
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CopyStage(VectorStage):
     """Nothing but copies of operand 0."""
 

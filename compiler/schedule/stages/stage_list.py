@@ -6,8 +6,8 @@ chains of them become one copy. Stages whose results only feed copies store noth
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from intloom.common.errors import UnsupportedError
 from intloom.common.registry import Registry
 from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
 from intloom.compiler.program.program import Layout
-from intloom.compiler.schedule.stages.placement import Placement, View, node_input
+from intloom.compiler.schedule.stages.placement import Buffer, Placement, View, node_input
 from intloom.compiler.schedule.stages.stage import Copy, CopyStage, Origin, Stage
-from intloom.compiler.schedule.stages.weights import ConstantImage, surplus_bits
+from intloom.compiler.schedule.stages.weights import surplus_bits
 from intloom.hw.spec.arith import INT8_MIN, LARGEST_DIFFERENCE
 from intloom.hw.spec.isa import BY_KIND, Kind, Unit
 from intloom.hw.spec.params import HardwareParams
@@ -128,19 +128,36 @@ def compose(first: bytes | None, second: bytes | None) -> bytes | None:
     return bytes(np.frombuffer(second, np.uint8)[np.frombuffer(first, np.uint8)])
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stages:
+    """What must be computed, in order, and which tensors that takes in DRAM."""
+
+    graph: IntGraph
+    params: HardwareParams
+    placement: Placement
+    stages: tuple[Stage, ...]
+    needed: Mapping[Buffer, frozenset[int]]
+    """For each buffer with words in DRAM, the blocks that a stage or the host may read there."""
+    pinned: frozenset[Buffer]
+    """Buffers that keep their content to the program's end."""
+    constants: Mapping[Buffer, bytes]
+    """Buffers in the constant image, with their content."""
+
+
 @dataclass
 class StageList:
     """What the schedules of operators add to, in graph order."""
 
     graph: IntGraph
     params: HardwareParams
-    image: ConstantImage
     keep: bool
     """Every tensor is stored: nothing is fused."""
     placement: Placement
     residuals: dict[str, Conv]
     """For each Add that runs as the residual addition of a convolution, by name, that convolution."""
     stages: list[Stage] = field(default_factory=list)
+    constants: dict[Buffer, bytes] = field(default_factory=dict)
+    _copies: dict[Stage, list[Copy]] = field(default_factory=dict)
     _sources: dict[str, _ResultView] = field(default_factory=dict)
 
     def origin(self, node: Node) -> Origin:
@@ -190,39 +207,44 @@ class StageList:
             source = _ResultView(stage, 0)
         made = source.through(start, table, factors)
         copy = Copy(made.start, made.start + target.channels, target, made.table, made.factors, node.name)
-        made.stage.copies.append(copy)
+        self._copies.setdefault(made.stage, []).append(copy)
 
     def _can_copy(self, source: _ResultView, target: View) -> bool:
         """Whether a stage can make the copy: a convolution's chunks must fill whole words of the target."""
         shifted = (source.start - target.channel) % self.params.rows
         return max(source.factors) <= _LARGEST_FACTOR and not (shifted and source.stage.unit is Unit.MAC)
 
-    def drop_dead_stages(self) -> None:
-        """Walk back from the outputs: keep what a kept stage reads, and number the stages that remain."""
-        pinned = (*self.graph.inputs, *(self.graph.tensors if self.keep else self.graph.outputs))
-        for name in pinned:
-            buffer = self.placement.view(name).buffer
-            buffer.stored = buffer.pinned = True
-            # The host reads whole tensors, so all their blocks are needed.
-            buffer.needed.update(range(buffer.blocks))
+    def finish(self) -> Stages:
+        """The stages that lead to an output: what a kept stage reads is kept."""
+        hosted = (*self.graph.inputs, *(self.graph.tensors if self.keep else self.graph.outputs))
+        pinned = {self.placement.view(name).buffer for name in hosted}
+        # The host reads whole tensors, so all their blocks are needed.
+        needed = {buffer: set(range(buffer.blocks)) for buffer in pinned}
+
+        def reaches(view: View) -> bool:
+            return not needed.get(view.buffer, set()).isdisjoint(view.block_range)
+
         kept: list[Stage] = []
         # Backwards, since a stage is dead only if no later stage that is kept reads what it makes.
-        for stage in reversed(self.stages):
-            out = stage.out
-            stage.copies = [c for c in stage.copies if not c.target.buffer.needed.isdisjoint(c.target.block_range)]
-            stage.keep_result = not stage.in_place and not out.buffer.needed.isdisjoint(out.block_range)
-            if not stage.keep_result and not stage.copies:
+        for draft in reversed(self.stages):
+            copies = tuple(c for c in self._copies.get(draft, ()) if reaches(c.target))
+            stage = replace(draft, copies=copies, keep_result=not draft.in_place and reaches(draft.out))
+            if not stage.keep_result and not copies:
                 continue
             for view in (*stage.operands, *stage.weight_operands):
-                view.buffer.stored = True
-                view.buffer.needed.update(view.block_range)
-            for view in stage.weight_operands:
-                # Read in DRAM even if the scratchpad holds it.
-                view.buffer.pinned = True
+                needed.setdefault(view.buffer, set()).update(view.block_range)
+            # Read in DRAM even if the scratchpad holds it.
+            pinned.update(view.buffer for view in stage.weight_operands)
             kept.append(stage)
-        self.stages = kept[::-1]
-        for index, stage in enumerate(self.stages):
-            stage.index = index
+        return Stages(
+            graph=self.graph,
+            params=self.params,
+            placement=self.placement,
+            stages=tuple(kept[::-1]),
+            needed={buffer: frozenset(blocks) for buffer, blocks in needed.items()},
+            pinned=frozenset(pinned),
+            constants=self.constants,
+        )
 
 
 Schedule = Callable[[StageList, Any], None]
@@ -244,15 +266,4 @@ def schedule_of(kind: type[Node]) -> Schedule:
     for base in kind.__mro__:
         if base in SCHEDULES:
             return SCHEDULES[base]
-    raise TypeError(f"the operator {kind.__name__} must have a schedule: register one in compiler/schedule/operators")
-
-
-def schedule(stages: StageList, node: Node) -> None:
-    """Add a node's stages.
-
-    Raises
-    ------
-    UnsupportedError
-        No instruction can express the node on this hardware.
-    """
-    schedule_of(type(node))(stages, node)
+    raise TypeError(f"the operator {kind.__name__} must have a schedule: register one in compiler/schedule/stages")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def _input_range(block: int, params: HardwareParams, out_channels: int, per_grou
     return first * per_group // params.rows, -(-(last + 1) * per_group // params.rows)
 
 
+@cache
 def input_runs(
     blocks: range, params: HardwareParams, out_channels: int, per_group: int, group: int
 ) -> tuple[InputRun, ...]:
@@ -166,30 +168,6 @@ def transposed_passes(
             )
             passes.append((geometry, part))
     return passes
-
-
-class ConstantImage:
-    """Grows as constants are added; equal constants are stored once."""
-
-    def __init__(self, params: HardwareParams) -> None:
-        self._word = params.word_bytes
-        self._chunks: list[bytes] = []
-        self._offsets: dict[bytes, int] = {}
-        self.words = 0
-
-    def add(self, data: bytes) -> int:
-        """Store whole words of data (the last one padded with zeros); gives the first word's number in the image."""
-        data += bytes(-len(data) % self._word)
-        # Tables that several layers share are stored once.
-        if data not in self._offsets:
-            self._offsets[data] = self.words
-            self._chunks.append(data)
-            self.words += len(data) // self._word
-        return self._offsets[data]
-
-    def to_bytes(self) -> bytes:
-        """The whole image."""
-        return b"".join(self._chunks)
 
 
 def residual_constants(affine: Affine, params: HardwareParams) -> bytes:

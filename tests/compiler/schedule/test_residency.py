@@ -1,5 +1,6 @@
 """Buffers in the scratchpad: apart while they live, inside the memory, and only where they save traffic."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,16 +13,13 @@ from intloom.compiler.program.file import from_bytes, to_bytes
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Role
 from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.emit.stripe_tasks import schedule_slots
-from intloom.compiler.schedule.plan import residency
+from intloom.compiler.schedule.plan import make_plan, residency
 from intloom.compiler.schedule.plan.dataflow import Dataflow
 from intloom.compiler.schedule.plan.fit import Ranges, tightest_fit
 from intloom.compiler.schedule.plan.groups import Goal, Group
 from intloom.compiler.schedule.plan.residency import Slot
-from intloom.compiler.schedule.plan.tiling import Space, choose_tiling
+from intloom.compiler.schedule.plan.tiling import choose_tilings
 from intloom.compiler.schedule.stages.build import build_stages
-from intloom.compiler.schedule.stages.stage_list import check_sizes
-from intloom.compiler.schedule.stages.weights import ConstantImage
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.quantization import QuantizeOptions, quantize
@@ -33,16 +31,12 @@ from tests.support.yolo_graph import yolo_graph
 BASE = preset("base")
 
 
-def slots_of(graph, params: HardwareParams) -> list[Slot]:
-    check_sizes(graph)
-    stages = build_stages(graph, params, ConstantImage(params), keep_intermediates=False).stages
-    space = Space(params.scratch_words, params.weight_words)
-    tilings = [choose_tiling(s, space) for s in stages]
-    assert None not in tilings
-    return schedule_slots(stages, params, tilings, Goal(memory=MemoryTiming(), stripe_heights=1))
+def slots_of(graph, params: HardwareParams) -> tuple[Slot, ...]:
+    stages = build_stages(graph, params, keep_intermediates=False)
+    return make_plan(stages, Goal(memory=MemoryTiming(), stripe_heights=1)).slots
 
 
-def check_addresses(slots: list[Slot], params: HardwareParams) -> None:
+def check_addresses(slots: Sequence[Slot], params: HardwareParams) -> None:
     for slot in slots:
         ranges = sorted((b.address, b.address + b.words) for b in slot.local.values())
         for (_, end), (start, _) in pairwise(ranges):
@@ -133,17 +127,14 @@ def test_a_buffer_that_leaves_no_room_for_tiles_goes_through_memory(monkeypatch:
     maker = GraphMaker(3)
     x = maker.conv(maker.input(64, 52, 52), 64, 3, stride=2, group=64)
     graph = maker.graph(maker.conv(x, 64, 1))
-    stages = build_stages(graph, BASE, ConstantImage(BASE), keep_intermediates=False).stages
-    found = [choose_tiling(s, Space(BASE.scratch_words, BASE.weight_words)) for s in stages]
-    tilings = [t for t in found if t is not None]
+    stages = build_stages(graph, BASE, keep_intermediates=False)
+    groups = [Group(k, k + 1, 0.0) for k in range(2)]
 
     def high(ranges: Ranges, size: int) -> tuple[list[int], int]:
         return [size - 80 - words for _, _, words in ranges], size - 80
 
     for fit, kept in ((tightest_fit, True), (high, False)):
         monkeypatch.setattr(residency, "tightest_fit", fit)
-        chosen = residency.Residency(Dataflow(stages), [Group(k, k + 1, 0.0) for k in range(2)], BASE)
-        chosen.keep_between_groups(tilings)
-        chosen.allocate(tilings)
-        assert all(bool(slot.local) == kept for slot in chosen.slots)
-        assert all(slot.tiling is not None and slot.tiling.tiles < 60 for slot in chosen.slots)
+        slots = residency.choose_slots(Dataflow(stages), groups, choose_tilings(stages), BASE, keep=True)
+        assert all(bool(slot.local) == kept for slot in slots)
+        assert all(slot.tiling is not None and slot.tiling.tiles < 60 for slot in slots)

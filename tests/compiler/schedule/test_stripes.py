@@ -12,7 +12,6 @@ from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.plan.dataflow import Dataflow
 from intloom.compiler.schedule.plan.stripes import StripePlanner, Stripes, on_both_units
 from intloom.compiler.schedule.stages.build import build_stages
-from intloom.compiler.schedule.stages.weights import ConstantImage
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import ConvMode, Kind, LoadTarget
@@ -51,9 +50,8 @@ def moved(program: Program) -> tuple[int, int, int]:
 
 def planned(graph: IntGraph, rows: int) -> tuple[Dataflow, Stripes]:
     """All stages of a graph as one group."""
-    stages = build_stages(graph, BASE, ConstantImage(BASE), keep_intermediates=False).stages
-    flow = Dataflow(stages)
-    plan = StripePlanner(flow).plan(0, len(stages), rows)
+    flow = Dataflow(build_stages(graph, BASE, keep_intermediates=False))
+    plan = StripePlanner(flow).plan(0, len(flow.stages), rows)
     assert plan is not None
     return flow, plan
 
@@ -172,7 +170,7 @@ def test_a_ring_holds_every_row_until_its_last_read_and_no_more(rows):
 def all_reads_find_their_rows(plan, inside, rows):
     """Replay all steps on a ring of `rows` rows: whether each read finds the rows that were written."""
     held = {}
-    writers = [(plan.progress[w.stage.index], w.factor, w.blocks) for w in inside.writes]
+    writers = [(plan.progress[w.index], w.factor, w.blocks) for w in inside.writes]
     if inside.buffer in plan.arrivals:
         writers.append((plan.arrivals[inside.buffer], 1, sorted(inside.loaded)))
     for step in range(plan.steps + 1):
@@ -192,7 +190,7 @@ def all_reads_find_their_rows(plan, inside, rows):
 
 def finds_its_rows(plan, read, steps, held, rows):
     """Whether all rows that a read needs between two steps are in a ring."""
-    done = plan.progress[read.stage.index]
+    done = plan.progress[read.index]
     for y in range(done[steps[0]], done[steps[1]]):
         low, high = (int(bound[y]) for bound in read.windows)
         for block in read.blocks:
@@ -206,10 +204,10 @@ def test_a_stage_never_needs_rows_of_the_same_step():
     flow, plan = planned(maker.graph(everything(maker)), 2)
     for inside in flow.inside(0, plan.stop):
         for read in inside.reads:
-            done = plan.progress[read.stage.index]
+            done = plan.progress[read.index]
             for write in inside.writes:
                 if set(write.blocks) & set(read.blocks):
-                    made = plan.progress[write.stage.index] * write.factor
+                    made = plan.progress[write.index] * write.factor
                     for step in range(1, plan.steps + 1):
                         if done[step]:
                             assert read.windows[1][done[step] - 1] <= made[step - 1]

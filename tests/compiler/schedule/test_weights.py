@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from intloom.compiler.schedule.stages.weights import (
-    ConstantImage,
     channel_parameters,
     dense_tiles,
     pack_blocks,
@@ -14,13 +13,6 @@ from intloom.hw.spec.arith import Affine, Scale
 from intloom.hw.spec.formats import pack_channels, pack_residual, pack_tile, pack_zero_points, tile_order
 from intloom.hw.spec.isa import Kind, make
 from intloom.hw.spec.params import PRESETS, preset
-
-
-def test_equal_constants_are_stored_once_and_start_at_words():
-    image = ConstantImage(preset("base"))
-    assert [image.add(b"a" * 17), image.add(b"b" * 16), image.add(b"a" * 17)] == [0, 2, 0]
-    assert image.words == 3
-    assert image.to_bytes() == b"a" * 17 + bytes(15) + b"b" * 16
 
 
 def test_residual_constants_fill_whole_words():
