@@ -18,9 +18,12 @@ from tools.nightly import ALL_TESTS, complete, stages
 ROOT = Path(__file__).parents[2]
 GATES = "tests/hw/fpga/test_gates"
 SMALLER = {
+    "tests/hw/npu/test_npu.py::test_programs_can_be_stopped_at_any_moment": (
+        "tests/hw/npu/test_clock_gating.py::test_gated_clocks_change_no_output"
+    ),
     f"{GATES}.py::test_the_netlist_runs_as_the_accelerator_does": (
         f"{GATES}_of_components.py::test_the_netlist_has_the_outputs_of_the_component"
-    )
+    ),
 }
 """Tests of which the nightly run has all cases, and those that `make test` has instead."""
 

@@ -24,8 +24,11 @@ SHAPES = {**PRESETS, "odd": ODD, "short": SHORT}
 
 
 def cases(*shapes: str) -> list[Any]:
-    """Parameters of a test; `large`, which takes the longest, and `small` only in the nightly run."""
-    return with_nightly(shapes, ("large", "small"))
+    """Parameters of a test; `large`, which takes the longest, and `small` only in the nightly run.
+
+    So is `nano`: the same benches run on it with gated clocks, beside one whose clocks always run (test_clock_gating).
+    """
+    return with_nightly(shapes, ("large", "small", "nano"))
 
 
 BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}
@@ -40,7 +43,8 @@ def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", ["nano", pytest.param("odd", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("shape", ["nano", "odd"])
 def test_programs_can_be_stopped_at_any_moment(shape: str, tmp_path: Path, seed: int) -> None:
     """By a reset or a fault; the next program then equals the instruction simulator."""
     run_cocotb(SHAPES[shape], "tests.hw.npu.bench_stops", tmp_path, seed)

@@ -80,7 +80,7 @@ def _program(params: HardwareParams) -> list[Instruction]:
     weights = BLOCKS * (params.channel_words + 9 * BLOCKS * params.tile_words)
     loads = [
         isa.make("LOAD", dram=SOURCE, local=INPUT, n0=BLOCKS * PADDED**2),
-        isa.make("LOAD", dram=WEIGHTS, local=0, n0=weights, target=isa.Target.WEIGHT),
+        isa.make("LOAD", dram=WEIGHTS, local=0, n0=weights, target=isa.LoadTarget.WEIGHT),
     ]
     rounds = 8
     out = isa.make("STORE", dram=TARGET + 0x2000, local=OUTPUTS, n0=BLOCKS * SIDE**2, wait_mac=CONVS)
