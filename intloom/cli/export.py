@@ -12,10 +12,10 @@ import typer
 
 from intloom.cli.options import AsJson, grouped, terminal_of
 from intloom.common.errors import UsageError
-from intloom.compiler.program.device_image import device_image, plan_image
+from intloom.compiler.program.device_image import plan_image
 from intloom.compiler.program.file import load_regions
-from intloom.files import check_folder, check_output
-from intloom.flow.export import export_c, export_image, measure_runtime
+from intloom.files import check_folder, check_output, write_bytes
+from intloom.flow.export import checked_image, export_c, measure_runtime
 
 _COMPILER = "cc"
 _HELP = """Write a program for systems without Python.
@@ -66,13 +66,14 @@ def _run(
     if given.binary is not None:
         check_output(given.binary, program)
     programs = load_regions(program)
-    files = export_c(programs, given.c_folder) if given.c_folder is not None else []
+    image = checked_image(programs)
+    files = export_c(programs, image, given.c_folder) if given.c_folder is not None else []
     if given.binary is not None:
-        export_image(programs, given.binary)
+        write_bytes(given.binary, image)
         files.append(given.binary)
     plan = plan_image(programs)
     sizes: dict[str, Any] = {
-        "image_bytes": len(device_image(programs)),
+        "image_bytes": len(image),
         "window_bytes": plan.window_bytes,
         "regions": len(programs),
         "tensors": len(plan.tensors),

@@ -13,7 +13,8 @@ from intloom.common.errors import EnvironmentFault
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.device_image import ImagePlan, ImageTensor, device_image, plan_image
 from intloom.compiler.program.program import Program
-from intloom.files import write_bytes, write_text
+from intloom.compiler.program.soundness import check_program
+from intloom.files import write_text
 from intloom.hw.spec.c_text import header
 from intloom.hw.spec.render_c import IMAGE_HEADER, REGISTERS_HEADER, render_registers
 from intloom.hw.spec.render_c_image import render_image
@@ -23,6 +24,7 @@ RUNTIME = Path(__file__).parents[1] / "runtime"
 PROGRAM_HEADER = "program.h"
 PROGRAM_SOURCE = "program.c"
 _ROW_BYTES = 16
+_COMMENT_LENGTH = 100
 _COMPILED = "-std=c99", "-Os", "-ffreestanding", "-fno-pic"
 
 
@@ -47,9 +49,14 @@ def runtime_headers() -> dict[str, str]:
     return {REGISTERS_HEADER: render_registers(), IMAGE_HEADER: render_image(IMAGE_HEADER)}
 
 
+def _comment(text: str) -> str:
+    """Text from a program file as part of a C comment: nothing in it can end the comment or the line."""
+    return re.sub(r"[^\w .,:=+-]", "_", text, flags=re.ASCII)[:_COMMENT_LENGTH]
+
+
 def _identifier(number: int, tensor: ImageTensor) -> str:
     name = re.sub(r"\W+", "_", tensor.buffer.name, flags=re.ASCII).strip("_").upper()
-    return f"PROGRAM_{number}_{tensor.role.name}_{name}"
+    return f"PROGRAM_{number}_{tensor.role.name}_{name[:_COMMENT_LENGTH]}"
 
 
 def _tensor_rows(plan: ImagePlan) -> list[str]:
@@ -83,7 +90,9 @@ def render_program_header(programs: Sequence[Program], image: bytes) -> str:
         "};\n",
         "extern const uint8_t program_image[PROGRAM_IMAGE_BYTES];\n",
     ]
-    return header(PROGRAM_HEADER, f"Program {programs[0].name}.", body, ["<stdint.h>"], written_by="`intloom export`")
+    return header(
+        PROGRAM_HEADER, f"Program {_comment(programs[0].name)}.", body, ["<stdint.h>"], written_by="`intloom export`"
+    )
 
 
 def render_program_source(image: bytes) -> str:
@@ -94,9 +103,21 @@ def render_program_source(image: bytes) -> str:
     return "\n".join(["/* Written by `intloom export`: do not edit. */", *head, *lines, "};", ""])
 
 
-def export_c(programs: Sequence[Program], folder: Path) -> list[Path]:
-    """Write runtime, generated headers, program and example into `folder`; returns the paths of the files."""
-    image = device_image(programs)
+def checked_image(programs: Sequence[Program]) -> bytes:
+    """The device image of programs that `check_program` accepts: a driver in C cannot check instructions.
+
+    Raises
+    ------
+    ProgramError
+        A program could leave its memory or hang.
+    """
+    for program in programs:
+        check_program(program)
+    return device_image(programs)
+
+
+def export_c(programs: Sequence[Program], image: bytes, folder: Path) -> list[Path]:
+    """Write runtime, generated headers, image and example into `folder`; returns the paths of the files."""
     texts = runtime_headers()
     texts |= {p.name: p.read_text(encoding="utf-8") for p in runtime_sources()}
     texts |= {p.name: p.read_text(encoding="utf-8") for p in sorted((RUNTIME / "example").iterdir())}
@@ -104,13 +125,6 @@ def export_c(programs: Sequence[Program], folder: Path) -> list[Path]:
     for name, text in texts.items():
         write_text(folder / name, text)
     return [folder / name for name in texts]
-
-
-def export_image(programs: Sequence[Program], file: Path) -> int:
-    """Write the device image; returns its size in bytes."""
-    image = device_image(programs)
-    write_bytes(file, image)
-    return len(image)
 
 
 def measure_runtime(compiler: str) -> CodeSize:

@@ -16,7 +16,7 @@ from intloom.common.errors import EncodingError, FileFormatError
 from intloom.files import check_output, read_bytes, write_text
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind, LoadTarget, assemble
-from intloom.report.template import asset, fill
+from intloom.report.template import fill
 
 RECORD = "run.json"
 TIMELINE = "timeline.json"
@@ -91,7 +91,7 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
         chains=[c for c in record["chains"] if len(c["layers"]) > 1],
         single=_single(record["chains"]),
         clock=measured_mhz(record["hardware"]),
-        js=Markup(asset("report.js")),  # our own file
+        script="report.js",
         data=_embedded(
             {
                 **record,

@@ -5,7 +5,12 @@ const number = (n) => Math.round(n).toLocaleString("en-US");
 const short = (n) => n >= 1e9 ? (n / 1e9).toFixed(2) + " G" : n >= 1e6 ? (n / 1e6).toFixed(2) + " M" : n >= 1e4 ? (n / 1e3).toFixed(1) + " k" : number(n);
 const bytes = (n) => short(n) + (n >= 1e4 ? "B" : " B");
 const percent = (x) => (100 * x).toFixed(1) + " %";
-const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+// Every value in an html`...` template is escaped, except the results of other such templates. Only `show` writes HTML.
+class Html { constructor(text) { this.text = text; } }
+const escape = (s) => String(s).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+const piece = (v) => Array.isArray(v) ? v.map(piece).join("") : v instanceof Html ? v.text : escape(v);
+const html = (strings, ...values) => new Html(String.raw({ raw: strings }, ...values.map(piece)));
+const show = (element, content) => { element.innerHTML = content.text; };
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const labels = { work: "busy", partial: "array partly filled", no_instruction: "no instruction", wait: "wait for another unit", memory: "wait for memory", weights: "wait for weights", accumulators: "wait for accumulators", other: "start and end" };
 const peak = run.params.rows * run.params.cols;
@@ -24,7 +29,7 @@ function unitParts(l) {
   const stalls = Object.entries(l.stalls).filter(([k]) => k.startsWith(unit)).map(([k, v]) => [k.slice(unit.length), v]);
   return parts(l.busy[mainUnit(l)] ?? 0, Object.fromEntries(stalls), l.cycles);
 }
-const bars = (list, total, tag) => list.map(([k, v]) => `<${tag} style="width:${100 * v / total}%;background:var(--${k})" title="${labels[k] || k}: ${number(v)} cycles, ${percent(v / total)}"></${tag}>`).join("");
+const bars = (list, total) => list.map(([k, v]) => html`<i style="width:${100 * v / total}%;background:var(--${k})" title="${labels[k] || k}: ${number(v)} cycles, ${percent(v / total)}"></i>`);
 
 function drawUnits() {
   if (!$("units")) return;
@@ -38,34 +43,34 @@ function drawUnits() {
       text = `${percent(ideal / run.cycles)} useful`;
     }
     list.forEach(([k]) => causes.add(k));
-    return `<div class="unit"><b>${u.name}</b><div class="bar">${bars(list, run.cycles, "div")}</div><span class="num">${text}</span></div>`;
+    return html`<div class="unit"><b>${u.name}</b><div class="bar">${bars(list, run.cycles)}</div><span class="num">${text}</span></div>`;
   });
-  const legend = [...causes].map((k) => `<span><i style="background:var(--${k})"></i>${labels[k] || k}</span>`).join("");
-  $("units").innerHTML = rows.join("") + `<div class="legend">${legend}</div>`;
+  const legend = [...causes].map((k) => html`<span><i style="background:var(--${k})"></i>${labels[k] || k}</span>`);
+  show($("units"), html`${rows}<div class="legend">${legend}</div>`);
 }
 
 function drawSkyline() {
   if (!$("skyline")) return;
   const width = $("skyline").clientWidth - 46, height = 180, total = run.layers.reduce((s, l) => s + l.cycles, 0) || 1;
   let x = 0;
-  const grid = [0, 0.5, 1].map((g) => `<line class="grid" x1="0" x2="${width}" y1="${height * (1 - g)}" y2="${height * (1 - g)}"/><text x="${width + 6}" y="${height * (1 - g) + 4}">${100 * g} %</text>`).join("");
+  const grid = [0, 0.5, 1].map((g) => html`<line class="grid" x1="0" x2="${width}" y1="${height * (1 - g)}" y2="${height * (1 - g)}"/><text x="${width + 6}" y="${height * (1 - g) + 4}">${100 * g} %</text>`);
   const layers = run.layers.map((l, i) => {
     const w = width * l.cycles / total, h = height * Math.min(1, l.mac_use), at = x;
     x += w;
     const gap = w > 3 ? 1 : 0;
-    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${number(l.cycles)} cycles, utilization ${percent(l.mac_use)}</title><rect class="lost" x="${at}" y="0" width="${Math.max(0.2, w - gap)}" height="${height}"/><rect class="done" x="${at}" y="${height - h}" width="${Math.max(0.2, w - gap)}" height="${h}"/></g>`;
-  }).join("");
+    return html`<g class="layer" data-layer="${i}"><title>${l.name}: ${number(l.cycles)} cycles, utilization ${percent(l.mac_use)}</title><rect class="lost" x="${at}" y="0" width="${Math.max(0.2, w - gap)}" height="${height}"/><rect class="done" x="${at}" y="${height - h}" width="${Math.max(0.2, w - gap)}" height="${h}"/></g>`;
+  });
   // Chains are few; each has a line from its first layer to its last.
   const starts = [0];
   run.layers.forEach((l) => starts.push(starts[starts.length - 1] + width * l.cycles / total));
   const lines = run.chains.filter((c) => c.layers.length > 1).map((c) => {
     const last = c.layers[c.layers.length - 1], from = starts[c.layers[0]], to = starts[last + 1];
-    return `<rect class="chain" x="${from}" y="${height + 3}" width="${Math.max(1, to - from - 2)}" height="3"><title>chain of ${c.layers.length} layers, ${escape(run.layers[c.layers[0]].name)} to ${escape(run.layers[last].name)}: ${bytes(c.dram_bytes)} of memory traffic</title></rect>`;
-  }).join("");
-  $("skyline").innerHTML = `<svg viewBox="0 -6 ${width + 46} ${height + 34}">${grid}${layers}${lines}${axis(width, height + 22, total)}</svg>`;
+    return html`<rect class="chain" x="${from}" y="${height + 3}" width="${Math.max(1, to - from - 2)}" height="3"><title>chain of ${c.layers.length} layers, ${run.layers[c.layers[0]].name} to ${run.layers[last].name}: ${bytes(c.dram_bytes)} of memory traffic</title></rect>`;
+  });
+  show($("skyline"), html`<svg viewBox="0 -6 ${width + 46} ${height + 34}">${grid}${layers}${lines}${axis(width, height + 22, total)}</svg>`);
 }
 function axis(width, y, total) {
-  return ticks(width).map((f) => `<text x="${f * width}" y="${y}" text-anchor="${f === 0 ? "start" : f === 1 ? "end" : "middle"}">${short(f * total)} cycles</text>`).join("");
+  return ticks(width).map((f) => html`<text x="${f * width}" y="${y}" text-anchor="${f === 0 ? "start" : f === 1 ? "end" : "middle"}">${short(f * total)} cycles</text>`);
 }
 
 // Positions of axis labels, as fractions of the width.
@@ -79,13 +84,13 @@ function drawTraffic() {
     const stack = flows.map(([k]) => {
       const h = height * l.traffic[k] / most;
       y -= h;
-      return `<rect style="fill:var(--flow-${k})" x="${i * step}" y="${y}" width="${Math.max(0.5, Math.min(40, step - 1.5))}" height="${h}"/>`;
-    }).join("");
+      return html`<rect style="fill:var(--flow-${k})" x="${i * step}" y="${y}" width="${Math.max(0.5, Math.min(40, step - 1.5))}" height="${h}"/>`;
+    });
     const text = flows.map(([k, name]) => `${name} ${number(l.traffic[k])}`).join(", ");
-    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${text} bytes</title><rect x="${i * step}" y="0" width="${step}" height="${height}" fill="transparent"/>${stack}</g>`;
-  }).join("");
-  const legend = flows.map(([k, name]) => `<span><i style="background:var(--flow-${k})"></i>${name}: ${bytes(run.layers.reduce((s, l) => s + l.traffic[k], 0))}</span>`).join("");
-  $("traffic").innerHTML = `<svg viewBox="0 -6 ${width} ${height + 10}"><line class="grid" x1="0" x2="${width}" y1="${height}" y2="${height}"/>${columns}</svg><div class="legend">${legend}<span>highest column: ${bytes(most)}</span></div>`;
+    return html`<g class="layer" data-layer="${i}"><title>${l.name}: ${text} bytes</title><rect x="${i * step}" y="0" width="${step}" height="${height}" fill="transparent"/>${stack}</g>`;
+  });
+  const legend = flows.map(([k, name]) => html`<span><i style="background:var(--flow-${k})"></i>${name}: ${bytes(run.layers.reduce((s, l) => s + l.traffic[k], 0))}</span>`);
+  show($("traffic"), html`<svg viewBox="0 -6 ${width} ${height + 10}"><line class="grid" x1="0" x2="${width}" y1="${height}" y2="${height}"/>${columns}</svg><div class="legend">${legend}<span>highest column: ${bytes(most)}</span></div>`);
 }
 
 // Comparison of a layer: by its own tensor, within the layer that it is fused into, or none.
@@ -98,28 +103,28 @@ function drawComparison() {
   const cells = run.layers.map((l, i) => {
     const [kind, text] = comparison(l);
     counts[kind] = (counts[kind] ?? 0) + 1;
-    return `<i class="${kind}" data-layer="${i}" title="${escape(l.name)}: ${escape(text)}"></i>`;
-  }).join("");
+    return html`<i class="${kind}" data-layer="${i}" title="${l.name}: ${text}"></i>`;
+  });
   const names = { equal: "equal", inside: "equal within the layer that they are fused into", differs: "different", missing: "not compared" };
-  const legend = Object.keys(names).filter((k) => counts[k]).map((k) => `<span><i class="${k}"></i>${counts[k]} ${counts[k] === 1 ? "layer" : "layers"} ${names[k]}</span>`).join("");
-  $("comparison").innerHTML = `<div class="cells">${cells}</div><div class="legend">${legend}</div>`;
+  const legend = Object.keys(names).filter((k) => counts[k]).map((k) => html`<span><i class="${k}"></i>${counts[k]} ${counts[k] === 1 ? "layer" : "layers"} ${names[k]}</span>`);
+  show($("comparison"), html`<div class="cells">${cells}</div><div class="legend">${legend}</div>`);
 }
 
 const columns = [
   ["#", (l) => l.index, (l) => l.index, true],
-  ["layer", (l) => l.name, (l) => `<button type="button">${escape(l.name)}</button>`, false],
-  ["kind", (l) => l.op, (l) => `<span class="op">${escape(l.op)}</span>`, false],
+  ["layer", (l) => l.name, (l) => html`<button type="button">${l.name}</button>`, false],
+  ["kind", (l) => l.op, (l) => html`<span class="op">${l.op}</span>`, false],
   ["MACs", (l) => l.macs + l.vector_macs, (l) => l.macs + l.vector_macs ? short(l.macs + l.vector_macs) : "", true, (l) => !(l.macs + l.vector_macs)],
-  ["cycles", (l) => l.cycles, (l) => l.cycles ? number(l.cycles) : '<span class="dim">–</span>', true, (l) => !l.cycles],
+  ["cycles", (l) => l.cycles, (l) => l.cycles ? number(l.cycles) : html`<span class="dim">–</span>`, true, (l) => !l.cycles],
   ["ideal", (l) => l.macs / peak, (l) => l.macs ? number(l.macs / peak) : "", true, (l) => !l.macs],
   ["predicted", (l) => l.predicted_cycles, (l) => l.predicted_cycles ? number(l.predicted_cycles) : "", true, (l) => !l.predicted_cycles],
-  ["utilization", (l) => l.mac_use, (l) => l.macs && l.cycles ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false, (l) => !l.macs || !l.cycles],
-  ["unit cycles", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? `<span class="stack">${bars(unitParts(l), l.cycles, "i")}</span>` : "", false, (l) => !l.cycles],
+  ["utilization", (l) => l.mac_use, (l) => l.macs && l.cycles ? html`<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false, (l) => !l.macs || !l.cycles],
+  ["unit cycles", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? html`<span class="stack">${bars(unitParts(l), l.cycles)}</span>` : "", false, (l) => !l.cycles],
   ["memory B", (l) => l.dram_bytes, (l) => l.dram_bytes ? short(l.dram_bytes) : "", true, (l) => !l.dram_bytes],
   ["comparison", (l) => ["missing", "inside", "equal", "differs"].indexOf(comparison(l)[0]), (l) => ({
-    equal: '<span class="goodtext">✓ equal</span>', differs: `<span class="badtext">✗ ${number(l.mismatches)} differ</span>`,
-    inside: `<span class="goodtext" title="${escape(comparison(l)[1])}">✓ fused</span>`, missing: '<span class="dim">–</span>' })[comparison(l)[0]], false],
-  ["instructions", (l) => l.instructions, (l) => l.instructions ? `<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : '<span class="dim" title="fused into another layer, or no instruction needed">none</span>', true, (l) => !l.instructions],
+    equal: html`<span class="goodtext">✓ equal</span>`, differs: html`<span class="badtext">✗ ${number(l.mismatches)} differ</span>`,
+    inside: html`<span class="goodtext" title="${comparison(l)[1]}">✓ fused</span>`, missing: html`<span class="dim">–</span>` })[comparison(l)[0]], false],
+  ["instructions", (l) => l.instructions, (l) => l.instructions ? html`<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : html`<span class="dim" title="fused into another layer, or no instruction needed">none</span>`, true, (l) => !l.instructions],
 ];
 let order = 0, up = true;
 function drawTable() {
@@ -128,9 +133,10 @@ function drawTable() {
   const key = columns[order][1], blank = columns[order][4];
   // Blank cells are last in both directions.
   rows.sort((a, b) => blank && blank(a) !== blank(b) ? (blank(a) ? 1 : -1) : (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.index - b.index) * (up ? 1 : -1));
-  const head = columns.map(([n, , , right], i) => `<th data-column="${i}" aria-sort="${i === order ? (up ? "ascending" : "descending") : "none"}" class="${right ? "num" : ""}${i === order ? " sorted" + (up ? " up" : "") : ""}"><button type="button">${n}</button></th>`).join("");
-  $("layers").tHead.innerHTML = `<tr>${head}</tr>`;
-  $("layers").tBodies[0].innerHTML = rows.map((l) => `<tr data-layer="${l.index}"${l.index === chosen ? ' class="chosen"' : ""} title="${escape(l.origin.join(", "))}">${columns.map(([n, , cell, right]) => `<td class="${right ? "num" : n === "layer" ? "name" : ""}">${cell(l)}</td>`).join("")}</tr>`).join("");
+  const head = columns.map(([n, , , right], i) => html`<th data-column="${i}" aria-sort="${i === order ? (up ? "ascending" : "descending") : "none"}" class="${right ? "num" : ""}${i === order ? " sorted" + (up ? " up" : "") : ""}"><button type="button">${n}</button></th>`);
+  show($("layers").tHead, html`<tr>${head}</tr>`);
+  const cells = (l) => columns.map(([n, , cell, right]) => html`<td class="${right ? "num" : n === "layer" ? "name" : ""}">${cell(l)}</td>`);
+  show($("layers").tBodies[0], html`${rows.map((l) => html`<tr data-layer="${l.index}" class="${l.index === chosen ? "chosen" : ""}" title="${l.origin.join(", ")}">${cells(l)}</tr>`)}`);
   $("count").textContent = `${rows.length} of ${run.layers.length}`;
 }
 
@@ -140,7 +146,7 @@ function choose(index, scroll) {
   mark();
   $("listing-name").textContent = layer.name;
   const lines = run.timeline.map((t, i) => [t, i]).filter(([t]) => t[1] === index);
-  $("listing").innerHTML = lines.map(([t, i]) => `<span class="i">${String(i).padStart(6)} tile ${String(t[2]).padStart(3)}${t[3] === null ? "" : ` @${String(t[3]).padStart(9)}`}</span>  <span class="${run.unit_names[t[0]] || ""}">${escape(t[5])}</span>`).join("\n");
+  show($("listing"), html`${lines.map(([t, i], line) => html`${line ? "\n" : ""}<span class="i">${String(i).padStart(6)} tile ${String(t[2]).padStart(3)}${t[3] === null ? "" : ` @${String(t[3]).padStart(9)}`}</span>  <span class="${run.unit_names[t[0]] || ""}">${t[5]}</span>`)}`);
   const count = lines.length;
   $("listing-count").textContent = count ? `${number(count)} ${count === 1 ? "line" : "lines"}` : "none: fused into another layer, or no instruction needed";
   if (scroll) document.querySelector(`#layers tr[data-layer="${index}"]`)?.scrollIntoView({ block: "nearest" });

@@ -88,7 +88,7 @@ def _board(address: BoardAddress, registers: BusRegisters, memory: Bus, base: in
     seconds = address.number("timeout", _SECONDS)
     return Board(
         registers=registers,
-        memory=BusMemory(memory, base),
+        memory=BusMemory(memory, base, size),
         interrupt=PolledInterrupt(registers, seconds),
         memory_base=base,
         memory_bytes=size,

@@ -10,6 +10,7 @@ from typing import Protocol
 from intloom.common.errors import CapacityError, HardwareMismatchError, SimulationError
 from intloom.compiler.program.memory import memory_parts, unpack_tensor
 from intloom.compiler.program.program import Program, Role, array_use
+from intloom.compiler.program.soundness import check_program
 from intloom.hw.spec import regs
 from intloom.sim.board.bus import WORD_BYTES, BoardError, BusMemory, BusRegisters
 from intloom.sim.host.run_program import Ending, HostReport, Interrupt, RunSetup, run_blocking, run_program
@@ -142,11 +143,16 @@ class BoardBackend:
             The board does not answer.
         HardwareMismatchError
             The program was compiled for other hardware.
+        ProgramError
+            The program could leave its memory or hang; see `intloom.compiler.program.soundness`.
         SimulationError
             The accelerator stopped with an error, or did not end within the time limit.
         """
         started = time.monotonic()
         self._check(program)
+        if self._loaded is not program:
+            # A board has no instruction simulator beside it, and its accelerator reaches memory of other masters.
+            check_program(program)
         word = program.params.word_bytes
         constants, tensors = memory_parts(program, inputs)
         parts = tensors if self._loaded is program else constants | tensors

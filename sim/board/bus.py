@@ -73,18 +73,30 @@ class BusMemory:
         The board's bus.
     base
         Address of the memory window on it.
+    size
+        Bytes of the window: no access leaves it, whatever the transport.
     """
 
-    def __init__(self, bus: Bus, base: int) -> None:
+    def __init__(self, bus: Bus, base: int, size: int) -> None:
         self._bus = bus
         self._base = base
+        self._size = size
 
     def read(self, address: int, length: int) -> bytes:
         """The `length` bytes from `address` on."""
         start = address - address % WORD_BYTES
         end = address + length + -(address + length) % WORD_BYTES
+        self._check(start, end)
         return self._bus.read(self._base + start, end - start)[address - start :][:length]
 
     def write(self, address: int, data: bytes) -> None:
         """Store `data`, whole words, from `address` on."""
+        self._check(address, address + len(data))
         self._bus.write(self._base + address, data)
+
+    def _check(self, start: int, end: int) -> None:
+        if not 0 <= start <= end <= self._size:
+            raise BoardError(
+                f"bytes {start:#x} to {end:#x} must lie inside the memory window of {self._size:#x} bytes: compile the "
+                "program again, or enlarge the window (bytes=)"
+            )

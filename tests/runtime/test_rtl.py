@@ -14,7 +14,7 @@ from intloom.cli import main
 from intloom.compiler.program.device_image import device_image, plan_image
 from intloom.compiler.program.file import save
 from intloom.compiler.program.program import Program, Role
-from intloom.flow.export import export_c
+from intloom.flow.export import checked_image, export_c
 from intloom.hw.spec.isa import Unit
 from intloom.sim.golden import run_graph
 from intloom.sim.rtl.fast import FastBench
@@ -29,7 +29,7 @@ GOOD_RUNS = ("polling", "interrupt", "after_time_out", "after_corruption")
 
 def library(program: Program, folder: Path) -> Path:
     """The exported example with the test's host software."""
-    export_c((program,), folder)
+    export_c((program,), checked_image((program,)), folder)
     (folder / "main.c").unlink()
     sources = [str(p) for p in (*folder.glob("*.c"), HERE / "rtl_host.c")]
     flags = ["-O1", "-shared", "-fPIC", "-fsanitize=undefined", f"-I{folder}", f"-I{HOST_HEADERS}"]

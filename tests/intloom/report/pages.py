@@ -1,5 +1,6 @@
 """Pages of made-up results, and a check of the text that they show."""
 
+import html
 import re
 from html.parser import HTMLParser
 
@@ -8,9 +9,20 @@ from intloom.hw.spec.params import preset
 from intloom.report.evaluation import write_evaluation
 from intloom.report.memory_page import write_memory_page
 from intloom.report.regression import write_regression
+from intloom.report.template import security_policy
 from intloom.sim.regress.case import CaseResult, Outcome
 from intloom.sim.regress.runner import Summary
 from tests.support.graph_maker import GraphMaker
+
+
+def with_scripts(text, *scripts):
+    """A page with scripts of a test at its end, which its Content-Security-Policy then allows."""
+    allowed = "script-src "
+    hashes = security_policy(scripts).split(allowed)[1].split(";")[0]
+    assert text.count(allowed) <= 1
+    inline = "".join(f"<script>{script}</script>" for script in scripts)
+    return text.replace(allowed, f"{allowed}{html.escape(hashes)} ").replace("</body>", f"{inline}</body>")
+
 
 _MISPLACED = re.compile(
     r"built-in|object at 0x|\[object |\{[{%]|[%}]\}"

@@ -11,7 +11,7 @@ import pytest
 from intloom.cli import main
 from intloom.report import write_report
 from intloom.report.compare import compare_runs, write_compare
-from tests.intloom.report.pages import evaluation, memory, misplaced_values, regression
+from tests.intloom.report.pages import evaluation, memory, misplaced_values, regression, with_scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 AXE = pytest.importorskip("axe_core_python").__name__
@@ -35,7 +35,7 @@ def violations(page, width=500):  # Chromium's narrowest window
     """Violations of each theme, the rules that were checked, and text where a value belongs."""
     axe = (files(AXE) / "axe.min.js").read_text("utf-8")
     driven = page.with_name("driven.html")
-    driven.write_text(page.read_text().replace("</body>", f"<script>{axe}</script><script>{SCRIPT}</script></body>"))
+    driven.write_text(with_scripts(page.read_text(), axe, SCRIPT))
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
     command += [f"--window-size={width},900", "--dump-dom", f"file://{driven}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)

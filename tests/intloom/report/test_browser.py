@@ -9,6 +9,7 @@ import pytest
 from intloom.cli import main
 from intloom.report import write_report
 from intloom.report.page import measured_mhz
+from tests.intloom.report.pages import with_scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 SCRIPT = """
@@ -73,9 +74,9 @@ def run_folder(tmp_path_factory, quantized_models):
     return folder / "run"
 
 
-def drive(page, folder, width):
+def drive(page, folder, width, script=SCRIPT):
     """What the script saw in a window of this width."""
-    (folder / "drive.html").write_text(page.read_text().replace("</body>", f"<script>{SCRIPT}</script></body>"))
+    (folder / "drive.html").write_text(with_scripts(page.read_text(), script))
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=4000"]
     command += [f"--window-size={width},900", "--dump-dom", f"file://{folder / 'drive.html'}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
@@ -102,3 +103,44 @@ def test_everything_on_the_page_works(run_folder, width):
     assert (seen["chosen"], seen["linked"]) == (layers[0]["name"], layers[1]["name"])
     assert seen["colors"]
     assert seen["wide"], "the page must not be wider than its window"
+
+
+ATTACK = (
+    '<img src=x onerror="window.attacked=1"></script><script>window.attacked=2</script>'
+    "\"'><svg onload=window.attacked=3>"
+)
+LOOK = """
+setTimeout(() => {
+  const seen = { attacked: window.attacked ?? 0, rows: document.querySelectorAll("#layers tbody tr").length };
+  seen.markup = document.querySelectorAll("main img, main script, main svg[onload]").length;
+  seen.listing = document.querySelector("#listing").textContent.includes("onerror");
+  const probe = document.createElement("div");
+  probe.innerHTML = '<img src=x onerror="window.inline=1">';
+  document.body.append(probe);
+  setTimeout(() => { document.title = "SEEN" + JSON.stringify({ ...seen, inline: window.inline ?? 0 }); }, 300);
+}, 300);
+"""
+
+
+def _poisoned(value):
+    """The same record with an attack in every string, and in place of some numbers."""
+    if isinstance(value, dict):
+        return {key: _poisoned(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_poisoned(item) for item in value]
+    return value + ATTACK if isinstance(value, str) else value
+
+
+def test_a_hostile_record_runs_no_script(run_folder, tmp_path):
+    record, timeline = (json.loads((run_folder / f"{name}.json").read_text()) for name in ("run", "timeline"))
+    hostile = _poisoned({**record, "hardware": "x", "created": "x"})
+    # Values that the page's script writes: tile and index numbers, names of units, texts of instructions.
+    times = [[t[0], t[1], ATTACK, t[3], t[4], f"{t[5]}  # {ATTACK}"] for t in timeline["timeline"]]
+    (tmp_path / "run.json").write_text(json.dumps(hostile))
+    (tmp_path / "timeline.json").write_text(json.dumps({**_poisoned(timeline), "timeline": times}))
+    page = write_report(tmp_path)
+    seen = drive(page, tmp_path, 1400, LOOK)
+    assert seen["rows"] == len(record["layers"]) and seen["listing"], "the page shows the values as text"
+    assert (seen["attacked"], seen["markup"]) == (0, 0)
+    # Even markup that would reach the page cannot run: the policy forbids handlers inside of it.
+    assert seen["inline"] == 0

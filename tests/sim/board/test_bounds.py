@@ -1,0 +1,129 @@
+"""What a program from outside can do to a board: nothing outside the memory window, and nothing unchecked."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from intloom.common.errors import ProgramError
+from intloom.hw.spec import regs
+from intloom.hw.spec.isa import Kind
+from intloom.sim.board.address import open_board
+from intloom.sim.board.backend import Board, BoardBackend, PolledInterrupt
+from intloom.sim.board.bus import BoardError, BusMemory, BusRegisters
+from tests.runtime.support import small_program
+
+WINDOW = "registers=0x1000,memory=0x2000,bytes=0x100"
+
+
+@contextlib.contextmanager
+def _uart(_: Path) -> Iterator[tuple[str, socket.socket | int]]:
+    master, slave = os.openpty()
+    os.set_blocking(master, False)
+    yield f"uart:{os.ttyname(slave)},{WINDOW}", master
+    os.close(master)
+    os.close(slave)
+
+
+@contextlib.contextmanager
+def _etherbone(_: Path) -> Iterator[tuple[str, socket.socket | int]]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.setblocking(False)
+        yield f"etherbone:127.0.0.1:{server.getsockname()[1]},{WINDOW}", server.fileno()
+
+
+@contextlib.contextmanager
+def _litex_server(_: Path) -> Iterator[tuple[str, socket.socket | int]]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        # The client reads the server's greeting when it connects, so it must be sent from the backlog.
+        address = f"litex_server:127.0.0.1:{server.getsockname()[1]},{WINDOW}"
+        import threading
+
+        accepted: list[socket.socket] = []
+
+        def greet() -> None:
+            accepted.append(server.accept()[0])
+            accepted[0].send(b"greeting")
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        try:
+            yield address, accepted  # type: ignore[misc]  # filled when the board is opened
+        finally:
+            thread.join()
+            for one in accepted:
+                one.close()
+
+
+def _received(source: object) -> bytes:
+    descriptor = source[0].fileno() if isinstance(source, list) else source
+    os.set_blocking(descriptor, False)
+    try:
+        return os.read(descriptor, 4096)
+    except BlockingIOError:
+        return b""
+
+
+@pytest.mark.parametrize("transport", [_uart, _etherbone, _litex_server], ids=lambda t: t.__name__[1:])
+@pytest.mark.parametrize(("at", "length"), [(-16, 16), (-4, 8), (0xF0, 0x20), (0x100, 4), (1 << 40, 4)])
+def test_no_access_leaves_the_window(transport, at, length, tmp_path):
+    with transport(tmp_path) as (address, server):
+        memory = open_board(address)._board.memory
+        with pytest.raises(BoardError, match="must lie inside the memory window of 0x100 bytes"):
+            memory.write(at, bytes(length))
+        with pytest.raises(BoardError, match="must lie inside the memory window"):
+            memory.read(at, length)
+        assert _received(server) == b""
+
+
+def test_mapped_memory_is_bounded_by_the_window_not_by_the_page(tmp_path):
+    device = tmp_path / "mem"
+    device.write_bytes(bytes(0x4000))
+    memory = open_board(f"devmem:{device},memory_device={device},memory_offset=0x2000,{WINDOW}")._board.memory
+    for at in (-16, 0x100):
+        with pytest.raises(BoardError, match="must lie inside the memory window"):
+            memory.write(at, b"\xff" * 16)
+    memory.write(0, b"\xff" * 16)
+    content = device.read_bytes()
+    assert content[0x2000:0x2010] == b"\xff" * 16
+    assert not any(content[:0x2000]) and not any(content[0x2010:])
+
+
+class _SilentBus:
+    """Registers of hardware that fits the program; every write is recorded."""
+
+    def __init__(self, fingerprint: int) -> None:
+        self.values = {regs.register("MAGIC").offset: regs.MAGIC, regs.register("FINGERPRINT").offset: fingerprint}
+        self.writes: list[int] = []
+
+    def read(self, address: int, length: int) -> bytes:
+        return self.values.get(address, 0).to_bytes(4, "little").ljust(length, b"\0")
+
+    def write(self, address: int, data: bytes) -> None:
+        self.writes.append(address)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def test_an_unsound_program_never_reaches_the_board():
+    program, inputs = small_program()
+    bus = _SilentBus(program.params.fingerprint())
+    registers = BusRegisters(bus, 0)
+    board = Board(
+        registers=registers, memory=BusMemory(bus, 1 << 16, 1 << 20), interrupt=PolledInterrupt(registers, 1),
+        memory_base=1 << 16, memory_bytes=1 << 20, seconds=1,
+    )  # fmt: skip
+    index = next(n for n, i in enumerate(program.instructions) if i.kind is Kind.STORE)
+    escaping = program.instructions[index].with_fields(dram=program.memory_words + 1024)
+    instructions = (*program.instructions[:index], escaping, *program.instructions[index + 1 :])
+    with pytest.raises(ProgramError, match="is outside its"):
+        BoardBackend(board).run(replace(program, instructions=instructions), inputs)
+    assert bus.writes == []
