@@ -78,7 +78,9 @@ class _Computed:
             node = self._model.producers[node.inputs[0]]
         before = node.inputs[0]
         maker = self._model.producers.get(before)
-        value = self.get(maker.inputs[0] if maker is not None and maker.op == "DequantizeLinear" else before)
+        # A real number of the file is a value of its own; other ones are those of the importer around a movement.
+        added = maker is not None and maker.op == "DequantizeLinear" and before not in self._source.holders
+        value = self.get(maker.inputs[0] if maker is not None and added else before)
         if node.op == "Transpose":
             return np.ascontiguousarray(value.transpose(node.integers("perm", ())))
         if node.op == "Reshape":

@@ -219,6 +219,13 @@ def _arg_max(m: TfliteMaker) -> int:
     )
 
 
+def _float_ends(m: TfliteMaker) -> int:
+    x = m.tensor((1, 8, 8, 12))
+    m.add("QUANTIZE", [m.input((1, 8, 8, 12), None, "FLOAT32")], [x], options("Quantize"))
+    y = m.conv(x, 20)
+    return m.add("DEQUANTIZE", [y], [m.tensor((1, 8, 8, 20), None, dtype="FLOAT32")], options("Dequantize"))
+
+
 def _constant_operand(m: TfliteMaker, code: str, shape: Sequence[int]) -> int:
     data = m.rng.integers(-100, 101, shape).astype(np.int8)
     return m.binary(code, _image(m), m.tensor(shape, (0.03, 5), data=data))
@@ -283,6 +290,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "TRANSPOSE and RESHAPE": _transposed,
     "RESIZE_NEAREST_NEIGHBOR": lambda m: _resize(m, False),
     "RESIZE_NEAREST_NEIGHBOR, centers": lambda m: _resize(m, True),
+    "float input and output": _float_ends,
     "ARG_MAX, which LiteRT runs": _arg_max,
     "network": small_network,
 }

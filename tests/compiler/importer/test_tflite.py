@@ -36,7 +36,12 @@ def run(path: Path, preset_name: str, backend: str, seed: int):
     compiled = compile_model(path, preset(preset_name))
     bundle = Bundle(compiled.programs, path, compiled.folded, compiled.inputs, compiled.outputs)
     rng = np.random.default_rng(seed)
-    feeds = {a.name: rng.integers(-128, 128, a.shape).astype(np.int8) for a in compiled.inputs}
+    feeds = {
+        a.name: rng.normal(size=a.shape).astype(np.float32)
+        if a.dtype == np.float32
+        else rng.integers(-128, 128, a.shape).astype(np.int8)
+        for a in compiled.inputs
+    }
     opened = open_backend(backend, bundle)
     return compiled, execute(bundle, opened, feeds, host=open_host(bundle), check=True)
 
