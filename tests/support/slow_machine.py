@@ -50,11 +50,10 @@ class SlowMachine:
 
     def _vector_word(self, i: Instruction, block: int, oy: int, ox: int) -> None:
         rows = self.params.rows
-        target = self.scratch[i["out_base"] + block * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]]
+        target = self._word(i["out_base"] + block * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"])
         if i.kind is Kind.VCOPY:
-            source = self.scratch[
-                i["a_base"] + block * i["a_plane"] + oy // i["up_h"] * i["a_row"] + ox // i["up_w"] * i["a_x"]
-            ]
+            pixel = oy // i["up_h"] * i["a_row"] + ox // i["up_w"] * i["a_x"]
+            source = self._word(i["a_base"] + block * i["a_plane"] + pixel)
             for byte in range(rows):
                 position = (byte + i["rotate"]) % rows
                 if i["first_byte"] <= position < i["first_byte"] + i["byte_count"]:
@@ -70,12 +69,12 @@ class SlowMachine:
         for oy in range(i["out_h"]):
             for ox in range(i["out_w"]):
                 at = i["a_base"] + oy * i["a_row"] + ox
-                values = [_signed(b) for block in blocks for b in self.scratch[at + block * i["a_plane"]]]
+                values = [_signed(b) for block in blocks for b in self._word(at + block * i["a_plane"])]
                 channels = len(values) - rows + i["last_bytes"]
                 found = softmax(values, table, i["less"], i["zp_out"], channels)
                 for k, value in enumerate(found):
                     to = i["out_base"] + k // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
-                    self.scratch[to][k % rows] = self._tabled(i, value & 0xFF)
+                    self._word(to)[k % rows] = self._tabled(i, value & 0xFF)
 
     def _depthwise(self, i: Instruction) -> None:
         rows, found = self.params.rows, {}
@@ -95,7 +94,7 @@ class SlowMachine:
                     value = arith.requantize(arith.wrap(total, 32), scale, i["zp_out"], self.params.match)
                     found[oy, ox, c] = self._tabled(i, value & 0xFF)
         for (oy, ox, c), byte in found.items():
-            self.scratch[(i["out_base"] + oy * i["out_row"] + ox * i["out_x"]) % ADDRESS_SPACE][c] = byte
+            self._word(i["out_base"] + oy * i["out_row"] + ox * i["out_x"])[c] = byte
 
     def _depthwise_word(self, i: Instruction, down: int, right: int) -> list[int]:
         """The input word in a row and a column under the windows."""
@@ -103,21 +102,24 @@ class SlowMachine:
         if not (0 <= y < i["in_h"] and 0 <= x < i["in_w"]):
             return [i["zp_in"]] * self.params.rows
         offset = (i["a_row_off"] + down * i["a_row"]) % (i["a_ring"] or ADDRESS_SPACE)
-        return [_signed(v) for v in self.scratch[(i["a_base"] + offset + x) % ADDRESS_SPACE]]
+        return [_signed(v) for v in self._word(i["a_base"] + offset + x)]
+
+    def _word(self, address: int) -> bytearray:
+        """A word of the scratchpad; addresses wrap."""
+        return self.scratch[address % ADDRESS_SPACE]
 
     def _tabled(self, i: Instruction, byte: int) -> int:
         return self.vector_table[byte] if i["table"] else byte
 
     def _vector_byte(self, i: Instruction, block: int, oy: int, ox: int, byte: int) -> int:
         if i.kind is Kind.VMAX:
-            return max(v for v in self._window(i, block, oy, ox, byte) if v is not None)
+            return max((v for v in self._window(i, block, oy, ox, byte) if v is not None), default=arith.INT8_MIN)
         affine = arith.Affine(i["m1"], i["m2"], i["c"], i["shift"], bool(i["even"]))
         if i.kind is Kind.VAVG:
             total = sum(i["zp_in"] if v is None else v for v in self._window(i, block, oy, ox, byte))
             return arith.average(total, affine)
         a, b = (
-            _signed(self.scratch[i[f"{n}_base"] + block * i[f"{n}_plane"] + oy * i[f"{n}_row"] + ox][byte])
-            for n in "ab"
+            _signed(self._word(i[f"{n}_base"] + block * i[f"{n}_plane"] + oy * i[f"{n}_row"] + ox)[byte]) for n in "ab"
         )
         return arith.add(a, b, affine) if i.kind is Kind.VADD else arith.multiply(a, b, i["zp_a"], i["zp_b"], affine)
 
@@ -126,8 +128,8 @@ class SlowMachine:
             for kx in range(i["kernel_w"]):
                 y, x = i["iy0"] + oy * i["stride_h"] + ky, i["ix0"] + ox * i["stride_w"] + kx
                 inside = 0 <= y < i["in_h"] and 0 <= x < i["in_w"]
-                at = (i["a_base"] + block * i["a_plane"] + y * i["a_row"] + x) % ADDRESS_SPACE
-                yield _signed(self.scratch[at][byte]) if inside else None
+                at = i["a_base"] + block * i["a_plane"] + y * i["a_row"] + x
+                yield _signed(self._word(at)[byte]) if inside else None
 
     def _weight(self, word: int) -> bytes:
         return self.weights[word % len(self.weights)]
@@ -209,7 +211,7 @@ class SlowMachine:
                 continue
             offset = (i["in_row_off"] + rows_down * i["in_row"]) % (i["in_ring"] or ADDRESS_SPACE)
             base = i["in_base"] + block * i["in_block_step"] + b * i["in_plane"]
-            source = self.scratch[(base + offset + ix // group) % ADDRESS_SPACE]
+            source = self._word(base + offset + ix // group)
             word += [_signed(v) for v in source[ix % group * size :][:size]]
         return word
 
@@ -223,7 +225,7 @@ class SlowMachine:
             at = i["res_base"] + k // rows * i["res_plane"] + oy * i["res_row"] + ox
             m1, m2, c = _int(constants[:4]), _int(constants[4:8]), _int(constants[8:16])
             affine = arith.Affine(m1, m2, c, i["res_shift"], bool(i["res_even"]))
-            value = arith.affine(value, _signed(self.scratch[at][k % rows]), affine)
+            value = arith.affine(value, _signed(self._word(at)[k % rows]), affine)
         byte = i["out_lane"] + k
         at = i["out_base"] + byte // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
-        self.scratch[at][byte % rows] = value & 0xFF
+        self._word(at)[byte % rows] = value & 0xFF
