@@ -1,14 +1,14 @@
 """Elementwise operators with constants per channel: depthwise 1x1 convolutions, proved at all bytes of each channel.
 
 Each channel is a function of one byte. Where it is a straight line, rounded and clamped, a weight, a bias and a scale
-per channel implement it. The search uses the bounds that all 256 points set, and accepts constants only if the
-convolution returns the required byte at every point.
+per channel implement it. Two lines that meet at zero, as of a PRelu, are the sum of two such parts. The search uses the
+bounds that all 256 points set, and accepts constants only if the convolution returns the required byte at every point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,8 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
-from intloom.compiler.ir import Conv
-from intloom.hw.spec.arith import RoundingMode, Scale, requantize, scale_from_float
+from intloom.compiler.ir import Add, Conv, Node, Tensor
+from intloom.hw.spec.arith import Affine, RoundingMode, Scale, requantize, scale_from_float
 
 _OPS = ELEMENTWISE | {"BatchNormalization"}
 _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
@@ -74,27 +74,99 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise UnsupportedPattern(f"{leaf!r} of shape {x.shape} is broadcast", "expand it in the model")
     wanted = _every_byte_of_each_channel(builder, unit, leaf, x)
     clamps = clamp_table(builder, unit)
-    fitted = [_fit(row, result.zero_point, clamps, builder.match) for row in wanted]
-    if None in fitted:
+    node: Node | None = _convolution(unit_name(unit), x.tensor, result, wanted, clamps, builder.match)
+    target = Target.ARRAY
+    if node is None:
+        node, target = _two_lines(builder, unit_name(unit), x.tensor, result, wanted, clamps), Target.VECTOR
+    if node is None:
         raise UnsupportedPattern(
-            f"channel {fitted.index(None)} is no straight line, or has rounding ties that no constants reproduce",
+            "a channel is neither a straight line nor two that meet at zero, or has rounding ties that no constants "
+            "reproduce",
             "use one constant for all channels, or change the scales slightly",
         )
-    candidates = [f for f in fitted if f is not None]
-    node = Conv(
-        name=unit_name(unit),
-        inputs=(x.tensor.name,),
+    builder.finish(unit, node, result, target, "proved over 256 bytes of every channel")
+
+
+def _convolution(
+    name: str,
+    x: Tensor,
+    result: Tensor,
+    wanted: Int8s,
+    clamps: Int8s | None,
+    match: RoundingMode,
+    known: NDArray[np.bool_] | None = None,
+) -> Conv | None:
+    """The depthwise convolution that returns the bytes `wanted`, where they are `known`; None if a channel has none."""
+    fitted = []
+    for row in wanted:
+        constants = _fit(row, result.zero_point, clamps, match, known)
+        if constants is None:
+            return None
+        fitted.append(constants)
+    return Conv(
+        name=name,
+        inputs=(x.name,),
         output=result.name,
-        weights=np.array([w for w, _, _ in candidates], dtype=np.int8).reshape(-1, 1, 1, 1),
-        bias=np.array([b for _, b, _ in candidates], dtype=np.int32),
-        mantissa=np.array([s.mantissa for _, _, s in candidates], dtype=np.uint32),
-        shift=np.array([s.shift for _, _, s in candidates], dtype=np.uint8),
-        zp_in=x.tensor.zero_point,
+        weights=np.array([w for w, _, _ in fitted], dtype=np.int8).reshape(-1, 1, 1, 1),
+        bias=np.array([b for _, b, _ in fitted], dtype=np.int32),
+        mantissa=np.array([s.mantissa for _, _, s in fitted], dtype=np.uint32),
+        shift=np.array([s.shift for _, _, s in fitted], dtype=np.uint8),
+        zp_in=x.zero_point,
         zp_out=result.zero_point,
-        group=x.tensor.channels,
+        group=x.channels,
         table=None if clamps is None else clamps.tobytes(),
     )
-    builder.finish(unit, node, result, Target.ARRAY, "proved over 256 bytes of every channel")
+
+
+def _two_lines(
+    builder: GraphBuilder, name: str, x: Tensor, result: Tensor, wanted: Int8s, clamps: Int8s | None
+) -> Add | None:
+    """A sum of what is below zero and what is above, as of a PRelu; None if a part is no line in some channel.
+
+    One of the two parts is the value at zero for every byte, so the sum without this value is exact.
+    """
+    zero = x.zero_point
+    middle = int(wanted[0, zero & 0xFF])
+    if (wanted[:, zero & 0xFF] != middle).any():
+        return None
+    undo, parts = builder.checkpoint(), []
+    for side, inside in (("below", all_bytes() <= zero), ("above", all_bytes() >= zero)):
+        part = replace(result, name=f"{result.name}/{side}")
+        rows = np.where(inside, wanted, np.int8(middle))
+        node = _part(builder, name, x, part, rows, inside, middle, clamps)
+        if node is None:
+            undo()
+            return None
+        builder.emit(node, part)
+        parts.append(part.name)
+    return Add(name=name, inputs=tuple(parts), output=result.name, affine=Affine(1, 1, -middle, 0))
+
+
+def _part(
+    builder: GraphBuilder,
+    name: str,
+    x: Tensor,
+    part: Tensor,
+    rows: Int8s,
+    inside: NDArray[np.bool_],
+    middle: int,
+    clamps: Int8s | None,
+) -> Node | None:
+    """The bytes `rows`, which are `middle` outside of some bytes: a table, or lines that end there."""
+    if (rows == rows[0]).all():
+        return builder.table_node(part.name, x.name, rows[0], part.name)
+    every = all_bytes() if clamps is None else clamps
+    for ends, limited in (((rows <= middle).all(), np.minimum), ((rows >= middle).all(), np.maximum)):
+        if ends:
+            table = limited(every, np.int8(middle))
+            return _convolution(part.name, x, part, rows, table, builder.match)
+    # Slopes of both signs: the operand ends at zero, and the lines beyond it do not matter.
+    limited_x = replace(x, name=f"{part.name}/operand")
+    node = _convolution(part.name, limited_x, part, rows, clamps, builder.match, inside)
+    if node is not None:
+        table = np.where(inside, all_bytes(), np.int8(x.zero_point))
+        builder.emit(builder.table_node(limited_x.name, x.name, table, limited_x.name), limited_x)
+    return node
 
 
 def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Operand) -> Int8s:
@@ -109,9 +181,13 @@ def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, l
     return made.T if len(shape) == 2 else made.reshape(channels, 256)
 
 
-def _fit(wanted: Int8s, zero: int, clamps: Int8s | None, match: RoundingMode) -> tuple[int, int, Scale] | None:
+def _fit(
+    wanted: Int8s, zero: int, clamps: Int8s | None, match: RoundingMode, known: NDArray[np.bool_] | None
+) -> tuple[int, int, Scale] | None:
     """Weight, bias and scale with which a convolution returns a channel's bytes, or None if none are found."""
     x, goal = all_bytes().astype(np.int64), wanted.astype(np.int64)
+    if known is not None:
+        x, goal = x[known], goal[known]
     least, most = (-128, 127) if clamps is None else (int(clamps.min()), int(clamps.max()))
     candidates: Iterator[tuple[int, int, Scale]]
     if ((goal > least) & (goal < most)).any():
@@ -146,8 +222,8 @@ class Bounds:
 
     def widest(self) -> tuple[float, float]:
         """The slope with the widest interval of constants, and the middle of that interval."""
-        low, high = -256.0, 256.0
-        for _ in range(_ROUNDS * 2):  # the width is a concave function of the slope
+        low, high = self._secant()
+        for _ in range(_ROUNDS):  # the width is a concave function of the slope
             one, two = low + (high - low) / 3, high - (high - low) / 3
             if self.room(one)[0] < self.room(two)[0]:
                 low = one
@@ -155,6 +231,15 @@ class Bounds:
                 high = two
         slope = (low + high) / 2
         return slope, self.room(slope)[1]
+
+    def _secant(self) -> tuple[float, float]:
+        """Bounds on the slope, from the first and last point that bound the line on both sides."""
+        inner = np.flatnonzero(self.above & self.below)
+        if inner.size < 2:
+            return -256.0, 256.0
+        first, last = inner[self.x[inner].argmin()], inner[self.x[inner].argmax()]
+        run, rise = int(self.x[last] - self.x[first]), int(self.goal[last] - self.goal[first])
+        return (rise - 1) / run, (rise + 1) / run
 
     def slope_through(self, zero: float) -> float | None:
         """The middle of the interval of slopes of lines that are zero at `zero`; None if it is empty."""

@@ -1,12 +1,14 @@
 """Elementwise operators with a constant for each channel, and operands of one pixel."""
 
 import random
+import time
 
 import numpy as np
 import pytest
 
 from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import folded
 
 
 def per_channel(m, channels, low, high, form):
@@ -99,3 +101,44 @@ def test_an_operand_of_one_pixel_is_broadcast(op, first, size, rng, seed):
     result = m.pair(*m.node(op, [x.name, gate.name][:: 1 - 2 * first]), x.shape, x.scale)
     m.output(result)
     assert "Resize" not in kinds(compared(m, seed))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(
+    ("low", "high", "zero", "operations"),
+    [
+        (0.05, 0.6, 128, ["Conv", "Conv", "Table", "Add"]),
+        (-0.6, -0.05, 128, ["Conv", "Conv", "Table", "Add"]),
+        (-0.6, 0.6, 128, ["Conv", "Table", "Conv", "Table", "Add"]),
+        (0.05, 0.6, 255, ["Conv", "Conv"]),
+    ],
+)
+def test_a_prelu_is_two_lines_that_meet_at_zero(dtype, low, high, zero, operations, rng, seed):
+    """One convolution if all inputs are on one side of zero, and a copy that ends at zero for slopes of both signs."""
+    m = OnnxMaker(rng, dtype=dtype)
+    offset = 128 if dtype == "int8" else 0
+    x = m.conv(m.image(3, 6, 6), 8)
+    x = m.pair(x.name, x.shape, x.scale, zero - offset)
+    slopes = np.random.default_rng(seed).uniform(low, high, (8, 1, 1)).astype(np.float32)
+    slopes[:2, 0, 0] = 0.9731 * low, 0.9517 * high
+    (value,) = m.node("PRelu", [x.name, m.constant(slopes)])
+    m.output(m.pair(value, x.shape, x.scale * 1.1371, 100 - offset))
+    found = kinds(compared(m, seed))
+    assert [k for k in found if k != "Table"] == [k for k in operations if k != "Table"]
+    assert found.count("Table") - operations.count("Table") in (0, 1)
+
+
+def test_prelus_of_a_face_network_take_little_time(seed):
+    """The widths of O-Net; a search that fails in each channel took more than 20 s."""
+    m = OnnxMaker(random.Random(4))
+    x = m.image(3, 4, 4)
+    for channels in (32, 64, 64, 128, 256):
+        x = m.conv(x, channels)
+        slopes = np.random.default_rng(channels).uniform(-0.2, 0.6, (channels, 1, 1)).astype(np.float32)
+        (value,) = m.node("PRelu", [x.name, m.constant(slopes)])
+        x = m.pair(value, x.shape, x.scale * 0.8, 100)
+    m.output(m.conv(x, 4, 1))
+    started = time.process_time()
+    found = folded(m.model())
+    assert time.process_time() - started < 6
+    assert {str(a.target) for a in found.assignments if a.op == "PRelu"} == {"vector"}
