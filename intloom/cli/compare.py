@@ -49,8 +49,10 @@ def _run(
         if a is not None and b is not None:
             table.add_row(key.replace("_", " "), f"{a:,.6g}", f"{b:,.6g}", change(a, b))
     changed = [row for row in compared["layers"] if len(set(cycles_of(row))) > 1]
-    for row in sorted(changed, key=lambda r: -abs((cycles_of(r)[1] or 0) - (cycles_of(r)[0] or 0)))[:_MOST_ROWS]:
+    for row in sorted(changed, key=lambda r: (cycles_of(r)[0] or 0) - (cycles_of(r)[1] or 0))[:_MOST_ROWS]:
         a, b = cycles_of(row)
         table.add_row(row["name"], *("" if c is None else f"{c:,}" for c in (a, b)), change(a, b))
     terminal.table(table)
+    for row in compared["setup"]:
+        terminal.say(f"{row['what']}: {row['a']} before, {row['b']} after", label="set-up")
     terminal.result(str(page))

@@ -26,6 +26,7 @@ from intloom.report.page import PAGE, RECORD, TIMELINE
 from intloom.sim.checks import Check
 from intloom.sim.result import RunResult
 from intloom.sim.trace import Event, events, write_chrome, write_csv
+from intloom.sim.trace.counters import counter_tracks
 
 CSV = "layers.csv"
 TRACE = "trace.json"
@@ -177,7 +178,7 @@ def save_run(folder: Path, program: Program, result: RunResult, command: str = "
     write_text(folder / TIMELINE, json.dumps(make_timeline(program, result), separators=(",", ":")))
     write_text(folder / CSV, layers_csv(record))
     if trace:
-        write_chrome(folder / TRACE, trace, record["name"])
+        write_chrome(folder / TRACE, trace, record["name"], counter_tracks(program, result, trace))
         write_csv(folder / TRACE_CSV, trace)
     # Written last: a folder with a record is complete.
     write_text(folder / RECORD, json.dumps({**record, "outputs": names, "command": command}, indent=1))

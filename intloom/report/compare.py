@@ -18,6 +18,8 @@ _TOTALS = {
     "mismatches": "bytes that differ",
 }
 """Keys of the record, and their names on the page."""
+_SETUP = ("name", "source", "backend", "hardware", "fingerprint", "params", "conditions", "command")
+"""What a run was made with."""
 _LAYER = ("cycles", "predicted_cycles", "dram_bytes", "mismatches")
 
 
@@ -42,7 +44,28 @@ def compare_runs(a: Path, b: Path) -> dict[str, Any]:
         raise FileFormatError(f"{a} and {b} must hold {RECORD} as written by intloom run, but lack {error}") from None
     for head, folder in zip(heads, (a, b), strict=True):
         head["folder"] = str(folder)
-    return {"a": heads[0], "b": heads[1], "totals": totals, "layers": sorted(rows, key=_gain)}
+    return {
+        "a": heads[0],
+        "b": heads[1],
+        "setup": _setup(first, second),
+        "totals": totals,
+        "layers": sorted(rows, key=_gain),
+    }
+
+
+def _setup(a: dict[str, Any], b: dict[str, Any]) -> list[dict[str, Any]]:
+    """What differs in the set-up of two runs; what a record of an older version lacks is None."""
+    flat = []
+    for run in (a, b):
+        values = {key: run.get(key) for key in _SETUP}
+        groups = [values.pop(group) or {} for group in ("params", "conditions")]
+        flat.append(values | groups[0] | {f"memory {key}": value for key, value in groups[1].items()})
+    names = dict.fromkeys([*flat[0], *flat[1]])
+    return [
+        {"what": name.replace("_", " "), "a": flat[0].get(name), "b": flat[1].get(name)}
+        for name in names
+        if flat[0].get(name) != flat[1].get(name)
+    ]
 
 
 def _pair(layers: list[dict[str, Any]], name: str, key: str) -> list[Any]:
@@ -55,11 +78,10 @@ def cycles_of(row: dict[str, Any]) -> list[int | None]:
     return counted if any(c is not None for c in counted) else row["predicted_cycles"]
 
 
-def _gain(row: dict[str, Any]) -> tuple[bool, int]:
-    """Improvements first, then layers that take longer, then unchanged ones."""
+def _gain(row: dict[str, Any]) -> int:
+    """Layers that take longer first, the worst one at the top; improvements last."""
     a, b = cycles_of(row)
-    change = (b or 0) - (a or 0)
-    return change == 0, change
+    return (a or 0) - (b or 0)
 
 
 def write_compare(compared: dict[str, Any], page: Path) -> None:
@@ -77,9 +99,14 @@ def write_compare(compared: dict[str, Any], page: Path) -> None:
         b=compared["b"],
         totals=[t for t in totals if t],
         divergences=divergences,
+        setup=[{key: _text(value) for key, value in row.items()} for row in compared["setup"]],
         layers=[_layer(row, most) for row in compared["layers"]],
     )
     write_text(page, text)
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None or value == "" else str(value)
 
 
 def _total(key: str, a: float | None, b: float | None) -> dict[str, str] | None:

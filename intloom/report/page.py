@@ -16,6 +16,7 @@ from intloom.common.errors import EncodingError, FileFormatError
 from intloom.files import check_output, read_bytes, write_text
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind, LoadTarget, assemble
+from intloom.report.limits import limiting_cause
 from intloom.report.template import fill
 
 RECORD = "run.json"
@@ -84,6 +85,7 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
         run=record,
         divergence=record.get("first_divergence"),
         tiles=_tiles(record),
+        limit=limiting_cause(record),
         comparison=_comparison(record),
         totals=_totals(record["checks"]),
         cycles=f"{record['cycles'] or 0:,}",

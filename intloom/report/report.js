@@ -249,6 +249,14 @@ function wireTimeline() {
 }
 
 function wireKeys() {
+  for (const id of ["skyline", "traffic"]) {
+    $(id)?.addEventListener("keydown", (e) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+      if (!step || !run.layers.length) return;
+      e.preventDefault();
+      choose(Math.max(0, Math.min(run.layers.length - 1, chosen + step)), false);
+    });
+  }
   $("timeline")?.addEventListener("keydown", (e) => {
     const span = view[1] - view[0], middle = (view[0] + view[1]) / 2;
     const step = { ArrowLeft: -0.2, ArrowRight: 0.2 }[e.key], factor = { "+": 0.5, "-": 2 }[e.key];

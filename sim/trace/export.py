@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,22 @@ from intloom.common.atomic_write import write_text
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.sim.trace.events import Event
 
+
+@dataclass(frozen=True)
+class CounterTrack:
+    """A value over time; it holds from each sample until the next."""
+
+    name: str
+    samples: Sequence[tuple[int, Mapping[str, float]]]
+    """Cycle and values by series."""
+
+
 _COLUMNS = ("index", "unit", "kind", "layer", "tile", "note", "start", "end")
 _LAYER_THREAD = len(QUEUED_UNITS)
 
 
-def to_chrome(timeline: Iterable[Event], name: str) -> dict[str, Any]:
-    """A Chrome trace with one thread a unit and one for layers; 1 us of the trace is 1 cycle."""
+def to_chrome(timeline: Iterable[Event], name: str, counters: Iterable[CounterTrack] = ()) -> dict[str, Any]:
+    """A Chrome trace: one thread a unit, one for layers, and counter tracks; 1 us of the trace is 1 cycle."""
     records: list[dict[str, Any]] = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": name}}]
     threads = [*(u.name for u in QUEUED_UNITS), "layers"]
     for number, thread in enumerate(threads):
@@ -31,6 +42,9 @@ def to_chrome(timeline: Iterable[Event], name: str) -> dict[str, Any]:
     timeline = list(timeline)
     records += [_slice(e) for e in timeline]
     records += _layer_slices(timeline)
+    for track in counters:
+        common = {"ph": "C", "pid": 0, "name": track.name}
+        records += [{**common, "ts": cycle, "args": dict(values)} for cycle, values in track.samples]
     return {"traceEvents": records, "displayTimeUnit": "ns", "otherData": {"unit": "1 us = 1 cycle"}}
 
 
@@ -66,9 +80,9 @@ def to_csv(timeline: Iterable[Event]) -> str:
     return out.getvalue()
 
 
-def write_chrome(path: Path, timeline: Iterable[Event], name: str) -> None:
+def write_chrome(path: Path, timeline: Iterable[Event], name: str, counters: Iterable[CounterTrack] = ()) -> None:
     """Write the Chrome trace to `path`."""
-    write_text(path, json.dumps(to_chrome(timeline, name)))
+    write_text(path, json.dumps(to_chrome(timeline, name, counters)))
 
 
 def write_csv(path: Path, timeline: Iterable[Event]) -> None:

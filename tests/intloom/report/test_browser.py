@@ -39,6 +39,12 @@ seen.zoomed = view[1] - view[0] < run.cycles;
 one("#timeline").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
 one("#timeline").dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
 seen.whole = view[1] - view[0] === run.cycles;
+const arrow = (id, key) => one(id).dispatchEvent(new KeyboardEvent("keydown", { key }));
+const before_arrow = chosen;
+arrow("#skyline", before_arrow ? "ArrowLeft" : "ArrowRight");
+seen.arrow = Math.abs(chosen - before_arrow);
+arrow("#traffic", before_arrow ? "ArrowRight" : "ArrowLeft");
+seen.arrow += chosen === before_arrow ? 1 : 0;
 one("#layers tbody tr td:nth-child(2) button").click();
 seen.row = one("#listing-name").textContent === one("#layers tbody tr td:nth-child(2)").textContent;
 const named = (e) => e.textContent.trim() || e.ariaLabel || e.labels?.length || e.alt;
@@ -101,6 +107,7 @@ def test_everything_on_the_page_works(run_folder, width):
     assert seen["found"] and all("oncat" in name for name in seen["found"])
     assert seen["listing"] == layers[0]["instructions"]
     assert (seen["chosen"], seen["linked"]) == (layers[0]["name"], layers[1]["name"])
+    assert seen["arrow"] == 2, "arrow keys select the neighbor in both charts"
     assert seen["colors"]
     assert seen["wide"], "the page must not be wider than its window"
 

@@ -32,7 +32,7 @@ def test_two_runs_side_by_side(tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)
     assert result["totals"]["cycles"] == [1609, 1614]
     assert [(row["name"], row["cycles"]) for row in result["layers"]] == [
-        ("conv2", [500, 100]), ("gone", [100, None]), ("new", [None, 5]), ("conv1", [1000, 1500]), ("same", [9, 9])
+        ("conv1", [1000, 1500]), ("new", [None, 5]), ("same", [9, 9]), ("gone", [100, None]), ("conv2", [500, 100])
     ]  # fmt: skip
     page = (tmp_path / "b/compare.html").read_text()
     for shown in ("-80.0 %", "+50.0 %", "+12.5 points", "1,609", "t&lt;1&gt;", "<main>"):
@@ -40,6 +40,19 @@ def test_two_runs_side_by_side(tmp_path, capsys):
     assert main(["compare", before, after, "-o", str(tmp_path / "c.html")]) == ExitCode.OK
     table = capsys.readouterr().out
     assert "conv2" in table and "-80.0 %" in table
+
+
+def test_what_differs_in_the_set_up_is_named(tmp_path, capsys):
+    before = run_folder(tmp_path / "a", {"c": 9}, params={"rows": 4, "cols": 4}, conditions={"read_latency": 50})
+    after = run_folder(tmp_path / "b", {"c": 9}, params={"rows": 4, "cols": 8}, conditions={"read_latency": 400})
+    assert main(["compare", before, after]) == ExitCode.OK
+    said = capsys.readouterr().err
+    assert "cols: 4 before, 8 after" in said and "memory read latency: 50 before, 400 after" in said
+    page = (tmp_path / "b/compare.html").read_text()
+    section = page[page.index('id="setup"') : page.index("<h2>Layers")]
+    assert "<td>cols</td>" in section and "<td>rows</td>" not in section and ">400<" in section
+    assert main(["compare", before, before]) == ExitCode.OK
+    assert "same model, hardware" in (tmp_path / "a/compare.html").read_text()
 
 
 def test_runs_without_cycles_are_compared_by_predicted_ones(tmp_path, capsys):

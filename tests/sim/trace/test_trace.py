@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+from collections import defaultdict
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,9 +14,11 @@ from intloom.common.errors import UsageError
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.params import preset
+from intloom.hw.spec.regs import Stall, stall_counter
 from intloom.sim.result import RunResult
-from intloom.sim.rtl.status import Pulses
+from intloom.sim.rtl.status import Pulses, Snapshot
 from intloom.sim.trace import events, to_chrome, to_csv, write_chrome
+from intloom.sim.trace.counters import counter_tracks
 from tests.support.graph_maker import GraphMaker
 
 ORIGIN = 100
@@ -54,6 +59,34 @@ def test_chrome_trace_has_a_thread_for_every_unit_and_a_slice_for_every_instruct
     begins, ends = ([r for r in records if r["ph"] == p] for p in "be")
     assert len(begins) == len(ends) > 0
     assert to_chrome(timeline, "net")["traceEvents"] == records
+
+
+def test_counter_tracks_can_be_read_back(program, result, tmp_path):
+    """Stalled cycles are the integral of their track; memory in use rises with each write and ends at 0."""
+    names = [stall_counter(u, s) for u in QUEUED_UNITS for s in Stall]
+    totals = [dict.fromkeys(names, 0) | {"MAC_STALL_WAIT": 30, "LOAD_STALL_MEMORY": 7}]
+    totals.append(totals[0] | {"MAC_STALL_WAIT": 45, "MAC_STALL_WEIGHTS": 8})
+    ends = (ORIGIN + 100, ORIGIN + 120)
+    snapshots = tuple(Snapshot(end, counters) for end, counters in zip(ends, totals, strict=True))
+    result = replace(result, snapshots=snapshots, cycles=120)
+    timeline = events(program, result)
+    write_chrome(tmp_path / "trace.json", timeline, "net", counter_tracks(program, result, timeline))
+    tracks = defaultdict(list)
+    for record in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]:
+        if record["ph"] == "C":
+            assert set(record) == {"ph", "pid", "name", "ts", "args"}
+            assert all(isinstance(v, int | float) for v in record["args"].values())
+            tracks[record["name"]].append((record["ts"], record["args"]))
+    for unit in QUEUED_UNITS:
+        samples = tracks[f"{unit.name} stalls, %"]
+        for stall in Stall:
+            parts = (a[stall.name] * (end - start) / 100 for (start, a), (end, _) in pairwise(samples))
+            assert sum(parts) == pytest.approx(totals[-1][stall_counter(unit, stall)])
+    for memory in ("scratchpad", "weight memory"):
+        samples = tracks[f"{memory} words in use"]
+        assert max(args["words"] for _, args in samples) > 0 == samples[-1][1]["words"]
+        assert min(args["words"] for _, args in samples) == 0
+        assert [cycle for cycle, _ in samples] == sorted({cycle for cycle, _ in samples})
 
 
 def test_the_table_has_a_row_for_every_instruction(program, result):
