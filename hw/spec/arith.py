@@ -86,10 +86,13 @@ def to_fp32(value: float) -> float:
 def scale_from_float(factor: float, mantissa_bits: int = FP32_SIGNIFICAND_BITS) -> Scale:
     """The mantissa and shift of an fp32 factor; exact at 24 mantissa bits, rounded half to even below.
 
+    A factor of `2**mantissa_bits` or more becomes the largest one without a shift: both send every sum but 0 beyond the
+    clamp.
+
     Raises
     ------
     EncodingError
-        The factor is negative, not finite, or too large for a non-negative shift.
+        The factor is negative or not finite.
     """
     single = to_fp32(factor) if abs(factor) < 3.0e38 else float("inf")
     if not 0.0 <= single < float("inf"):
@@ -104,9 +107,7 @@ def scale_from_float(factor: float, mantissa_bits: int = FP32_SIGNIFICAND_BITS) 
     if mantissa.bit_length() > mantissa_bits:
         mantissa, shift = mantissa >> 1, shift - 1
     if shift < 0:
-        raise EncodingError(
-            f"requantization scale must be below 2**{mantissa_bits}, not {factor!r}: check the model's scales"
-        )
+        return Scale((1 << mantissa_bits) - 1, 0)
     if shift > MAX_SHIFT:
         # A 32-bit sum times the mantissa stays below half of 2**MAX_SHIFT here, so every result is zero.
         dropped = shift - MAX_SHIFT

@@ -275,3 +275,14 @@ def test_an_unknown_operator_is_unsupported(rng: random.Random) -> None:
     assert assignment.target is Target.UNSUPPORTED
     assert "acme::Mystery" in assignment.reason
     assert "register" in assignment.remedy
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-14, 1e-25])
+def test_a_scale_so_small_that_every_sum_saturates(scale: float, rng: random.Random, seed: int) -> None:
+    """The quantizer makes such scales for values that are 0 on all samples, as in squeeze-and-excitation."""
+    m = OnnxMaker(rng)
+    weight, _ = m.weights((4, 3, 1, 1), 0)
+    (value,) = m.node("Conv", [m.image(3, 6, 6).name, weight])
+    m.output(m.pair(value, (1, 4, 6, 6), scale, 100))
+    found = assert_equal(m.model(), seed)
+    assert [a.target for a in found.folded.assignments if a.op == "Conv"] == [Target.ARRAY]

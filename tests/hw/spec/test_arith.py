@@ -81,10 +81,9 @@ def test_a_scale_holds_an_fp32_factor_exactly(factor: float):
 
 @given(FP32_FACTORS, st.integers(8, 23))
 def test_a_shorter_scale_is_the_nearest_one(factor: float, bits: int):
-    try:
-        scale = scale_from_float(factor, bits)
-    except EncodingError:
-        assert factor >= 2.0**bits * (1 - 2.0 ** -(bits + 1))
+    scale = scale_from_float(factor, bits)
+    if factor >= 2.0**bits * (1 - 2.0 ** -(bits + 1)):
+        assert scale == Scale((1 << bits) - 1, 0)
         return
     assert scale.mantissa.bit_length() <= bits
     error = abs(Fraction(scale.mantissa, 1 << scale.shift) - Fraction(factor))
@@ -96,7 +95,13 @@ def test_factors_too_small_to_matter_give_zero(factor: float, acc: int, match: R
     assert requantize(acc, scale_from_float(factor), 5, match) == 5 + round(acc * Fraction(factor))
 
 
-@pytest.mark.parametrize("factor", [-1.0, -1e-30, float("inf"), float("nan"), 1e39, 2.0**24])
+@given(st.floats(2.0**24, 2.0**90, width=32), INT32, st.sampled_from(RoundingMode), st.integers(-128, 127))
+def test_factors_that_send_every_sum_beyond_the_clamp(factor: float, acc: int, match: RoundingMode, zero: int):
+    wanted = max(-128, min(127, zero + round(acc * Fraction(factor))))
+    assert requantize(acc, scale_from_float(factor), zero, match) == wanted
+
+
+@pytest.mark.parametrize("factor", [-1.0, -1e-30, float("inf"), float("nan"), 1e39])
 def test_factors_that_are_no_scale_are_refused(factor: float):
     with pytest.raises(EncodingError, match="requantization scale must be"):
         scale_from_float(factor)
