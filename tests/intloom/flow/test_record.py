@@ -3,14 +3,14 @@
 import csv
 import io
 
-from intloom.flow.record import _file_name, layers_csv
+from intloom.flow.record import _array_file, layers_csv
 
 
 def test_output_names_become_different_safe_file_names():
     taken = set()
     names = ["1", "10", "/a/b", "_a_b", "a:b", "../../etc/passwd", "", "output0", "output0"]
     for name in names:
-        file = _file_name(name, taken)
+        file = _array_file(name, taken)
         assert "/" not in file
         assert not file.startswith(".")
         taken.add(file)
