@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.footprint import addresses
-from intloom.compiler.program.paired_pixels import without_pairs
+from intloom.compiler.program.memory import without_pairs
 from intloom.compiler.program.program import Program
 from intloom.sim.board.address import open_board
 from intloom.sim.board.backend import BoardBackend

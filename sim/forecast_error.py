@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from intloom.compiler.program.chains import chains
 from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.layers import chains
+from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.job import MemorySettings
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import addresses
-from intloom.compiler.program.memory import read_tensor
-from intloom.compiler.program.paired_pixels import without_pairs
+from intloom.compiler.program.memory import read_tensor, without_pairs
 from intloom.compiler.program.program import Program, TensorBuffer
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from operator import itemgetter
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.depthwise import is_depthwise, tile_cycles
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles
-from intloom.hw.spec.isa import BY_KIND, AccessPattern, Instruction, Kind, TableUse
+from intloom.hw.spec.isa import BY_KIND, AccessPattern, ConvMode, Fields, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
 from intloom.hw.spec.vector_depthwise import TAPS, first_walk_cycles, walk_cycles, walk_words
@@ -51,7 +52,7 @@ def _strips(pixels: int, params: HardwareParams) -> list[tuple[int, int]]:
     return [(longer, short + 1), (strips - longer, short)]
 
 
-def conv_busy(i: Instruction, params: HardwareParams) -> int:
+def conv_busy(i: Fields, params: HardwareParams) -> int:
     """Cycles of the array for a CONV among equal ones, including padding; `mac_pipeline` also counts what precedes."""
     strips = _strips(i["out_h"] * i["out_w"], params)
     tile = _tile_cycles(i, params)
@@ -68,6 +69,17 @@ def conv_busy(i: Instruction, params: HardwareParams) -> int:
     return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + late_tile(i, params))
 
 
+@cache
+def array_cycles(params: HardwareParams, tiles: int, pixels: int, blocks: int = 1, *, zero_points: bool = False) -> int:
+    """`conv_busy` of a CONV with this many weight tiles for each of its output blocks, and output pixels.
+
+    The scheduler's choices ask for it, before there are instructions.
+    """
+    fields = dict.fromkeys(("kernel_h", "kernel_w", "out_h"), 1)
+    fields |= {"mode": ConvMode.BLOCKS, "in_blocks": tiles, "out_w": pixels, "out_blocks": blocks}
+    return conv_busy(fields | {"weight_zero_points": int(zero_points)}, params)
+
+
 def array_strips(i: Instruction, params: HardwareParams) -> list[tuple[int, int, int]]:
     """For each strip of an output block: pixels, cycles of all its weight tiles, cycles of one of them."""
     found = []
@@ -77,18 +89,18 @@ def array_strips(i: Instruction, params: HardwareParams) -> list[tuple[int, int,
     return found
 
 
-def _words(i: Instruction, pixels: int) -> int:
+def _words(i: Fields, pixels: int) -> int:
     """Input words of a weight tile that works on a strip of `pixels`."""
     return tile_cycles(i) if is_depthwise(i) else pixels
 
 
-def _tile_cycles(i: Instruction, params: HardwareParams) -> int:
+def _tile_cycles(i: Fields, params: HardwareParams) -> int:
     """Cycles of the array for one weight tile on all strips."""
     strips = _strips(i["out_h"] * i["out_w"], params)
     return sum(n * max(_words(i, length), params.cols) for n, length in strips)
 
 
-def late_tile(i: Instruction, params: HardwareParams) -> int:
+def late_tile(i: Fields, params: HardwareParams) -> int:
     """Stall cycles before an output block's first weight tile: its constants and zero points use the same port.
 
     They use the port cycles that two tiles leave free.

@@ -15,11 +15,10 @@ from math import ceil
 
 from intloom.compiler.program.cost import Cost, CostTable, beside_packed
 from intloom.compiler.program.hazards import waits_of
-from intloom.compiler.program.layer_cycles import layer_cycles
+from intloom.compiler.program.layers import layer_cycles
 from intloom.compiler.program.mac_pipeline import ConvShape, MacPipeline, conv_shape
 from intloom.compiler.program.memory_port import MemoryPort
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Provenance
+from intloom.compiler.program.program import MemoryTiming, Provenance
 from intloom.hw.spec import timing as hardware
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, AccessPattern, ConvMode, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams

@@ -126,3 +126,26 @@ def read_tensor(program: Program, memory: NDArray[np.uint8], tensor: TensorBuffe
 def read_outputs(program: Program, memory: NDArray[np.uint8]) -> dict[str, NDArray[np.int8]]:
     """All output tensors from the accelerator's memory after a run."""
     return {p.name: read_tensor(program, memory, p) for p in program.tensors if p.role is Role.OUTPUT}
+
+
+_SUFFIX = ":pairs"
+
+
+def paired_name(name: str) -> str:
+    """The name of a tensor with pairs of pixels."""
+    return name + _SUFFIX
+
+
+def without_pairs(tensors: Mapping[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
+    """Tensors [..., channel, row, column] with the names and pixels that they have in the graph."""
+    return {
+        name.removesuffix(_SUFFIX): _separated(tensor) if name.endswith(_SUFFIX) else tensor
+        for name, tensor in tensors.items()
+    }
+
+
+def _separated(tensor: NDArray[np.int8]) -> NDArray[np.int8]:
+    *batch, channels, height, width = tensor.shape
+    # [..., pixel of the pair, channel, row, pair]
+    pairs = tensor.reshape(*batch, 2, channels // 2, height, width)
+    return np.moveaxis(pairs, -4, -1).reshape(*batch, channels // 2, height, 2 * width)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from intloom.compiler.program.cost import move_bursts
-from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import MemoryTiming
 from intloom.hw.spec import timing as hardware
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Instruction, LoadTarget, Unit

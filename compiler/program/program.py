@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryTiming:
+    """Latency and bandwidth of the memory; the defaults are those of a run."""
+
+    read_latency: int = 100
+    """Cycles from a read request to its first beat."""
+    write_latency: int = 20
+    """Cycles from a burst's last beat to its response."""
+    bandwidth: float = 1.0
+    """Beats per cycle, reads and writes together; 0: one beat per cycle in each direction."""
+
+    @property
+    def words_per_cycle(self) -> float:
+        """Words per cycle, reads and writes together."""
+        return min(self.bandwidth, 2.0) if self.bandwidth > 0 else 2.0
 
 
 class Layout(StrEnum):
@@ -164,3 +180,35 @@ class Program:
     def tensor(self, name: str) -> TensorBuffer:
         """The tensor called `name`."""
         return next(p for p in self.tensors if p.name == name)
+
+
+def combined_program(programs: Sequence[Program]) -> Program:
+    """The instructions, layers and tensors of all programs, in the order of the regions; a single program is unchanged.
+
+    A tensor that one region passes to another appears once, in the region that produces it.
+    """
+    if len(programs) == 1:
+        return programs[0]
+    layers: list[Layer] = []
+    provenance: list[Provenance] = []
+    tensors: dict[str, TensorBuffer] = {}
+    made = {p.name for program in programs for p in program.tensors if p.role is not Role.INPUT}
+    for program in programs:
+        first = len(layers)
+        provenance += [replace(p, layer=p.layer + first if p.layer >= 0 else p.layer) for p in program.provenance]
+        layers += program.layers
+        tensors |= {p.name: p for p in program.tensors if p.role is not Role.INPUT or p.name not in made}
+    return replace(
+        programs[0],
+        instructions=tuple(i for program in programs for i in program.instructions),
+        provenance=tuple(provenance),
+        layers=tuple(layers),
+        tensors=tuple(tensors.values()),
+        residences=tuple(r for program in programs for r in program.residences),
+        # Their instructions are renumbered; comparisons use the programs of the regions.
+        local_tensors=(),
+        local_results=(),
+        image=b"".join(program.image for program in programs),
+        memory_words=sum(program.memory_words for program in programs),
+        predicted_cycles=sum(program.predicted_cycles for program in programs),
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from intloom.compiler.ir import IntGraph
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.compiler.schedule.emit.program import Progress, emit_program
 from intloom.compiler.schedule.passes import rewrite
 from intloom.compiler.schedule.plan import make_plan

@@ -11,7 +11,7 @@ import typer
 from intloom.cli.compile import summarize
 from intloom.cli.console import new_table
 from intloom.cli.options import AsJson, Config, Preset, terminal_of
-from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import MemoryTiming
 from intloom.flow.bundle import Bundle
 from intloom.flow.compiling import choose_params, compile_model
 from intloom.flow.inputs import read_inputs

@@ -12,8 +12,7 @@ from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, Config, Dims, Preset, grouped, parse_dims, terminal_of
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import array_use
+from intloom.compiler.program.program import MemoryTiming, array_use
 from intloom.compiler.schedule.compile import DEFAULT_MEMORY
 from intloom.files import check_output
 from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store

@@ -10,9 +10,8 @@ from pathlib import Path
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import load_model
-from intloom.compiler.program.combined_program import combined_program
 from intloom.compiler.program.file import load_regions
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import Program, combined_program
 from intloom.flow.compiling import model_beside
 from intloom.flow.host import output_quant, plain_quant
 from intloom.flow.model_interface import NodeArg, float_args, input_args, output_args

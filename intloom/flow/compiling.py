@@ -13,10 +13,8 @@ from intloom.common.collector import collector_paused
 from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import load_model
-from intloom.compiler.program.combined_program import combined_program
 from intloom.compiler.program.file import save_regions
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import MemoryTiming, Program, combined_program
 from intloom.compiler.schedule.compile import DEFAULT_MEMORY, compile_graph
 from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import NodeArg, input_args, output_args

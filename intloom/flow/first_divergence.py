@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from intloom.compiler.program.paired_pixels import paired_name
+from intloom.compiler.program.memory import paired_name
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import disassemble
 from intloom.sim.checks import GOLDEN, Check, FirstDivergence

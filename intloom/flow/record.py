@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from intloom.compiler.program.chains import chains
 from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.layers import chains
 from intloom.compiler.program.memory_map import memory_map, memory_size
 from intloom.compiler.program.program import Program, array_use
 from intloom.files import atomic_path, write_text

@@ -15,7 +15,7 @@ from typing import Any
 from intloom.common.errors import EnvironmentFault, UnsupportedError
 from intloom.common.extras import require_extra
 from intloom.common.temporary_files import temporary_folder
-from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import MemoryTiming
 
 _CLOCK = 1_000_000_000
 _WIDE = 16

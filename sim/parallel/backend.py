@@ -6,8 +6,7 @@ import logging
 from dataclasses import replace
 
 from intloom.common.errors import SimulationError, UsageError
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.parallel.plan import WARM_UP, Plan, Planner
 from intloom.sim.parallel.run import ParallelRun, SegmentSettings

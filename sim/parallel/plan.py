@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS
 from intloom.sim.parallel.segment import EPILOGUE, prologue_length
 from intloom.sim.rtl.layers import unit_ordinals

@@ -10,7 +10,7 @@ from enum import IntFlag
 from pathlib import Path
 
 from intloom.common.errors import UsageError
-from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import MemoryTiming
 from intloom.hw.spec import regs
 from intloom.sim.host.run_program import RunSetup
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from intloom.compiler.program.layer_cycles import layer_cycles
+from intloom.compiler.program.layers import layer_cycles
 from intloom.compiler.program.program import Program, array_use
 from intloom.hw.spec import regs
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
@@ -75,7 +75,7 @@ def layer_results(program: Program, ends: list[Boundary], result: RunResult) -> 
 
 
 def spans(program: Program, pulses: Pulses, first: int, last: int) -> list[int]:
-    """Cycles of every layer by `compiler.program.layer_cycles`, from the trace; together all from `first` to `last`."""
+    """Cycles of every layer by `compiler.program.layers`, from the trace; together all from `first` to `last`."""
     times = (tuple(a.tolist() for a in pulses.started), tuple(a.tolist() for a in pulses.done))
     return layer_cycles(program.instructions, program.provenance, len(program.layers), times, (first, last))
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from intloom.compiler.program.footprint import Access, footprint
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.hazards import NOTHING, AccessTracker, Order
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Provenance
+from intloom.compiler.program.program import MemoryTiming, Provenance
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, make
 from intloom.hw.spec.params import POWERS, HardwareParams
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.memory import instruction_words
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.paired_pixels import paired_name
-from intloom.compiler.program.program import Layer, LocalTensor, Program, Residence, Role, TensorBuffer
+from intloom.compiler.program.memory import instruction_words, paired_name
+from intloom.compiler.program.program import Layer, LocalTensor, MemoryTiming, Program, Residence, Role, TensorBuffer
 from intloom.compiler.schedule.emit.dram import DramLayout, lay_out
 from intloom.compiler.schedule.emit.emitter import Emitter, dispatch_order
 from intloom.compiler.schedule.emit.order import interleave, slot_tasks
@@ -207,7 +205,7 @@ def _reason(inside: Inside, slots: Sequence[Slot], size: int) -> str:
             "not fit or cost more"
         )
     fullest = max(slots, key=lambda s: _use(s, inside))
-    layer, used = fullest.stages[-1].origin.name, _use(fullest, inside)
+    layer, used = fullest.stages[-1].name, _use(fullest, inside)
     if used + buffer.words > size:
         return f"layer {layer} uses {used:,} of {size:,} words beside it, which leaves no room for its {buffer.words:,}"
     return "keeping it costs more cycles than it saves traffic"

@@ -156,7 +156,7 @@ class TaskEmitter:
             return
         store.evict()
         if not store.acquire(task, low):
-            raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {store.memory.name.lower()} memory")
+            raise CapacityError(f"node {task.stage.name!r} does not fit the {store.memory.name.lower()} memory")
 
     def _load(self, task: Step, request: BufferRequest, first: int, words: int, start: int) -> None:
         """Load `words` words of a request, from `first` on, to `start`."""
@@ -176,7 +176,7 @@ class TaskEmitter:
             self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
 
     def _emit(self, task: Step, note: str, fields: Mapping[str, int], kind: Kind = Kind.LOAD) -> int:
-        provenance = Provenance(layer=self._layers[task.stage.origin.name], tile=task.number, note=note)
+        provenance = Provenance(layer=self._layers[task.stage.name], tile=task.number, note=note)
         return self._emitter.emit(kind, provenance, **fields)
 
     def _work(self, task: Task) -> None:
@@ -219,7 +219,7 @@ class TaskEmitter:
         copies, at = self._copy_tiles(task, at, stores)
         context = TileContext(
             add=lambda kind, note, **fields: self._emit(task, note, fields, kind),
-            node=stage.origin.name,
+            node=stage.name,
             rows=stage.params.rows,
             rect=rect,
             chunk=chunk,

@@ -16,10 +16,10 @@ from dataclasses import replace
 import numpy as np
 
 from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph, Node, Tensor
-from intloom.compiler.program.paired_pixels import paired_name
+from intloom.compiler.program.memory import paired_name
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.stages.placement import Placement, node_input
-from intloom.compiler.schedule.stages.weights import Weights, array_cycles, kernel_words, weight_tiles
+from intloom.compiler.schedule.stages.weights import Weights, kernel_words, node_cycles, weight_tiles
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 
@@ -96,7 +96,7 @@ class _Pairing:
         return small and narrow and node.strides[1] <= _MOST_STRIDE
 
     def _cycles(self, nodes: Sequence[Conv], tensors: Mapping[str, Tensor]) -> int:
-        return sum(array_cycles(n, tensors, self._params, packed=self._packed(n)) for n in nodes)
+        return sum(node_cycles(n, tensors, self._params, packed=self._packed(n)) for n in nodes)
 
     def _writing(self, node: Conv, pairs: Tensor) -> Conv:
         """A convolution that computes two neighboring pixels at once."""

@@ -17,7 +17,7 @@ import numpy as np
 from intloom.compiler.ir import Concat, Conv, IntGraph, Node, Tensor
 from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.compiler.schedule.stages.placement import node_input
-from intloom.compiler.schedule.stages.weights import Weights, array_cycles, kernel_words
+from intloom.compiler.schedule.stages.weights import Weights, kernel_words, node_cycles
 from intloom.hw.spec.arith import scale_from_float
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
@@ -102,8 +102,8 @@ def _merged(node: Conv, graph: IntGraph, params: HardwareParams) -> Conv | None:
         return None
     # Every selection is written once: `cols / lanes` cycles for each word.
     selecting = len(selections) * out.height * out.width * (params.cols // params.lanes)
-    before = array_cycles(node, graph.tensors, params, packed=False) + selecting
-    return made if array_cycles(made, graph.tensors, params, packed=packed) < before else None
+    before = node_cycles(node, graph.tensors, params, packed=False) + selecting
+    return made if node_cycles(made, graph.tensors, params, packed=packed) < before else None
 
 
 def _convolution(node: Conv, selections: list[_Selection], image: Tensor) -> Conv:

@@ -13,8 +13,7 @@ from math import ceil, inf
 
 import numpy as np
 
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Program
+from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.compiler.schedule.plan.dataflow import Access, Dataflow
 from intloom.compiler.schedule.plan.stripes import Cycles, StripePlanner, Stripes, stripe_cycles
 from intloom.compiler.schedule.plan.tiling import Tiling

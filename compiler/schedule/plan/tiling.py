@@ -202,7 +202,7 @@ def require_weight_memory(stages: Sequence[Stage], space: Space) -> None:
     p = stage.params
     kib = 1 << (-(-least * p.word_bytes // 1024) - 1).bit_length()
     raise CapacityError(
-        f"node {stage.origin.name!r} needs {least} words of weight memory for one output block, but weight_kib = "
+        f"node {stage.name!r} needs {least} words of weight memory for one output block, but weight_kib = "
         f"{p.weight_kib} holds {space.weight}: {_advice('weight_kib', kib)}"
     )
 
@@ -221,7 +221,7 @@ def too_large(stages: Sequence[Stage]) -> CapacityError:
     needs = [_least_scratch_kib(stage) for stage in stages]
     stage = stages[needs.index(max(needs))]
     return CapacityError(
-        f"node {stage.origin.name!r} does not fit scratch_kib = {stage.params.scratch_kib} even in its smallest tile: "
+        f"node {stage.name!r} does not fit scratch_kib = {stage.params.scratch_kib} even in its smallest tile: "
         f"{_advice('scratch_kib', max(needs))}"
     )
 

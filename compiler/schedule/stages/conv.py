@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.program.cost import array_cycles
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.stages.depthwise import (
@@ -242,40 +243,31 @@ class ConvStage(Stage):
 
     def tile_cycles(self, rect: Rect, blocks: int) -> int:
         """Cycles of the array."""
-        p = self.params
-        pixels = rect.area
-        strips = -(-pixels // p.strip)
-        conv_blocks = max(1, blocks * p.rows // p.cols)
-        if self.depthwise:
-            cut = self.depthwise.for_tiles((rect.height,), rect.width)
-            return conv_blocks * cut.cycles(rect.height, rect.width, conv_blocks)
-        # A strip of fewer pixels than `cols` still takes `cols` cycles for each weight tile.
-        return conv_blocks * self._weight_tiles * max(pixels, strips * p.cols)
-
-    @property
-    def _weight_tiles(self) -> int:
-        """Weight tiles of an output block in the first pass."""
-        _, per_group, kernel_h, kernel_w = (int(n) for n in self.passes[0][1].shape)
-        return kernel_h * kernel_w * ceil(per_group / self.params.rows)
+        return self._busy(rect.height, rect.width, max(1, blocks * self.params.rows // self.params.cols))
 
     def array_cycles(self, rows: int, heights: Sequence[int], *, new_table: bool) -> int:
-        """Products, readout, constants and a new table, of all output blocks and passes."""
-        p, blocks, passes = self.params, self.conv_blocks, len(self.passes)
-        block = self._block_cycles(rows, heights)
-        busy = max(block, rows * self.extent[1] * (p.cols // p.lanes) // passes, 2 * p.cols + timing.CONSTANTS_GAP)
+        """Those of one task of all output blocks, with a new table."""
+        p, blocks = self.params, self.conv_blocks
+        busy = self._busy(rows, self.extent[1], blocks, heights) + len(self.passes) * timing.MAC_GAP
         table = TABLE_BYTES if new_table and self.node.table is not None else 0
         # Constants are requested while the instruction before is executing.
-        late = max(0, table + 2 * p.cols + p.cols - block) if table or blocks > 1 else 0
-        return passes * (blocks * busy + timing.MAC_GAP) + late
+        waits = table + 3 * p.cols if table or blocks > 1 else 0
+        return busy + max(0, waits - busy // (blocks * len(self.passes)))
 
-    def _block_cycles(self, rows: int, heights: Sequence[int]) -> int:
-        """Cycles of the products of one output block in one pass."""
-        p, width = self.params, self.extent[1]
+    def _busy(self, rows: int, width: int, blocks: int, heights: Sequence[int] = ()) -> int:
+        """Cycles of the instructions for output blocks of a tile, of a stage whose tasks have these heights."""
         if self.depthwise:
-            return self.depthwise.for_tiles(heights or (rows,), width).cycles(rows, width)
+            return blocks * self.depthwise.for_tiles(heights or (rows,), width).cycles(rows, width, blocks)
         # The passes of a transposed convolution share the pixels.
-        pixels = ceil(rows * width / len(self.passes))
-        return self._weight_tiles * max(pixels, ceil(rows * width / p.strip) * p.cols)
+        tiles, pixels = self._weight_tiles, ceil(rows * width / len(self.passes))
+        return len(self.passes) * array_cycles(self.params, tiles, pixels, blocks, zero_points=self.zero_points)
+
+    @cached_property
+    def _weight_tiles(self) -> int:
+        """Weight tiles of an output block in the first pass."""
+        weights = self.passes[0][1]
+        (run, *_) = self._runs(range(self.conv_blocks), weights)
+        return int(weights.shape[2] * weights.shape[3]) * run.blocks
 
     def _window(self, g: Geometry, rect: Rect) -> Rect:
         width = g.kernel[1] * self.params.pixels_per_word if self.packed else g.reach[1]
@@ -413,7 +405,7 @@ def conv_stage(
     source = placement.view(node_input(node))
     return ConvStage(
         params=stages.params,
-        origin=stages.origin(node),
+        name=node.name,
         operands=(source,) if other is None else (source, placement.view(other)),
         out=placement.view(output),
         node=node,

@@ -18,7 +18,7 @@ from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.schedule.stages.placement import Rect, window_rect
 from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList
-from intloom.compiler.schedule.stages.weights import Geometry, Weights, array_cycles, depthwise_constants
+from intloom.compiler.schedule.stages.weights import Geometry, Weights, depthwise_constants, node_cycles
 from intloom.hw.spec.depthwise import DEPTHWISE_MODES, tap_rows
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, make
@@ -161,7 +161,7 @@ def _hidden(node: Conv, stages: StageList) -> int:
     """Cycles of the convolutions that make the operand or read the result: the stage may run at the same time."""
     found = {n.name: n for n in (*_makers(node.inputs[0], stages.graph), *_readers(node.output, stages.graph))}
     tensors, params = stages.graph.tensors, stages.params
-    return sum(array_cycles(n, tensors, params, packed=stages.is_packed(n)) for n in found.values())
+    return sum(node_cycles(n, tensors, params, packed=stages.is_packed(n)) for n in found.values())
 
 
 def _is_ungrouped(node: Node | None) -> TypeGuard[Conv]:

@@ -137,7 +137,7 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
     )
     stage = MatMulStage(
         params=stages.params,
-        origin=stages.origin(node),
+        name=node.name,
         operands=(stages.placement.view(node.inputs[0]),),
         out=stages.placement.view(node.output),
         node=convolution,

@@ -233,16 +233,6 @@ def emit_move(
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """The graph node that a stage stands for."""
-
-    name: str
-    op: str
-    origin: tuple[str, ...]
-    macs: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class Stage(ABC):
     """What all stages share.
@@ -251,7 +241,8 @@ class Stage(ABC):
     """
 
     params: HardwareParams
-    origin: Origin
+    name: str
+    """Of the graph node that it stands for."""
     operands: tuple[View, ...]
     out: View
     copies: tuple[Copy, ...] = ()

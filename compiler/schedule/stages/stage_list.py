@@ -18,7 +18,7 @@ from intloom.common.registry import Registry
 from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.stages.placement import Buffer, Placement, View, node_input
-from intloom.compiler.schedule.stages.stage import Copy, CopyStage, Origin, Stage
+from intloom.compiler.schedule.stages.stage import Copy, CopyStage, Stage
 from intloom.compiler.schedule.stages.weights import surplus_bits
 from intloom.hw.spec.arith import INT8_MIN, LARGEST_DIFFERENCE
 from intloom.hw.spec.isa import BY_KIND, Kind, Unit
@@ -160,15 +160,10 @@ class StageList:
     _copies: dict[Stage, list[Copy]] = field(default_factory=dict)
     _sources: dict[str, _ResultView] = field(default_factory=dict)
 
-    def origin(self, node: Node) -> Origin:
-        """The origin of a node's stage."""
-        macs = node.macs(self.graph.tensors)
-        return Origin(name=node.name, op=type(node).__name__, origin=node.origin, macs=macs)
-
-    def common(self, node: Node) -> tuple[HardwareParams, Origin, tuple[View, ...], View]:
+    def common(self, node: Node) -> tuple[HardwareParams, str, tuple[View, ...], View]:
         """The first arguments of every stage's constructor."""
         operands = tuple(self.placement.view(t) for t in node.inputs)
-        return self.params, self.origin(node), operands, self.placement.view(node.output)
+        return self.params, node.name, operands, self.placement.view(node.output)
 
     def is_packed(self, node: Node) -> bool:
         """Whether a node's first operand is stored as packed pixels."""
@@ -202,7 +197,7 @@ class StageList:
         source = self._sources.get(tensor)
         if source is None or not self._can_copy(source.through(start, table, factors), target):
             view = self.placement.view(tensor)
-            stage = CopyStage(params=self.params, origin=self.origin(node), operands=(view,), out=view)
+            stage = CopyStage(params=self.params, name=node.name, operands=(view,), out=view)
             self.stages.append(stage)
             source = _ResultView(stage, 0)
         made = source.through(start, table, factors)

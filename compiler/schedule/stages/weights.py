@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv, ConvTranspose, Tensor
 from intloom.compiler.ir.ops.conv import ArrayWeights
+from intloom.compiler.program.cost import array_cycles
 from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 from intloom.hw.spec.formats import SCALE_SHIFT_LSB, pack_residual
@@ -263,13 +265,12 @@ def weight_tiles(node: Conv, params: HardwareParams, *, packed: bool) -> int:
     return height * kernel_words(node, params, packed=packed) * (1 if packed else -(-inputs // params.rows))
 
 
-def array_cycles(node: Conv, tensors: Mapping[str, Tensor], params: HardwareParams, *, packed: bool) -> int:
-    """Cycles of a convolution without groups; a weight tile takes at least as many as it has columns."""
+def node_cycles(node: Conv, tensors: Mapping[str, Tensor], params: HardwareParams, *, packed: bool) -> int:
+    """Cycles of the array for a convolution without groups, for choices that are made before there are stages."""
     pixels = tensors[node.output].height * tensors[node.output].width
     tiles = weight_tiles(node, params, packed=packed)
-    if isinstance(node, ConvTranspose):
-        # Every phase of the stride has its share of the pixels and of the kernel.
-        tiles = -(-tiles // (node.strides[0] * node.strides[1]))
-    strips = -(-pixels // params.strip)
-    blocks: int = -(-len(node.weights) // params.cols)
-    return blocks * max(tiles * max(pixels, strips * params.cols), pixels * (params.cols // params.lanes))
+    # Every phase of a transposed convolution has its share of the pixels and of the kernel.
+    phases = node.strides[0] * node.strides[1] if isinstance(node, ConvTranspose) else 1
+    blocks = ceil(len(node.weights) / params.cols)
+    nine_bits = node.weights.dtype != np.int8
+    return phases * array_cycles(params, ceil(tiles / phases), ceil(pixels / phases), blocks, zero_points=nine_bits)

@@ -1,6 +1,6 @@
 """Layers in a chain alternate; the least traffic counts every word once."""
 
-from intloom.compiler.program.chains import chains
+from intloom.compiler.program.layers import chains
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind

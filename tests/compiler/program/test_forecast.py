@@ -6,8 +6,7 @@ import pytest
 
 from intloom.compiler.program.cost import beside_packed, instruction_cost
 from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Provenance
+from intloom.compiler.program.program import MemoryTiming, Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
 from intloom.hw.spec.isa import ConvMode, Kind, Unit, make

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from intloom.compiler.program.paired_pixels import paired_name, without_pairs
+from intloom.compiler.program.memory import paired_name, without_pairs
 
 
 def test_pixels_of_a_pair_are_neighbors_again() -> None:

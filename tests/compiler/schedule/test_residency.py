@@ -10,8 +10,7 @@ import pytest
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import from_bytes, to_bytes
-from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Role
+from intloom.compiler.program.program import MemoryTiming, Role
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.plan import make_plan, residency
 from intloom.compiler.schedule.plan.dataflow import Dataflow

@@ -22,7 +22,7 @@ def test_branches_that_alternate_in_the_graph_follow_each_other():
     for _ in range(3):
         a, b = maker.conv(a, 16, 3), maker.conv(b, 16, 3)
     names = [n.name for n in maker.nodes]
-    order = [s.origin.name for s in stages_of(maker.graph(a, b)).stages]
+    order = [s.name for s in stages_of(maker.graph(a, b)).stages]
     assert order == [names[0], *names[1::2], *names[2::2]]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from intloom.cli import main
 from intloom.common.errors import UnsupportedError
-from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import MemoryTiming
 from intloom.flow.vela import Ethos, estimate, peers
 from tests.support.tflite_maker import tflite_bytes
 

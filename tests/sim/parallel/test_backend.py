@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from intloom.common.errors import UsageError
-from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import MemoryTiming
 from intloom.sim.backend import RtlBackend, open_rtl
 from intloom.sim.parallel import run as parallel_run
 from intloom.sim.parallel.backend import ParallelRtlBackend
