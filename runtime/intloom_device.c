@@ -13,6 +13,24 @@ static int write_register(struct intloom_device *device, uint32_t offset, uint32
     return device->transport.write32(device->transport.context, offset, value) ? INTLOOM_E_BUS : INTLOOM_OK;
 }
 
+#if defined __riscv
+#define CPU_BARRIER() __asm__ volatile("fence iorw, iorw" : : : "memory")
+#elif defined __aarch64__ || (defined __ARM_ARCH && __ARM_ARCH >= 7)
+#define CPU_BARRIER() __asm__ volatile("dmb sy" : : : "memory")
+#elif defined __GNUC__
+#define CPU_BARRIER() __sync_synchronize()
+#else
+#error "name the instruction of this CPU that orders accesses to memory and registers"
+#endif
+
+static void barrier(const struct intloom_device *device)
+{
+    if (device->transport.barrier)
+        device->transport.barrier(device->transport.context);
+    else
+        CPU_BARRIER();
+}
+
 /* A bus without a device behind it often reads as all ones or all zeros. */
 static int check_magic(struct intloom_device *device)
 {
@@ -95,6 +113,7 @@ int intloom_probe(struct intloom_device *device, const struct intloom_transport 
     device->image = NULL;
     device->isa_version = device->fingerprint = device->word_bytes = device->address_bits = 0;
     device->wait_limit = INTLOOM_WAIT_LIMIT;
+    device->wait_ms = INTLOOM_WAIT_MS;
     device->watchdog = INTLOOM_WATCHDOG;
     device->use_interrupt = 0;
     device->interrupt_flags = 0;
@@ -198,6 +217,8 @@ int intloom_start(struct intloom_device *device, uint32_t index)
     if (result)
         return result;
     device->interrupt_flags = 0;
+    /* Inputs and constants are in memory before the accelerator reads them. */
+    barrier(device);
     return write_register(device, INTLOOM_REG_CONTROL, INTLOOM_REG_CONTROL_START_MASK);
 }
 
@@ -208,31 +229,40 @@ int intloom_poll(struct intloom_device *device)
 
     if (result)
         return result;
+    /* Outputs are read after the status that says that they are there. */
+    barrier(device);
     if (status & INTLOOM_REG_STATUS_ERROR_MASK)
         return INTLOOM_E_STOPPED;
     return status & INTLOOM_REG_STATUS_DONE_MASK ? INTLOOM_OK : INTLOOM_PENDING;
 }
 
-/* One step of a wait: nonzero if the wait must end. */
-static int idle(struct intloom_device *device)
+static uint32_t now(const struct intloom_device *device)
 {
+    return device->transport.clock ? device->transport.clock(device->transport.context) : 0u;
+}
+
+/* One step of a wait after `polls` polls since `start`: nonzero if the wait must end. */
+static int idle(struct intloom_device *device, uint32_t start, uint32_t polls)
+{
+    if (device->transport.clock ? now(device) - start >= device->wait_ms : polls >= device->wait_limit)
+        return 1;
     return device->transport.idle ? device->transport.idle(device->transport.context) : 0;
 }
 
 int intloom_wait(struct intloom_device *device)
 {
-    if (!device)
-        return INTLOOM_E_ARGUMENT;
-    for (uint32_t i = 0; i < device->wait_limit; i++) {
-        if (!device->use_interrupt || device->interrupt_flags) {
-            int result = intloom_poll(device);
-            if (result != INTLOOM_PENDING)
-                return result;
-        }
-        if (idle(device))
-            return INTLOOM_E_TIMEOUT;
+    const uint32_t start = device ? now(device) : 0u;
+    int result = intloom_poll(device);
+
+    /* Each wake-up reads STATUS, whatever woke the CPU: a lost interrupt ends the wait, a spurious one does not. */
+    for (uint32_t i = 0; result == INTLOOM_PENDING; i++) {
+        const int ended = idle(device, start, i);
+
+        result = intloom_poll(device);
+        if (ended && result == INTLOOM_PENDING)
+            result = INTLOOM_E_TIMEOUT;
     }
-    return INTLOOM_E_TIMEOUT;
+    return result;
 }
 
 int intloom_interrupt(struct intloom_device *device)
@@ -249,6 +279,7 @@ int intloom_interrupt(struct intloom_device *device)
 
 int intloom_reset(struct intloom_device *device)
 {
+    const uint32_t start = device ? now(device) : 0u;
     uint32_t status = 0;
     int result = device ? write_register(device, INTLOOM_REG_CONTROL, INTLOOM_REG_CONTROL_RESET_MASK)
                         : INTLOOM_E_ARGUMENT;
@@ -257,7 +288,7 @@ int intloom_reset(struct intloom_device *device)
         result = read_status_register(device, &status);
         if (result || !(status & INTLOOM_REG_STATUS_BUSY_MASK))
             break;
-        if (i >= device->wait_limit || idle(device))
+        if (idle(device, start, i))
             result = INTLOOM_E_TIMEOUT;
     }
     return result;
@@ -271,6 +302,8 @@ int intloom_run(struct intloom_device *device, intloom_host_part host_part, void
         return INTLOOM_E_ARGUMENT;
     if (!device->image)
         return INTLOOM_E_NOT_LOADED;
+    if (device->transport.lock)
+        device->transport.lock(device->transport.context);
     for (uint32_t i = 0; !result && i < device->image->regions; i++) {
         result = intloom_pass_tensors(device, i);
         if (!result && host_part && host_part(context, device, i))
@@ -280,6 +313,8 @@ int intloom_run(struct intloom_device *device, intloom_host_part host_part, void
         if (!result)
             result = intloom_wait(device);
     }
+    if (device->transport.unlock)
+        device->transport.unlock(device->transport.context);
     return result;
 }
 

@@ -36,6 +36,11 @@ static int inside(uint32_t start, uint64_t bytes, uint32_t total)
     return start <= total && bytes <= total - start;
 }
 
+static int overlap(uint32_t a, uint32_t a_bytes, uint32_t b, uint32_t b_bytes)
+{
+    return a_bytes && b_bytes && (uint64_t)a < (uint64_t)b + b_bytes && (uint64_t)b < (uint64_t)a + a_bytes;
+}
+
 static int check_header(const uint8_t *bytes, uint32_t length, int with_crc)
 {
     uint32_t whole;
@@ -59,7 +64,8 @@ static int check_region(const struct intloom_image *image, const struct intloom_
 {
     int good = inside(r->window_at, r->window_bytes, image->window_bytes);
 
-    good = good && r->window_at % INTLOOM_WINDOW_ALIGNMENT == 0 && r->code_to % image->word_bytes == 0;
+    good = good && r->window_at % INTLOOM_WINDOW_ALIGNMENT == 0 && r->code_to % INSTRUCTION_BYTES == 0;
+    good = good && r->data_to % image->word_bytes == 0 && !overlap(r->code_to, r->code_bytes, r->data_to, r->data_bytes);
     good = good && (uint64_t)r->instructions * INSTRUCTION_BYTES == r->code_bytes && r->instructions;
     good = good && inside(r->code_at, r->code_bytes, length) && inside(r->code_to, r->code_bytes, r->window_bytes);
     good = good && inside(r->data_at, r->data_bytes, length) && inside(r->data_to, r->data_bytes, r->window_bytes);
@@ -76,11 +82,21 @@ static uint64_t layout_bytes(const struct intloom_tensor *t)
     return words * t->height * t->word_bytes;
 }
 
+/* A positive finite scale, a zero point of int8, and a flag that is one. */
+static int check_quantization(const uint8_t *record)
+{
+    const uint32_t scale = le32(record + INTLOOM_IMAGE_TENSOR_SCALE);
+    const uint32_t shifted = le32(record + INTLOOM_IMAGE_TENSOR_ZERO_POINT) + 128u;
+
+    return scale > 0u && scale < 0x7f800000u && shifted < 256u && le32(record + INTLOOM_IMAGE_TENSOR_UNSIGNED_TYPE) < 2u;
+}
+
 static int check_tensor(const struct intloom_image *image, uint32_t index, uint32_t names_bytes)
 {
     struct intloom_tensor t, source;
-    const uint32_t name_at = le32(image->bytes + image->tensors_at + index * INTLOOM_IMAGE_TENSOR_SIZE);
-    int good = name_at < names_bytes && !intloom_get_tensor(image, index, &t);
+    const uint8_t *record = image->bytes + image->tensors_at + index * INTLOOM_IMAGE_TENSOR_SIZE;
+    int good = le32(record + INTLOOM_IMAGE_TENSOR_NAME_AT) < names_bytes && check_quantization(record) &&
+               !intloom_get_tensor(image, index, &t);
 
     good = good && (t.role == INTLOOM_ROLE_INPUT || t.role == INTLOOM_ROLE_OUTPUT);
     good = good && (t.layout == INTLOOM_LAYOUT_BLOCKED || (t.layout == INTLOOM_LAYOUT_PIXELS4 && t.channels <= 4u));
@@ -117,10 +133,14 @@ static int check_tables(const struct intloom_image *image, uint32_t length)
 
 static int open_image(struct intloom_image *image, const void *data, uint32_t length, int with_crc)
 {
+    static const struct intloom_image empty;
     const uint8_t *bytes = data;
     int result;
 
-    if (!image || !bytes)
+    if (!image)
+        return INTLOOM_E_ARGUMENT;
+    *image = empty;
+    if (!bytes)
         return INTLOOM_E_ARGUMENT;
     result = check_header(bytes, length, with_crc);
     if (result)
@@ -135,7 +155,10 @@ static int open_image(struct intloom_image *image, const void *data, uint32_t le
     image->tensors = le32(bytes + INTLOOM_IMAGE_HEADER_TENSORS);
     image->tensors_at = le32(bytes + INTLOOM_IMAGE_HEADER_TENSORS_AT);
     image->names_at = le32(bytes + INTLOOM_IMAGE_HEADER_NAMES_AT);
-    return check_tables(image, le32(bytes + INTLOOM_IMAGE_HEADER_LENGTH));
+    result = check_tables(image, le32(bytes + INTLOOM_IMAGE_HEADER_LENGTH));
+    if (result)
+        *image = empty;
+    return result;
 }
 
 int intloom_open_image(struct intloom_image *image, const void *bytes, uint32_t length)
@@ -220,7 +243,11 @@ int intloom_load_image(struct intloom_device *device, const struct intloom_image
 {
     struct intloom_region region;
 
-    if (!device || !image)
+    if (!device)
+        return INTLOOM_E_ARGUMENT;
+    /* An image that was in the window is partly overwritten if the next one fails. */
+    device->image = NULL;
+    if (!image || !image->bytes)
         return INTLOOM_E_ARGUMENT;
     if (image->isa_version != device->isa_version)
         return INTLOOM_E_ISA_VERSION;
@@ -232,6 +259,11 @@ int intloom_load_image(struct intloom_device *device, const struct intloom_image
         copy(device, region.window_at + region.code_to, image->bytes + region.code_at, region.code_bytes);
         copy(device, region.window_at + region.data_to, image->bytes + region.data_at, region.data_bytes);
     }
+    /* A dirty line of the window, whoever wrote it, would be evicted over results of the accelerator later. */
+    if (device->transport.flush)
+        device->transport.flush(device->transport.context, device->window.memory, image->window_bytes);
+    if (device->transport.invalidate)
+        device->transport.invalidate(device->transport.context, device->window.memory, image->window_bytes);
     device->image = image;
     return INTLOOM_OK;
 }

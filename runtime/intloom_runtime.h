@@ -44,19 +44,30 @@ enum intloom_result {
 
 #define INTLOOM_WINDOW_ALIGNMENT 64u /* Of the window, for CPU and bus; a multiple of the cache line. */
 #define INTLOOM_WAIT_LIMIT 100000000u
+#define INTLOOM_WAIT_MS 10000u
 #define INTLOOM_WATCHDOG (1u << 20)
 
-/* Access to the accelerator. Offsets are those of intloom_registers.h. */
+/* What a system provides: register access, and hooks of its operating system. Offsets are those of intloom_registers.h.
+ * Hooks that are null are left out; initialize by name, so that further hooks are null. */
 struct intloom_transport {
     /* One register access; a result other than 0 is a bus error. */
     int (*read32)(void *context, uint32_t offset, uint32_t *value);
     int (*write32)(void *context, uint32_t offset, uint32_t value);
-    /* Called between two polls while the driver waits; a result other than 0 ends the wait. May be null. */
+    /* Called between two polls while the driver waits, to sleep until an interrupt or for a moment; a result other
+     * than 0 ends the wait. */
     int (*idle)(void *context);
     /* Cache maintenance; null where the window is not cached or the accelerator is coherent.
-     * `flush` writes dirty lines back to memory; `invalidate` discards lines. */
+     * `flush` writes dirty lines back to memory; `invalidate` discards lines. A range may begin and end inside a line:
+     * the hook takes whole lines. Loading flushes and invalidates the window of the image. */
     void (*flush)(void *context, void *start, uint32_t bytes);
     void (*invalidate)(void *context, void *start, uint32_t bytes);
+    /* Orders accesses to memory and registers: before START, and after STATUS. Null: the CPU's own instruction. */
+    void (*barrier)(void *context);
+    /* Milliseconds of a clock that wraps at 2^32; waits then end after `wait_ms` instead of `wait_limit` polls. */
+    uint32_t (*clock)(void *context);
+    /* A mutex that threads of one device share; intloom_run holds it for the whole run. */
+    void (*lock)(void *context);
+    void (*unlock)(void *context);
     void *context;
 };
 
@@ -96,9 +107,10 @@ struct intloom_device {
     const struct intloom_image *image; /* Null until one is loaded. */
     uint32_t isa_version, fingerprint, word_bytes, address_bits;
     /* Settings; intloom_probe sets them, the caller may change them. */
-    uint32_t wait_limit; /* Polls, or calls of the idle hook, after which a wait ends. */
+    uint32_t wait_limit; /* Polls after which a wait ends, without a clock. */
+    uint32_t wait_ms;    /* Milliseconds after which a wait ends, with a clock. */
     uint32_t watchdog;   /* Cycles without progress after which the accelerator stops; 0: never. */
-    int use_interrupt;   /* Wait for intloom_interrupt instead of polling the status register. */
+    int use_interrupt;   /* The accelerator raises interrupts. A wait reads STATUS whenever the idle hook returns. */
     volatile uint32_t interrupt_flags;
 };
 
@@ -124,14 +136,15 @@ typedef int (*intloom_host_part)(void *context, struct intloom_device *device, u
 int intloom_probe(struct intloom_device *device, const struct intloom_transport *transport,
                   const struct intloom_window *window);
 
-/* Check an image: length, checksum, and every record. */
+/* Check an image: length, checksum, and every record. After a failure the image is empty: it cannot be loaded. */
 int intloom_open_image(struct intloom_image *image, const void *bytes, uint32_t length);
 
 /* The same without the checksum, which reads every byte: for an image that is linked into the firmware or that a boot
  * loader has verified. */
 int intloom_open_verified_image(struct intloom_image *image, const void *bytes, uint32_t length);
 
-/* Check that an image fits hardware and window, and copy programs and constants into the window. */
+/* Check that an image fits hardware and window, and copy programs and constants into the window, whose lines are clean
+ * and invalid then. After a failure no image is loaded. */
 int intloom_load_image(struct intloom_device *device, const struct intloom_image *image);
 
 /* Tensors of an image, by index over all regions, or by name and role. */

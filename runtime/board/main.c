@@ -148,7 +148,7 @@ static int compare_outputs(void)
 
 int main(void)
 {
-    static const struct intloom_transport transport = {read32, write32, 0, 0, invalidate, 0};
+    static const struct intloom_transport transport = {.read32 = read32, .write32 = write32, .invalidate = invalidate};
     const struct intloom_window window = {(uint8_t *)(uintptr_t)MEMORY_AT, MEMORY_AT, PROGRAM_WINDOW_BYTES};
 
     expect("firmware", INTLOOM_OK);

@@ -43,8 +43,8 @@ void example_output(const struct intloom_tensor *tensor, const uint8_t *values, 
 
 int main(void)
 {
-    /* A CPU with a data cache needs the flush and invalidate hooks. */
-    static const struct intloom_transport transport = {read32, write32, NULL, NULL, NULL, NULL};
+    /* A CPU with a data cache needs the flush and invalidate hooks, an operating system those for threads and time. */
+    static const struct intloom_transport transport = {.read32 = read32, .write32 = write32};
     const struct intloom_window window = {(uint8_t *)(uintptr_t)WINDOW_ADDRESS, WINDOW_BUS_ADDRESS, WINDOW_BYTES};
     static struct intloom_device device;
     const int result = intloom_probe(&device, &transport, &window);

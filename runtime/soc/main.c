@@ -23,8 +23,12 @@ static int idle(void *context)
     return 0;
 }
 
-static struct intloom_transport transport = {machine_read32, machine_write32,    idle,
-                                             machine_flush,  machine_invalidate, &registers};
+static struct intloom_transport transport = {.read32 = machine_read32,
+                                             .write32 = machine_write32,
+                                             .idle = idle,
+                                             .flush = machine_flush,
+                                             .invalidate = machine_invalidate,
+                                             .context = &registers};
 
 static int expect(const char *what, int result, int expected)
 {

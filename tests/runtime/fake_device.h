@@ -21,6 +21,11 @@ struct fake_device {
     uint32_t flushed, invalidated; /* Bytes. */
     uint32_t idle_calls, idle_limit;
     struct intloom_device *interrupts; /* The idle hook plays the interrupt handler. */
+    uint32_t finishes_at; /* The idle call during which a hanging run ends without an interrupt; 0: never. */
+    uint32_t accesses; /* Of memory since the last barrier: cache maintenance stands for them. */
+    uint32_t unordered; /* Starts without a barrier before. */
+    uint32_t milliseconds;
+    int locked, unlocked_starts;
 };
 
 static int fake_read(void *context, uint32_t offset, uint32_t *value)
@@ -42,6 +47,8 @@ static void fake_command(struct fake_device *fake, uint32_t value)
     if (!(value & INTLOOM_REG_CONTROL_START_MASK))
         return;
     fake->starts++;
+    fake->unordered += fake->accesses != 0u;
+    fake->unlocked_starts += fake->locked != 1;
     *status = fake->ending == FAKE_DONE    ? INTLOOM_REG_STATUS_DONE_MASK
               : fake->ending == FAKE_ERROR ? INTLOOM_REG_STATUS_ERROR_MASK | INTLOOM_CAUSE_READ_DECERR << 8
                                            : INTLOOM_REG_STATUS_BUSY_MASK;
@@ -72,6 +79,8 @@ static int fake_idle(void *context)
 
     if (fake->interrupts)
         intloom_interrupt(fake->interrupts);
+    if (fake->finishes_at && fake->idle_calls + 1u == fake->finishes_at)
+        fake->registers[INTLOOM_REG_STATUS / 4u] = INTLOOM_REG_STATUS_DONE_MASK;
     return ++fake->idle_calls == fake->idle_limit;
 }
 
@@ -79,6 +88,7 @@ static void fake_flush(void *context, void *start, uint32_t bytes)
 {
     (void)start;
     ((struct fake_device *)context)->flushed += bytes;
+    ((struct fake_device *)context)->accesses++;
 }
 
 static void fake_invalidate(void *context, void *start, uint32_t bytes)
@@ -87,9 +97,35 @@ static void fake_invalidate(void *context, void *start, uint32_t bytes)
     ((struct fake_device *)context)->invalidated += bytes;
 }
 
+static void fake_barrier(void *context)
+{
+    ((struct fake_device *)context)->accesses = 0;
+}
+
+static uint32_t fake_clock(void *context)
+{
+    return ((struct fake_device *)context)->milliseconds += 100u;
+}
+
+static void fake_lock(void *context)
+{
+    ((struct fake_device *)context)->locked++;
+}
+
+static void fake_unlock(void *context)
+{
+    ((struct fake_device *)context)->locked--;
+}
+
 static struct intloom_transport fake_transport(struct fake_device *fake)
 {
-    struct intloom_transport transport = {fake_read, fake_write, fake_idle, fake_flush, fake_invalidate, fake};
+    struct intloom_transport transport = {.read32 = fake_read,
+                                          .write32 = fake_write,
+                                          .idle = fake_idle,
+                                          .flush = fake_flush,
+                                          .invalidate = fake_invalidate,
+                                          .barrier = fake_barrier,
+                                          .context = fake};
 
     return transport;
 }

@@ -1,6 +1,6 @@
 /* Images with wrong records and a correct checksum: `mutants IMAGE SEED COUNT`. Whatever is accepted must be usable
  * without an access outside image and window, which the sanitizers check. Prints how many were rejected. */
-#include "fake_device.h"
+#include "use_image.h"
 
 static uint32_t crc_of(const uint8_t *data, uint32_t length)
 {
@@ -44,33 +44,6 @@ static uint32_t odd_value(uint32_t before)
     }
 }
 
-static void use(const struct intloom_image *image)
-{
-    struct fake_device fake;
-    struct intloom_device device;
-    struct intloom_transport transport = fake_transport(&fake);
-    struct intloom_window window = {NULL, 0x40000000u, image->window_bytes};
-    struct intloom_tensor tensor;
-
-    if (image->window_bytes > 1u << 22)
-        return;
-    window.memory = new_window(window.bytes + 64u - window.bytes % 64u);
-    fake_init(&fake, image);
-    if (intloom_probe(&device, &transport, &window) == INTLOOM_OK && intloom_load_image(&device, image) == INTLOOM_OK) {
-        intloom_run(&device, NULL, NULL);
-        for (uint32_t i = 0; !intloom_get_tensor(image, i, &tensor); i++) {
-            const uint32_t count = tensor.channels * tensor.height * tensor.width;
-            float *values = calloc(count, sizeof *values);
-            if (!values || strlen(tensor.name) > 1000u)
-                exit(120);
-            intloom_write_floats(&device, &tensor, INTLOOM_NCHW, values, count);
-            intloom_read_floats(&device, &tensor, INTLOOM_NHWC, values, count);
-            free(values);
-        }
-    }
-    free(window.memory);
-}
-
 int main(int argc, char **argv)
 {
     uint32_t length, rejected = 0;
@@ -99,7 +72,7 @@ int main(int argc, char **argv)
         if (intloom_open_image(&image, copy, length))
             rejected++;
         else
-            use(&image);
+            use_image(&image, length);
         (void)intloom_open_image(&image, data, length);
     }
     printf("%u\n", (unsigned)rejected);

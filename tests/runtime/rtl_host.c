@@ -112,7 +112,8 @@ static void corruption(void)
 
 int host_main(const struct host_machine *given)
 {
-    static const struct intloom_transport transport = {read32, write32, idle, flush, NULL, NULL};
+    static const struct intloom_transport transport = {
+        .read32 = read32, .write32 = write32, .idle = idle, .flush = flush};
     struct intloom_window window = {given->memory, given->bus_address, (uint32_t)given->memory_bytes};
 
     machine = given;

@@ -107,7 +107,9 @@ static int truncated(void)
 
 static void images(void)
 {
-    show("no_image", intloom_open_image(&image, NULL, 0));
+    struct intloom_image changed = image;
+
+    show("no_image", intloom_open_image(&changed, NULL, 0));
     show("image_magic", altered(INTLOOM_IMAGE_HEADER_MAGIC));
     show("image_version", altered(INTLOOM_IMAGE_HEADER_VERSION));
     show("image_truncated", truncated());
@@ -122,6 +124,10 @@ static void images(void)
     fresh();
     device.window.bytes = image.window_bytes - 1u;
     show("small_window", intloom_load_image(&device, &image));
+    show("start_after_failed_load", intloom_start(&device, 0));
+    fresh();
+    show("failed_open", intloom_open_image(&changed, bytes, length - 1u));
+    show("load_after_failed_open", intloom_load_image(&device, &changed));
 }
 
 static void ends(void)
@@ -165,6 +171,30 @@ static void waits(void)
     show("reset_hangs", intloom_reset(&device));
     device.use_interrupt = 1;
     show("no_interrupt", intloom_wait(&device));
+    /* The run ends during the third sleep, but its interrupt is lost. */
+    fresh();
+    fake.ending = FAKE_HANG;
+    device.use_interrupt = 1;
+    (void)intloom_start(&device, 0);
+    fake.finishes_at = 3;
+    show("lost_interrupt", intloom_wait(&device));
+    printf("lost_interrupt_sleeps %u\n", (unsigned)fake.idle_calls);
+    /* Interrupts that report nothing do not end the wait. */
+    fresh();
+    fake.ending = FAKE_HANG;
+    device.use_interrupt = 1;
+    fake.interrupts = &device;
+    (void)intloom_start(&device, 0);
+    show("spurious_interrupts", intloom_wait(&device));
+    /* With a clock the limit is a time: 100 ms pass in each call, across the wrap of the counter. */
+    fresh();
+    fake.ending = FAKE_HANG;
+    fake.milliseconds = 0xfffffff0u;
+    device.transport.clock = fake_clock;
+    device.wait_ms = 1000;
+    (void)intloom_start(&device, 0);
+    show("clock_limit", intloom_wait(&device));
+    printf("clock_sleeps %u\n", (unsigned)fake.idle_calls);
     fresh();
     device.use_interrupt = 1;
     fake.interrupts = &device;
@@ -186,14 +216,19 @@ static void runs(void)
     int failing = -1;
 
     fresh();
+    device.transport.lock = fake_lock;
+    device.transport.unlock = fake_unlock;
     show("run", intloom_run(&device, host_part, &failing));
     printf("starts %u\n", (unsigned)fake.starts);
+    printf("unordered_starts %u\n", (unsigned)fake.unordered);
+    printf("unlocked_starts %d\n", fake.unlocked_starts);
     failing = (int)image.regions - 1;
     show("host_part_fails", intloom_run(&device, host_part, &failing));
     show("no_tensor", intloom_find_tensor(&image, "absent", INTLOOM_ROLE_INPUT, &tensor));
     show("get_tensor", intloom_get_tensor(&image, 0, &tensor));
     show("wrong_count", intloom_write_bytes(&device, &tensor, INTLOOM_NCHW, &one, 1));
     printf("flushed %u\n", fake.flushed > 0u);
+    printf("locked_after_failure %d\n", fake.locked);
     printf("unknown %s %s\n", intloom_result_name(INTLOOM_RESULTS), intloom_result_name(-1));
 }
 

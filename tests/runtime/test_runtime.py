@@ -39,6 +39,9 @@ EXPECTED = {
     "other_hardware": "FINGERPRINT",
     "other_instructions": "ISA_VERSION",
     "small_window": "WINDOW_BYTES",
+    "start_after_failed_load": "NOT_LOADED",
+    "failed_open": "IMAGE_TRUNCATED",
+    "load_after_failed_open": "ARGUMENT",
     "start_without_image": "NOT_LOADED",
     "start_no_region": "ARGUMENT",
     "start": "OK",
@@ -59,16 +62,24 @@ EXPECTED = {
     "idle_ends": "TIMEOUT",
     "reset_hangs": "TIMEOUT",
     "no_interrupt": "TIMEOUT",
+    "lost_interrupt": "OK",
+    "lost_interrupt_sleeps": "3",
+    "spurious_interrupts": "TIMEOUT",
+    "clock_limit": "TIMEOUT",
+    "clock_sleeps": "9",
     "start_interrupt": "OK",
     "wait_interrupt": "OK",
     "enabled": "3",
     "run": "OK",
     "starts": "1",
+    "unordered_starts": "0",
+    "unlocked_starts": "0",
     "host_part_fails": "HOST",
     "no_tensor": "NO_TENSOR",
     "get_tensor": "OK",
     "wrong_count": "ARGUMENT",
     "flushed": "1",
+    "locked_after_failure": "0",
     "unknown": "unknown unknown",
 }
 
@@ -88,7 +99,7 @@ def image(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tools")
-    for name in ("scenarios", "mutants", "tensors"):
+    for name in ("scenarios", "mutants", "tensors", "write_back_cache"):
         compiled(folder / name, [HERE / f"{name}.c"], *SANITIZERS, "-Wno-unused-function")
     return folder
 
@@ -131,6 +142,12 @@ def test_wrong_records_are_rejected_or_harmless(tools: Path, image: Path, seed: 
     count = 400
     rejected = int(run(tools / "mutants", image, str(seed), str(count)))
     assert count // 4 < rejected < count
+
+
+def test_dirty_lines_of_the_window_never_reach_the_outputs(tools: Path, image: Path) -> None:
+    assert int(run(tools / "write_back_cache", image, "1")) == 0
+    # The same with hooks that leave the window as a whole alone: the model of the cache finds it.
+    assert int(run(tools / "write_back_cache", image, "0")) > 100
 
 
 @pytest.mark.parametrize("order", ["nchw", "nhwc"])
