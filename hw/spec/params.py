@@ -86,8 +86,8 @@ class HardwareParams:
         True,
     )
     vector_depthwise: bool = _doc(
-        "The vector unit can compute depthwise convolutions (VDEPTHWISE), beside the array; false if vector_lanes is "
-        "less than rows/4.",
+        "The vector unit can compute depthwise convolutions (VDEPTHWISE), while the array works; false if vector_lanes "
+        "is less than rows/4.",
         False,
     )
     memory_parity: bool = _doc(

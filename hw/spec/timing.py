@@ -131,12 +131,12 @@ Their bank conflicts repeat, so the rate is near one half; the vector unit's pau
 on the RTL.
 """
 DEPTHWISE_LOAD_RATE = 0.92
-"""Words per cycle that a load moves beside a VDEPTHWISE, whose results are at least four cycles apart.
+"""Words per cycle that a load moves during a VDEPTHWISE, whose results are at least four cycles apart.
 
 Measured on the RTL with four banks: 0.94 at stride 1, 0.89 at stride 2.
 """
 DEPTHWISE_STORE_RATE = 0.85
-"""Words per cycle that a store moves beside a VDEPTHWISE, which reads up to a word a cycle.
+"""Words per cycle that a store moves during a VDEPTHWISE, which reads up to a word a cycle.
 
 Measured on the RTL with four banks and rows of an odd number of words: 0.82 at stride 1, 0.99 at stride 2.
 """

@@ -70,7 +70,7 @@ def execute(
         bundle.need_model("a program of several regions")
     feeds = _as_inputs(feeds, input_shapes(bundle, host))
     results: list[RunResult] = []
-    # With one region the inputs of the graph are known before the run, so the expected values are computed beside it.
+    # With one region the inputs of the graph are known before the run, so the expected values are computed meanwhile.
     ahead: list[Future[Expected]] = []
 
     def run(index: int, values: Mapping[str, Int8]) -> Mapping[str, Int8]:

@@ -28,7 +28,7 @@ class Bench(Protocol):
         """Whether the write log contains the results that are written into the scratchpad."""
 
     def compiled_ahead(self) -> AbstractContextManager[object]:
-        """Compile, beside the block, what a simulator of any Verilog needs; a build in the block waits for it."""
+        """Compile, while the block runs, what a simulator of any Verilog needs; a build in the block waits for it."""
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""

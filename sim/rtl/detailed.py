@@ -85,7 +85,7 @@ class DetailedBench:
         return False
 
     def compiled_ahead(self) -> AbstractContextManager[object]:
-        """Compile Verilator's library beside the block."""
+        """Compile Verilator's library while the block runs."""
         return library_ahead(_flags(self._waves, self._everything_public), toolchain())
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:

@@ -102,7 +102,7 @@ class FastBench:
         return bool(result_taps(verilog))
 
     def compiled_ahead(self) -> AbstractContextManager[object]:
-        """Compile the library beside the block."""
+        """Compile the library while the block runs."""
         form = self._threads, self._waves, self._hdl_clock
         return library_ahead(_flags(*form), toolchain())
 

@@ -57,7 +57,7 @@ class CancelledBuildError(Exception):
 
 @contextmanager
 def library_ahead(flags: Sequence[str], tools: Toolchain) -> Iterator[Callable[[], Path]]:
-    """Compile the library, if it is not cached, beside what the block does; the function waits for its path.
+    """Compile the library, if it is not cached, while the block runs; the function waits for its path.
 
     A block in such a block with equal flags waits for the same library.
     """
