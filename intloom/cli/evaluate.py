@@ -18,10 +18,11 @@ from intloom.evaluation.engines import Normalization
 from intloom.files import write_text
 from intloom.report.evaluation import write_evaluation
 
-_HELP = """Measure the accuracy of a network on labeled images: float model, quantized model and accelerator.
+_HELP = """Measure the accuracy of a network on images: float model, quantized model and accelerator.
 
 The data is a folder in COCO layout (annotations.json and images), in YOLO layout (folders images and labels), or for
-classification with one folder per class. A float model is quantized with images of the data. The accelerator's results
+classification with one folder per class. For pictures without labels the figures are agreement with the float
+model. A float model is quantized with images of the data. The accelerator's results
 are those of the golden model; the first images also run in RTL. The exit code is 1 if these results differ.
 
 An interrupted evaluation resumes. Results, pictures of the worst images, evaluation.json and
@@ -40,7 +41,7 @@ _MOST_ROWS = 10
 class _Options:
     """Options of the command."""
 
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labeled images.")]
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of images.")]
     task: Annotated[Task, typer.Option(help="What the network computes.")]
     float_model: Annotated[
         Path | None, typer.Option("--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program.")

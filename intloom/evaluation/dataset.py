@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,13 @@ class Truth:
     polygons: tuple[tuple[float, ...], ...] = ()
     keypoints: Floats | None = None
     """[points, (x, y, visibility)]"""
+    pixels: NDArray[np.bool_] | None = None
+    """[height, width]; None where polygons describe the object."""
 
     def mask(self, width: int, height: int) -> NDArray[np.bool_]:
         """The object's pixels."""
+        if self.pixels is not None:
+            return self.pixels
         canvas = Image.new("1", (width, height))
         for polygon in self.polygons:
             ImageDraw.Draw(canvas).polygon(list(polygon), fill=1)
@@ -65,10 +69,31 @@ class Dataset:
 
     classes: tuple[str, ...]
     samples: tuple[Sample, ...]
+    labeled: bool = True
+    """Without labels, results can only be compared with those of another model."""
+
+    def first(self, count: int | None) -> Dataset:
+        """The first images, whose files are checked.
+
+        Raises
+        ------
+        FileFormatError
+            A picture is missing or cannot be read.
+        """
+        samples = self.samples[:count]
+        for sample in samples:
+            try:
+                with Image.open(sample.path):
+                    pass
+            except (OSError, ValueError) as error:
+                raise FileFormatError(f"cannot read picture {sample.path} of the data: {error}") from None
+        return replace(self, samples=samples)
 
 
 def load_dataset(folder: Path, task: Task) -> Dataset:
     """The labeled images in a folder.
+
+    Pictures alone, in the folder or in its folder `images`, are data without labels.
 
     Classification: one folder per class. Other tasks: COCO JSON (`annotations.json`, or the only JSON file in
     `annotations`), or YOLO text files (`labels/NAME.txt` for `images/NAME.jpg`, names of classes in `classes.txt`).
@@ -82,15 +107,19 @@ def load_dataset(folder: Path, task: Task) -> Dataset:
     """
     if not folder.is_dir():
         raise FileFormatError(f"--data must be a folder of labeled images, but {folder} is none; give another path")
-    if task is Task.CLASSIFY:
+    home = folder / "images" if (folder / "images").is_dir() else folder
+    if task is Task.CLASSIFY and any(p.is_dir() and any(_pictures(p)) for p in folder.iterdir() if p != home):
         folders = _class_folders(folder)
-    elif (coco := _coco_file(folder)) is not None:
+    elif task is not Task.CLASSIFY and (coco := _coco_file(folder)) is not None:
         folders = _read_coco(coco, folder, task)
-    elif (folder / "labels").is_dir():
+    elif task is not Task.CLASSIFY and (folder / "labels").is_dir():
         folders = _read_yolo(folder, task)
+    elif any(_pictures(home)):
+        return Dataset((), tuple(Sample(path, ()) for path in _pictures(home)), labeled=False)
     else:
         raise FileFormatError(
-            f"{folder} must hold annotations.json (COCO), or folders images and labels (YOLO); found neither"
+            f"{folder} must hold annotations.json (COCO), folders images and labels (YOLO), for classification one "
+            "folder per class, or pictures without labels; found none of them"
         )
     if not folders.samples:
         raise FileFormatError(f"{folder} must hold labeled images, but holds none")

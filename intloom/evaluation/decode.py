@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ _LEAST_SCORE, _OVERLAP, _MOST, _CANDIDATES = 0.001, 0.7, 300, 2000
 """As in Ultralytics' validation: a low threshold, because average precision needs the whole curve."""
 _MASKS = 32
 _FINAL_COLUMNS = 6
+_DIMENSIONS = 3
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,15 @@ def decode(outputs: Sequence[NDArray[np.float32]], task: Task, classes: int, pic
     return _with_masks(objects, boxes[chosen], rows[kept], outputs, picture) if task is Task.SEGMENT else objects
 
 
+def class_count(shape: Sequence[int], task: Task) -> int | None:
+    """Classes of a network with a first output of this shape; None where the shape does not tell."""
+    if task is Task.CLASSIFY:
+        return math.prod(shape[1:])
+    if len(shape) != _DIMENSIONS or (shape[2] == _FINAL_COLUMNS and task is Task.DETECT):
+        return None
+    return {Task.DETECT: shape[1] - 4, Task.SEGMENT: shape[1] - 4 - _MASKS}.get(task)
+
+
 def suppress(boxes: Floats, labels: NDArray[np.int64], overlap: float) -> NDArray[np.int64]:
     """Non-maximum suppression: indices of boxes whose intersection over union with better ones is at most `overlap`."""
     # Boxes of different classes never overlap with this offset.
@@ -88,7 +99,9 @@ def suppress(boxes: Floats, labels: NDArray[np.int64], overlap: float) -> NDArra
 
 
 def _found(boxes: Floats, scores: Floats, labels: NDArray[np.int64], extra: Floats, picture: Picture) -> Found:
-    points = extra.reshape(len(boxes), -1, 3).copy() if extra.shape[1] % 3 == 0 else np.zeros((len(boxes), 0, 3))
+    # The count is given, because it cannot be derived from a picture without objects.
+    count = extra.shape[1] // 3 if extra.shape[1] % 3 == 0 else 0
+    points = extra[:, : 3 * count].reshape(len(boxes), count, 3).copy()
     points[..., :2] = (points[..., :2] - [picture.left, picture.top]) / picture.scale
     original = (boxes - [picture.left, picture.top] * 2) / picture.scale
     width, height = picture.original.size
@@ -103,6 +116,7 @@ def _with_masks(
     prototypes = outputs[1][0].astype(np.float64)
     sums = np.tensordot(rows[:, -_MASKS:], prototypes, axes=1)
     height, width = picture.tensor.shape[2:]
+    size = (picture.original.size[1], picture.original.size[0])
     masks = []
     for values, box in zip(sums, boxes, strict=True):
         whole = Image.fromarray(values.astype(np.float32)).resize((width, height), Image.Resampling.BILINEAR)
@@ -110,7 +124,9 @@ def _with_masks(
         x1, y1, x2, y2 = (max(0, round(v)) for v in box)
         inside[y1:y2, x1:x2] = True
         masks.append(_to_original((np.asarray(whole) > 0) & inside, picture))
-    return Found(found.boxes, found.scores, found.labels, found.keypoints[:, :0], np.array(masks, bool))
+    return Found(
+        found.boxes, found.scores, found.labels, found.keypoints[:, :0], np.array(masks, bool).reshape(-1, *size)
+    )
 
 
 def _to_original(mask: NDArray[np.bool_], picture: Picture) -> NDArray[np.bool_]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from intloom.api import Program
+from intloom.common.errors import UsageError
 from intloom.compiler.reference import open_session
 from intloom.evaluation.dataset import Dataset, Sample, Task
 from intloom.evaluation.decode import Found, decode
@@ -45,6 +46,8 @@ class Engine:
     run: Callable[[NDArray[np.float32]], Outputs]
     identity: str
     """Changes with everything that the outputs depend on."""
+    made: tuple[int, ...] = ()
+    """Shape of the first output; empty where it is not known."""
 
 
 def onnx_engine(name: str, model: onnx.ModelProto) -> Engine:
@@ -52,11 +55,17 @@ def onnx_engine(name: str, model: onnx.ModelProto) -> Engine:
     data = model.SerializeToString()
     session = open_session(data)
     (given,) = session.get_inputs()
+    if not all(isinstance(size, int) for size in given.shape):
+        raise UsageError(
+            f"input {given.name!r} of the {name} model has open dimensions {given.shape}; set them with --dim NAME=N or "
+            f"--shape {given.name}=1,3,H,W"
+        )
 
     def run(tensor: NDArray[np.float32]) -> Outputs:
         return list(session.run(None, {given.name: tensor}))
 
-    return Engine(name, tuple(given.shape), run, hashlib.sha256(data).hexdigest())
+    made = tuple(session.get_outputs()[0].shape)
+    return Engine(name, tuple(given.shape), run, hashlib.sha256(data).hexdigest(), made)
 
 
 def accelerator_engine(name: str, program: Program, backend: str) -> Engine:
@@ -72,15 +81,24 @@ def accelerator_engine(name: str, program: Program, backend: str) -> Engine:
     return Engine(name, tuple(given.shape), run, hashlib.sha256(text.encode()).hexdigest())
 
 
-def results(
-    engine: Engine, data: Dataset, task: Task, normalization: Normalization, folder: Path, count: int
-) -> Iterator[Found | NDArray[np.float64]]:
-    """The result of each of the first `count` images: objects, or scores of the classes.
+@dataclass(frozen=True)
+class Images:
+    """Images of the data, and how they become inputs."""
+
+    data: Dataset
+    task: Task
+    normalization: Normalization
+    count: int
+
+
+def results(engine: Engine, images: Images, folder: Path) -> Iterator[Found | NDArray[np.float64]]:
+    """The result of each image: objects, or scores of the classes.
 
     Results are stored in `folder`, and read from there by the next call.
     """
     home = folder / f"{engine.name}-{engine.identity[:12]}"
-    for sample in data.samples[:count]:
+    data, task, normalization = images.data, images.task, images.normalization
+    for sample in data.samples[: images.count]:
         digest = hashlib.sha256(f"{sample.path.resolve()} {normalization} {task} {data.classes}".encode())
         path = home / f"{sample.path.stem}-{digest.hexdigest()[:8]}.npz"
         if (stored := _read(path, task)) is not None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 from intloom.api import Program, compile, load_program  # noqa: A004  # see intloom.api
 from intloom.common.errors import UsageError
+from intloom.compiler.importer.dims import fix_dims
+from intloom.evaluation.agreement import labeled_by
 from intloom.evaluation.average_precision import Score
 from intloom.evaluation.dataset import Dataset, Task, load_dataset
+from intloom.evaluation.decode import class_count
 from intloom.evaluation.engines import (
     Engine,
+    Images,
     Normalization,
     accelerator_engine,
     class_tensor,
@@ -85,27 +90,35 @@ class Evaluation:
 def evaluate(
     model: Path, data: Path, options: EvaluateOptions, *, say: Callable[[str], None], tell: Tell
 ) -> Evaluation:
-    """Evaluate a float model, a quantized model or a program on labeled images.
+    """Evaluate a float model, a quantized model or a program on images.
 
-    A float model is quantized with images of the data, and compiled. An interrupted evaluation resumes.
+    Without labels, the float model's results take their place: figures are agreement with it. A float model is quantized
+    with images of the data, and compiled. An interrupted evaluation resumes.
 
     Raises
     ------
     FileFormatError
-        The data has none of the known layouts.
+        The data has none of the known layouts, or a picture cannot be read.
     UnsupportedError
         The network's outputs are not those of the task.
+    UsageError
+        The network has other classes than the data, or data without labels has no float model.
     """
     check_folder(options.folder, "output")
-    dataset = load_dataset(data, options.task)
-    dataset = Dataset(dataset.classes, dataset.samples[: options.images])
+    dataset = load_dataset(data, options.task).first(options.images)
     float_model, program = _prepare(model, dataset, options, say, tell)
-    engines = _engines(float_model, program)
+    if not dataset.labeled and float_model is None:
+        raise UsageError(f"{data} has no labels, so results are compared with the float model; give it with --float")
+    engines = _engines(float_model, program, options)
+    dataset = _with_classes(dataset, engines[0], options.task)
     raw = {e.name: _all(e, dataset, options, len(dataset.samples), tell) for e in engines}
+    if not dataset.labeled:
+        say("the data has no labels: figures are agreement with the float model")
+        dataset = labeled_by(dataset, raw[FLOAT], options.task)
     scored = {name: _score(values, dataset, options.task) for name, values in raw.items()}
     sample = min(options.rtl_images, len(dataset.samples))
     rtl = _all(accelerator_engine(RTL, program, "rtl"), dataset, options, sample, tell) if sample else []
-    costs = _costs(float_model, program, dataset, engines[0].shape, options, tell) if float_model is not None else []
+    costs = _costs(float_model, program, dataset, options, tell) if float_model is not None else []
     return Evaluation(
         options.task,
         len(dataset.samples),
@@ -135,15 +148,45 @@ def _prepare(
         float_model, quantized = model, options.folder / f"{model.stem}.q.onnx"
         if not quantized.exists():
             say(f"{model} is quantized with images of the data; see intloom quantize for other options")
-            samples = _calibration(model, data, options)
-            quantize(model, quantized, samples, QuantizeOptions(samples=_CALIBRATION_IMAGES), progress=tell)
+            samples, settings = _calibration(model, data, options), QuantizeOptions(samples=_CALIBRATION_IMAGES)
+            quantize(model, quantized, samples, settings, dims=options.dims or None, progress=tell)
     tell("compile", 0, 1)
-    return float_model, compile(quantized, options.preset, dims=options.dims or None)
+    # What was quantized here has its sizes already.
+    dims = options.dims if quantized == model else None
+    return float_model, compile(quantized, options.preset, dims=dims or None)
+
+
+def _with_sizes(model: onnx.ModelProto, dims: Mapping[str, int]) -> onnx.ModelProto:
+    """A copy of the model with sizes for its open dimensions."""
+    fixed = onnx.ModelProto()
+    fixed.CopyFrom(model)
+    fix_dims(fixed.graph, dims)
+    return fixed
+
+
+def _with_classes(data: Dataset, engine: Engine, task: Task) -> Dataset:
+    """The data with the network's classes, if it names none.
+
+    Raises
+    ------
+    UsageError
+        The network has another number of classes than the data.
+    """
+    known = all(isinstance(size, int) for size in engine.made)
+    count = class_count(engine.made, task) if engine.made and known else None
+    if not data.labeled:
+        return replace(data, classes=tuple(str(i) for i in range(1 if count is None else count)))
+    if count is not None and count != len(data.classes):
+        raise UsageError(
+            f"the network has {count} classes for {task} (first output {list(engine.made)}), the data has "
+            f"{len(data.classes)}; check --task, or name all classes of the network in the data (classes.txt)"
+        )
+    return data
 
 
 def _calibration(model: Path, data: Dataset, options: EvaluateOptions) -> Path:
     """Inputs made from images of the data, as the engines make them."""
-    shape = onnx_engine(FLOAT, load_onnx(model)).shape
+    shape = onnx_engine(FLOAT, _with_sizes(load_onnx(model), options.dims)).shape
     tensors = [_tensor(s.path, shape, options) for s in data.samples[:_CALIBRATION_IMAGES]]
     path = options.folder / "calibration.npy"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,17 +200,25 @@ def _tensor(path: Path, shape: tuple[int, ...], options: EvaluateOptions) -> Any
     return read_picture(path, shape[2], shape[3]).tensor
 
 
-def _engines(float_model: Path | None, program: Program) -> list[Engine]:
-    engines = [onnx_engine(FLOAT, load_onnx(float_model))] if float_model is not None else []
+def _engines(float_model: Path | None, program: Program, options: EvaluateOptions) -> list[Engine]:
+    engines = []
+    if float_model is not None:
+        engines.append(onnx_engine(FLOAT, _with_sizes(load_onnx(float_model), options.dims)))
+    quantized = onnx_engine(QUANTIZED, _quantized(program))
+    return [*engines, quantized, accelerator_engine(ACCELERATOR, program, "golden")]
+
+
+def _quantized(program: Program) -> onnx.ModelProto:
     model = program.bundle.model
     assert model is not None  # _prepare has checked it
-    return [*engines, onnx_engine(QUANTIZED, model_proto(model)), accelerator_engine(ACCELERATOR, program, "golden")]
+    return _with_sizes(model_proto(model), program.program.dims)
 
 
 def _all(engine: Engine, data: Dataset, options: EvaluateOptions, count: int, tell: Tell) -> list[Any]:
     found = []
     tell(engine.name, 0, count)
-    for result in results(engine, data, options.task, options.normalization, options.folder / "results", count):
+    images = Images(data, options.task, options.normalization, count)
+    for result in results(engine, images, options.folder / "results"):
         found.append(result)
         tell(engine.name, len(found), count)
     return found
@@ -177,13 +228,11 @@ def _score(values: list[Any], data: Dataset, task: Task) -> Scored:
     return score_classes(values, data) if task is Task.CLASSIFY else score_objects(values, data, task)
 
 
-def _costs(
-    float_model: Path, program: Program, data: Dataset, shape: tuple[int, ...], options: EvaluateOptions, tell: Tell
-) -> list[LayerCost]:
-    model = program.bundle.model
-    assert model is not None  # _prepare has checked it
+def _costs(float_model: Path, program: Program, data: Dataset, options: EvaluateOptions, tell: Tell) -> list[LayerCost]:
+    floats = _with_sizes(load_onnx(float_model), options.dims)
+    shape = onnx_engine(FLOAT, floats).shape
     tensors = [_tensor(s.path, shape, options) for s in data.samples[:_COST_IMAGES]]
-    return layer_costs(load_onnx(float_model), model_proto(model), tensors, lambda n, total: tell("layers", n, total))
+    return layer_costs(floats, _quantized(program), tensors, lambda n, total: tell("layers", n, total))
 
 
 def _draw_worst(values: list[Any], scored: Scored, data: Dataset, options: EvaluateOptions) -> list[Path]:

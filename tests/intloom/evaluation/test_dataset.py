@@ -74,7 +74,7 @@ def test_class_folders(tmp_path):
         ("annotations.json", '{"images": []}', "KeyError 'categories'"),
         ("labels/a.txt", "0 0.1", "labels/a.txt:1 must be a class and numbers"),
         ("labels/a.txt", "cat 0 0 1 1", "labels/a.txt:1 must be a class and numbers"),
-        ("notes.txt", "", "must hold annotations.json .* or folders images and labels"),
+        ("notes.txt", "", "must hold annotations.json .* folders images and labels"),
     ],
 )
 def test_other_content_is_refused(tmp_path, file, text, message):

@@ -1,6 +1,8 @@
 """`intloom evaluate` on small generated data sets: every engine, resumed, with pictures and costs of layers."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -9,11 +11,13 @@ from PIL import Image, ImageDraw
 
 from intloom.cli import main
 from intloom.common.errors import ExitCode
+from intloom.evaluation.agreement import labeled_by
 from intloom.evaluation.average_precision import Score
-from intloom.evaluation.dataset import Task
+from intloom.evaluation.dataset import Dataset, Sample, Task
 from intloom.evaluation.decode import decode, suppress
 from intloom.evaluation.evaluate import suggest
 from intloom.evaluation.layer_cost import LayerCost, layer_costs, with_float_layer
+from intloom.evaluation.scoring import score_objects
 from intloom.images import synthetic_image
 from intloom.pictures import letterbox
 from intloom.quantization import QuantizeOptions, quantize
@@ -92,6 +96,63 @@ def test_scores_are_shown_as_a_table(detections, quantized_models, float_models,
     shown = capsys.readouterr()
     assert "2 images" in shown.out and "share of the error" in shown.out
     assert "1 images in RTL: equal to the golden model" in shown.err
+
+
+@pytest.mark.slow
+def test_pictures_without_labels_are_compared_with_the_float_model(
+    detections, float_models, tmp_path, capsys, cache_folder
+):
+    """With open sizes, as exporters leave them."""
+    model = onnx.load(float_models("mini_yolo", 64))
+    for axis, name in ((2, "height"), (3, "width")):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    onnx.save(model, tmp_path / "open.onnx")
+    words = ("--data", detections / "images", "--task", "detect", "--preset", "nano", "--images", 3)
+    sizes = ("--dim", "height=64", "--dim", "width=64")
+    code, result = evaluate(capsys, tmp_path / "open.onnx", *words, *sizes, "-o", tmp_path / "out")
+    assert code == ExitCode.OK and result["images"] == 3
+    scores = {name: score["figures"]["mAP50"] for name, score in result["scores"].items()}
+    assert scores["float"] >= scores["accelerator"] == scores["quantized"]
+    assert main(["evaluate", str(tmp_path / "out/open.q.onnx"), *map(str, words)]) == ExitCode.USAGE
+    assert "give it with --float" in capsys.readouterr().err
+
+
+def test_another_number_of_classes_is_found_before_the_network_runs(
+    detections, quantized_models, tmp_path, capsys, cache_folder, monkeypatch
+):
+    monkeypatch.setattr("intloom.evaluation.engines._run", pytest.fail)
+    for i in range(4):
+        (tmp_path / "images").mkdir(exist_ok=True)
+        (tmp_path / "labels").mkdir(exist_ok=True)
+        photo(i).save(tmp_path / f"images/{i}.png")
+        (tmp_path / f"labels/{i}.txt").write_text("1 0.5 0.5 0.5 0.5\n")
+    words = ("--data", str(tmp_path), "--task", "detect", "--preset", "nano", "-o", str(tmp_path / "out"))
+    model = str(quantized_models("mini_yolo", 64))
+    assert main(["evaluate", model, *words]) == ExitCode.USAGE
+    assert "the network has 4 classes" in (said := capsys.readouterr().err) and "the data has 2" in said
+    (tmp_path / "images/2.png").write_bytes(b"no picture")
+    assert main(["evaluate", model, *words]) == ExitCode.BAD_FILE
+    assert "2.png" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("task", "columns"), [(Task.DETECT, 6), (Task.SEGMENT, 37), (Task.POSE, 8)])
+def test_a_picture_without_candidates_has_no_objects(task, columns):
+    picture = letterbox(Image.new("RGB", (128, 64)), 64, 64)
+    prototypes = np.zeros((1, 32, 16, 16), np.float32)
+    classes = 2 if task is Task.DETECT else 1
+    found = decode([*outputs([[0.0] * columns] * 3, columns), prototypes], task, classes, picture)
+    assert found.boxes.shape == (0, 4) and found.masks.shape[0] == 0 and found.keypoints.shape[0] == 0
+
+
+def test_results_as_labels_agree_with_themselves():
+    picture = letterbox(Image.new("RGB", (128, 64)), 64, 64)
+    rows = [[32, 32, 16, 8, 0.9, 0.1], [12, 30, 16, 8, 0.1, 0.7], [50, 40, 9, 9, 0.2, 0]]
+    found = decode(outputs(rows, 6), Task.DETECT, 2, picture)
+    data = labeled_by(Dataset(("0", "1"), (Sample(Path("a"), ()),), labeled=False), [found], Task.DETECT)
+    assert [t.label for t in data.samples[0].truths] == [0, 1]
+    assert score_objects([found], data, Task.DETECT).score.figures["mAP50"] == pytest.approx(1.0)
+    worse = replace(found, boxes=found.boxes + 30)
+    assert score_objects([worse], data, Task.DETECT).score.figures["mAP50"] < 0.5
 
 
 def outputs(rows, columns):
