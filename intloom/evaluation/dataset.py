@@ -82,11 +82,7 @@ class Dataset:
         """
         samples = self.samples[:count]
         for sample in samples:
-            try:
-                with Image.open(sample.path):
-                    pass
-            except (OSError, ValueError) as error:
-                raise FileFormatError(f"cannot read picture {sample.path} of the data: {error}") from None
+            _picture_size(sample.path)
         return replace(self, samples=samples)
 
 
@@ -124,6 +120,14 @@ def load_dataset(folder: Path, task: Task) -> Dataset:
     if not folders.samples:
         raise FileFormatError(f"{folder} must hold labeled images, but holds none")
     return folders
+
+
+def _picture_size(path: Path) -> tuple[int, int]:
+    try:
+        with Image.open(path) as picture:
+            return picture.size
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"cannot read picture {path} of the data: {error}; remove or repair it") from None
 
 
 def _pictures(folder: Path) -> Iterator[Path]:
@@ -186,8 +190,7 @@ def _read_yolo(folder: Path, task: Task) -> Dataset:
     for path in _pictures(folder / "images"):
         file = folder / "labels" / f"{path.stem}.txt"
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-        with Image.open(path) as picture:
-            size = picture.size
+        size = _picture_size(path)
         truths = [_yolo_truth(line.split(), size, task, f"{file}:{n}") for n, line in enumerate(lines, 1) if line]
         most = max([most, *(t.label for t in truths)])
         samples.append(Sample(path, tuple(truths)))

@@ -57,8 +57,8 @@ def onnx_engine(name: str, model: onnx.ModelProto) -> Engine:
     (given,) = session.get_inputs()
     if not all(isinstance(size, int) for size in given.shape):
         raise UsageError(
-            f"input {given.name!r} of the {name} model has open dimensions {given.shape}; set them with --dim NAME=N or "
-            f"--shape {given.name}=1,3,H,W"
+            f"input {given.name!r} of the {name} model has open dimensions {given.shape}; set them with --dim NAME=N "
+            f"or --shape {given.name}=1,3,H,W"
         )
 
     def run(tensor: NDArray[np.float32]) -> Outputs:

@@ -92,8 +92,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a float model, a quantized model or a program on images.
 
-    Without labels, the float model's results take their place: figures are agreement with it. A float model is quantized
-    with images of the data, and compiled. An interrupted evaluation resumes.
+    Without labels, the float model's results take their place: figures are agreement with it. A float model is
+    quantized with images of the data, and compiled. An interrupted evaluation resumes.
 
     Raises
     ------

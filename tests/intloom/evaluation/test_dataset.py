@@ -74,7 +74,6 @@ def test_class_folders(tmp_path):
         ("annotations.json", '{"images": []}', "KeyError 'categories'"),
         ("labels/a.txt", "0 0.1", "labels/a.txt:1 must be a class and numbers"),
         ("labels/a.txt", "cat 0 0 1 1", "labels/a.txt:1 must be a class and numbers"),
-        ("notes.txt", "", "must hold annotations.json .* folders images and labels"),
     ],
 )
 def test_other_content_is_refused(tmp_path, file, text, message):
@@ -89,5 +88,14 @@ def test_a_folder_without_images_is_refused(tmp_path):
     with pytest.raises(FileFormatError, match="must be a folder"):
         load_dataset(tmp_path / "none", Task.DETECT)
     (tmp_path / "a").mkdir()
-    with pytest.raises(FileFormatError, match="holds none"):
-        load_dataset(tmp_path, Task.CLASSIFY)
+    for task in Task:
+        with pytest.raises(FileFormatError, match="must hold annotations.json .* found none"):
+            load_dataset(tmp_path, task)
+
+
+@pytest.mark.parametrize("task", list(Task))
+def test_pictures_alone_have_no_labels(tmp_path, task):
+    picture(tmp_path / "images/a.png")
+    for folder in (tmp_path, tmp_path / "images"):
+        data = load_dataset(folder, task)
+        assert not data.labeled and [s.path.name for s in data.samples] == ["a.png"]
