@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +15,6 @@ from intloom.hw.fpga.report import KINDS, Bitstream, Resource, Result
 PAGE = "fpga.md"
 DATA = "../hw/fpga/measured.json"
 """In the package, since reports show the measured clock; like the other names relative to the folder of the page."""
-EXPERIMENTS = "data/fpga-experiments.json"
 BITSTREAMS = "data/bitstreams.json"
 _SOURCES = ("hw/npu.py", "hw/fpga/flow.py")
 """What a layout depends on, with what they import."""
@@ -26,7 +24,6 @@ _HEADS = {
     "sizes": f"| preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | {_FMAX} | minutes |",
     "paths": "| preset | Fmax, MHz | delay, ns | routing, ns | cells | from | to |",
     "bitstreams": "| board | preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | clocks, MHz | minutes |",
-    "experiments": "| change | design | quantity | before | after |",
 }
 """Tables of the page by the name in their markers."""
 
@@ -84,10 +81,6 @@ def _bitstream_row(board: str, of: Mapping[str, Any]) -> str:
     return _line(board, of["preset"], of["device"], *used, clocks, of["minutes"])
 
 
-def _experiment_row(of: Mapping[str, Any]) -> str:
-    return _line(of["change"], of["design"], of["quantity"], f"{of['before']:,}", f"{of['after']:,}")
-
-
 def _line(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
@@ -119,12 +112,10 @@ def read(docs: Path) -> dict[str, Record]:
 def rendered(docs: Path) -> str:
     """The page with the tables of the recorded figures; its prose is kept."""
     records, bitstreams = read(docs), {name: row.values for name, row in evidence.read(docs / BITSTREAMS).items()}
-    experiments = json.loads((docs / EXPERIMENTS).read_text(encoding="utf-8"))
     tables = {
         "sizes": [row(name, records[name]) for name in sorted(records)],
         "paths": [path_row(name, path) for name in sorted(records) for path in records[name].get("paths", [])],
         "bitstreams": [_bitstream_row(name, bitstreams[name]) for name in sorted(bitstreams)],
-        "experiments": [_experiment_row(e) for e in experiments],
     }
     text = (docs / PAGE).read_text(encoding="utf-8")
     for name, lines in tables.items():
