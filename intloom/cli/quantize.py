@@ -45,7 +45,9 @@ class _Options:
     output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="Output file.")]
     calibration: Annotated[
         Path | None,
-        typer.Option(metavar="DIR|FILE", help="Folder of images, or .npy/.npz file. Default: synthetic images."),
+        typer.Option(
+            metavar="DIR|FILE", help="Folder of images, .npy or .npz files, or one file. Default: synthetic images."
+        ),
     ] = None
     form: Annotated[Form, typer.Option(help="QDQ pairs, or quantized operators.")] = Form.QDQ
     activations: Annotated[ActivationType, typer.Option(help="Type of activations.")] = ActivationType.UINT8
@@ -57,7 +59,12 @@ class _Options:
         float | None, typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}.")
     ] = None
     head: Annotated[Head, typer.Option(help="Keep the detection tail float, or quantize the whole model.")] = Head.FLOAT
-    samples: Annotated[int, typer.Option(metavar="N", help="Maximum number of calibration images.")] = 8
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Maximum number of samples. Default: the whole calibration set, or 8 synthetic."
+        ),
+    ] = None
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")] = 0
     equalize: Annotated[
         bool, typer.Option("--equalize", help="Equalize the ranges of channels between layers first.")
@@ -147,7 +154,8 @@ def _show(terminal: Terminal, done: Quantized) -> None:
         for n in shown:
             table.add_row(n.tensor, n.op, f"{n.snr_db:.1f}", *_shares(n), str(n.distinct))
         terminal.err.print(table)
-    terminal.say(f"{done.path}: {len(worst)} tensors quantized in {done.seconds:.1f} s")
+    kind = "synthetic images" if done.synthetic else "samples"
+    terminal.say(f"{done.path}: {len(worst)} tensors quantized with {done.samples} {kind} in {done.seconds:.1f} s")
 
 
 def _shares(noise: TensorNoise) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import onnx
 from onnx import numpy_helper
 
 from intloom.quantization.graph_values import channel_means
-from intloom.quantization.samples import FloatArray
+from intloom.quantization.samples import Sample
 
 _LAYERS = frozenset({"Conv", "Gemm"})
 _INT32 = np.iinfo(np.int32)
@@ -18,7 +18,7 @@ _INT32 = np.iinfo(np.int32)
 def correct_biases(
     floats: onnx.ModelProto,
     quantized: onnx.ModelProto,
-    samples: Sequence[FloatArray],
+    samples: Sequence[Sample],
     report: Callable[[int, int], None],
 ) -> int:
     """Correct the int32 biases of a model in QDQ form in place, layer by layer in execution order; return their number.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import onnx
 from numpy.typing import NDArray
 
 from intloom.compiler.reference import open_session
-from intloom.quantization.samples import FloatArray
+from intloom.quantization.samples import Sample
 
 
 def with_values(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
@@ -23,27 +23,32 @@ def with_values(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto
 
 
 def values_of(
-    model: onnx.ModelProto, names: Sequence[str], samples: Sequence[FloatArray], most: int
+    model: onnx.ModelProto, names: Sequence[str], samples: Sequence[Sample], most: int
 ) -> dict[str, list[NDArray[np.float64]]]:
     """Values of each tensor on each sample: at most `most` evenly spaced ones, and the extremes."""
-    return {
-        name: [_thinned(np.ravel(a), most).astype(np.float64) for a in arrays]
-        for name, arrays in _collect(model, names, samples).items()
-    }
+    return _collect(model, names, samples, lambda a: _thinned(np.ravel(a), most).astype(np.float64))
 
 
-def channel_means(model: onnx.ModelProto, name: str, samples: Sequence[FloatArray]) -> NDArray[np.float64]:
+def channel_means(model: onnx.ModelProto, name: str, samples: Sequence[Sample]) -> NDArray[np.float64]:
     """Mean of a tensor per sample and channel, its second dimension."""
-    (arrays,) = _collect(model, [name], samples).values()
-    return np.array([np.moveaxis(a, 1, 0).reshape(a.shape[1], -1).mean(axis=1, dtype=np.float64) for a in arrays])
+    (means,) = _collect(model, [name], samples, _channel_means).values()
+    return np.array(means)
+
+
+def _channel_means(values: NDArray[Any]) -> NDArray[np.float64]:
+    by_channel = np.moveaxis(values, 1, 0).reshape(values.shape[1], -1)
+    return np.asarray(by_channel.mean(axis=1, dtype=np.float64))
 
 
 def _collect(
-    model: onnx.ModelProto, names: Sequence[str], samples: Sequence[FloatArray]
-) -> dict[str, list[NDArray[Any]]]:
+    model: onnx.ModelProto,
+    names: Sequence[str],
+    samples: Sequence[Sample],
+    reduce: Callable[[NDArray[Any]], NDArray[np.float64]],
+) -> dict[str, list[NDArray[np.float64]]]:
+    """What `reduce` keeps of each tensor on each sample; only one sample's tensors are in memory at a time."""
     session = open_session(with_values(model, names).SerializeToString())
-    (given,) = session.get_inputs()
-    rows = [session.run(list(names), {given.name: s}) for s in samples]
+    rows = [[reduce(value) for value in session.run(list(names), dict(sample))] for sample in samples]
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 

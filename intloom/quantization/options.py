@@ -64,7 +64,7 @@ def _member(name: str, kind: type[StrEnum], value: str) -> StrEnum:
 
 DEFAULT_PERCENTILE = 99.99
 _MOST_SAMPLES = 10_000
-"""All samples are in memory at once, and ranges converge with far fewer."""
+"""Ranges converge with far fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +76,8 @@ class QuantizeOptions:
     weights: WeightScales = WeightScales.PER_CHANNEL
     calibration: Calibration = Calibration.MINMAX
     head: Head = Head.FLOAT
-    samples: int = 8
-    """Maximum number of images."""
+    samples: int | None = None
+    """Maximum number of samples; None is all of the calibration set, or 8 synthetic ones."""
     percentile: float | None = None
     """Percentage of values inside the range, for calibration by percentile; None is `DEFAULT_PERCENTILE`."""
     seed: int = 0
@@ -96,9 +96,9 @@ class QuantizeOptions:
         if self.correct_bias and self.form is not Form.QDQ:
             raise UsageError(f"bias correction needs the form qdq, not {self.form}; remove one of them")
         for name in ("samples", "seed"):
-            if not isinstance(getattr(self, name), int):
+            if not isinstance(getattr(self, name), int) and (name, self.samples) != ("samples", None):
                 raise UsageError(f"{name} must be a whole number, not {getattr(self, name)!r}")
-        if not 1 <= self.samples <= _MOST_SAMPLES:
+        if self.samples is not None and not 1 <= self.samples <= _MOST_SAMPLES:
             raise UsageError(f"samples must be from 1 to {_MOST_SAMPLES}, not {self.samples}")
         if self.percentile is not None and self.calibration is not Calibration.PERCENTILE:
             raise UsageError(f"percentile applies to calibration by percentile, not by {self.calibration}; remove it")

@@ -16,7 +16,7 @@ import onnx
 from numpy.typing import NDArray
 
 from intloom.quantization.graph_values import values_of
-from intloom.quantization.samples import FloatArray, image_input
+from intloom.quantization.samples import Sample, input_specs
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
@@ -30,13 +30,14 @@ _SMALL = 1e-12
 _CODES = 255
 
 
-def best_ranges(model: onnx.ModelProto, samples: Sequence[FloatArray]) -> dict[str, Range]:
+def best_ranges(model: onnx.ModelProto, samples: Sequence[Sample]) -> dict[str, Range]:
     """The range of every activation by name, from its values on the samples."""
     names = [o for n in model.graph.node if n.op_type in _PRODUCERS for o in n.output]
     most = max(_LEAST_VALUES, _MOST_VALUES // len(samples))
     values = values_of(model, names, samples, most)
-    given = image_input(model).name
-    values[given] = [s.ravel()[:: max(1, s.size // most)].astype(np.float64) for s in samples]
+    given = [spec.name for spec in input_specs(model) if spec.dtype.kind == "f"]
+    rows = [[s[name].ravel()[:: max(1, s[name].size // most)].astype(np.float64) for name in given] for s in samples]
+    values |= {name: [row[i] for row in rows] for i, name in enumerate(given)}
     return {name: best_range(v, activation_function(model, name)) for name, v in values.items()}
 
 

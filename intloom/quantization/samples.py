@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, overload
 
 import numpy as np
 import onnx
@@ -16,45 +18,81 @@ from intloom.common.errors import FileFormatError, UsageError
 from intloom.images import seeded_input
 from intloom.pictures import PICTURE_SUFFIXES, read_tensor
 
-FloatArray = NDArray[np.float32]
+Sample = Mapping[str, NDArray[Any]]
+"""A value of every input of the model."""
 _log = logging.getLogger(__name__)
+_FLOAT = np.dtype(np.float32)
 _LEAST_BYTE = 32
 """Normalized pixels are below: with ImageNet's mean and deviation they are at most 2.7."""
+_SYNTHETIC = 8
+"""Synthetic samples, unless the user gives a number."""
+_KINDS = "fiub"
+"""Kinds of element types that samples can have: numbers and booleans."""
 
 
 @dataclass(frozen=True)
 class InputSpec:
-    """The model's image input."""
+    """An input of the model."""
 
     name: str
     shape: tuple[int, ...]
+    dtype: np.dtype[Any] = _FLOAT
 
 
-def image_input(model: onnx.ModelProto) -> InputSpec:
-    """The only input of a model; its shape must be fixed.
+class Samples(Sequence[Sample]):
+    """Samples that are read from their files each time they are used: a folder may hold more than the memory does."""
+
+    def __init__(self, readers: Sequence[Callable[[], Sample]]) -> None:
+        self._readers = readers
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Samples: ...
+    def __getitem__(self, index: int | slice) -> Sample | Samples:
+        """A sample, read now, or some of them."""
+        return Samples(self._readers[index]) if isinstance(index, slice) else self._readers[index]()
+
+
+def input_specs(model: onnx.ModelProto) -> tuple[InputSpec, ...]:
+    """The inputs of a model; their shapes must be fixed.
 
     Raises
     ------
     UsageError
-        The model has several inputs, or a dimension without a size.
+        The model has no input, one without numbers, or a dimension without a size.
     """
     constants = {i.name for i in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in constants]
-    if len(inputs) != 1:
-        raise UsageError(f"the model must have one input, not {len(inputs)}: {', '.join(i.name for i in inputs)}")
-    dims = [d.dim_value for d in inputs[0].type.tensor_type.shape.dim]
-    if not dims or min(dims) < 1:
-        shown = [d.dim_param or d.dim_value for d in inputs[0].type.tensor_type.shape.dim]
+    if not inputs:
+        raise UsageError("the model must have an input, but it has none: quantize a model with an input")
+    return tuple(_spec(i) for i in inputs)
+
+
+def _spec(value: onnx.ValueInfoProto) -> InputSpec:
+    tensor = value.type.tensor_type
+    dims = [d.dim_value for d in tensor.shape.dim]
+    if not tensor.HasField("shape") or min(dims, default=1) < 1:
+        shown = [d.dim_param or d.dim_value for d in tensor.shape.dim]
         raise UsageError(
-            f"input {inputs[0].name!r} must have a fixed shape, not {shown}; export the model with fixed sizes"
+            f"input {value.name!r} must have a fixed shape, not {shown}; export the model with fixed sizes"
         )
-    if inputs[0].type.tensor_type.elem_type != onnx.TensorProto.FLOAT:
-        raise UsageError(f"input {inputs[0].name!r} must be float32; quantize the float model")
-    return InputSpec(inputs[0].name, tuple(dims))
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    if dtype.kind not in _KINDS:
+        raise UsageError(
+            f"input {value.name!r} must hold numbers, not {dtype}; quantize the part of the model after it"
+        )
+    return InputSpec(value.name, tuple(dims), dtype)
 
 
-def load_samples(spec: InputSpec, source: Path | None, count: int, seed: int) -> list[FloatArray]:
-    """At most `count` samples of the input's shape from `source`; synthetic ones where it is None.
+def load_samples(specs: Sequence[InputSpec], source: Path | None, count: int | None, seed: int) -> Samples:
+    """Samples for all inputs from `source`, at most `count` if it is given; synthetic ones where `source` is None.
+
+    A model with one input takes pictures, .npy and .npz files; one with several takes .npz files that hold an array for
+    each input.
 
     Raises
     ------
@@ -64,71 +102,110 @@ def load_samples(spec: InputSpec, source: Path | None, count: int, seed: int) ->
         An array has the wrong shape, or images are given for an input of another shape.
     """
     if source is None:
-        return [seeded_input(spec.shape, seed * 1000 + i) for i in range(count)]
-    samples: list[FloatArray] = []
-    for sample in _read(spec, source):
-        samples.append(sample)
-        if len(samples) == count:
+        return Samples([partial(_synthetic, specs, seed * 1000 + i) for i in range(count or _SYNTHETIC)])
+    readers: list[Callable[[], Sample]] = []
+    for reader in _read(specs, source):
+        readers.append(reader)
+        if len(readers) == count:
             break
-    if not samples:
+    if not readers:
         raise FileFormatError(f"calibration {source} must contain images or .npy arrays, but contains none")
-    return samples
+    return Samples(readers)
 
 
-def warn_of_bytes(model: onnx.ModelProto, samples: Sequence[FloatArray]) -> None:
-    """Log a warning if the samples have values up to 255 and the model does not divide its input itself."""
-    least, most = min(float(s.min()) for s in samples), max(float(s.max()) for s in samples)
-    given = image_input(model).name
-    readers = {n.op_type for n in model.graph.node if given in n.input}
-    if _LEAST_BYTE <= most <= 255 and least >= 0 and not readers & {"Div", "Mul", "Sub", "Cast", "BatchNormalization"}:
-        _log.warning(
-            "calibration values are from %g to %g, but most float models expect pixels from 0 to 1: divide them by 255",
-            least,
-            most,
-        )
+def _synthetic(specs: Sequence[InputSpec], seed: int) -> Sample:
+    return {s.name: _synthetic_value(s, seed) for s in specs}
 
 
-def _read(spec: InputSpec, source: Path) -> Iterator[FloatArray]:
+def _synthetic_value(spec: InputSpec, seed: int) -> NDArray[Any]:
+    """An image; bytes of one; or for other integers 0 and 1, which are valid indices and masks."""
+    if spec.dtype == np.uint8 and len(spec.shape) == 4:
+        return np.rint(seeded_input(spec.shape, seed) * 255).astype(np.uint8)
+    if spec.dtype.kind in "iub":
+        return np.random.default_rng(seed).integers(0, 2, spec.shape).astype(spec.dtype)
+    return seeded_input(spec.shape, seed).astype(spec.dtype)
+
+
+def warn_of_bytes(model: onnx.ModelProto, samples: Samples) -> None:
+    """Log a warning if the first samples have values up to 255 and the model does not divide its input itself."""
+    for spec in input_specs(model):
+        values = [s[spec.name] for s in samples[:_SYNTHETIC]]
+        least, most = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
+        readers = {n.op_type for n in model.graph.node if spec.name in n.input}
+        divided = readers & {"Div", "Mul", "Sub", "Cast", "BatchNormalization"}
+        if spec.dtype.kind == "f" and _LEAST_BYTE <= most <= 255 and least >= 0 and not divided:
+            _log.warning(
+                "calibration values are from %g to %g, but most float models expect pixels from 0 to 1: divide them by "
+                "255",
+                least,
+                most,
+            )
+
+
+def _read(specs: Sequence[InputSpec], source: Path) -> Iterator[Callable[[], Sample]]:
     if source.is_dir():
         for path in sorted(source.iterdir()):
-            if path.suffix.lower() in PICTURE_SUFFIXES or path.suffix == ".npy":
-                yield from _read_file(spec, path)
+            if path.suffix.lower() in PICTURE_SUFFIXES or path.suffix in (".npy", ".npz"):
+                yield from _read_file(specs, path)
     elif source.exists():
-        yield from _read_file(spec, source)
+        yield from _read_file(specs, source)
     else:
         raise FileFormatError(f"calibration {source} must be a folder or file, but does not exist")
 
 
-def _read_file(spec: InputSpec, path: Path) -> Iterator[FloatArray]:
-    if path.suffix.lower() in PICTURE_SUFFIXES:
-        yield read_tensor(path, spec.shape)
-        return
-    if path.suffix not in (".npy", ".npz"):
+def _read_file(specs: Sequence[InputSpec], path: Path) -> Iterator[Callable[[], Sample]]:
+    picture = path.suffix.lower() in PICTURE_SUFFIXES
+    if not picture and path.suffix not in (".npy", ".npz"):
         raise FileFormatError(f"calibration {path} must be a folder, an image, .npy or .npz")
+    if len(specs) > 1 and path.suffix != ".npz":
+        names = ", ".join(s.name for s in specs)
+        raise UsageError(f"{path} holds one input, but the model has {names}: give .npz files with an array for each")
+    if picture:
+        yield partial(_picture, specs[0], path)
+        return
     loaded = load_arrays(path, "calibration")
-    yield from _split_batch(_choose(loaded, spec, path) if isinstance(loaded, dict) else loaded, spec, path)
+    arrays = [_choose(loaded, s, path, alone=len(specs) == 1) if isinstance(loaded, dict) else loaded for s in specs]
+    batches = [list(_split_batch(array, spec, path)) for array, spec in zip(arrays, specs, strict=True)]
+    if len({len(b) for b in batches}) > 1:
+        raise UsageError(f"{path} must hold as many samples of each input, not {[len(b) for b in batches]}")
+    for values in zip(*batches, strict=True):
+        yield partial(dict, dict(zip([s.name for s in specs], values, strict=True)))
 
 
-def _choose(arrays: dict[str, Array], spec: InputSpec, path: Path) -> Array:
+def _picture(spec: InputSpec, path: Path) -> Sample:
+    """Pixels from 0 to 1, or bytes for an input of integers."""
+    pixels = read_tensor(path, spec.shape)
+    return {spec.name: np.rint(pixels * 255).astype(spec.dtype) if spec.dtype.kind in "iu" else pixels}
+
+
+def _choose(arrays: dict[str, Array], spec: InputSpec, path: Path, *, alone: bool) -> Array:
     if spec.name in arrays:
         return arrays[spec.name]
-    if len(arrays) != 1:
+    if len(arrays) != 1 or not alone:
         raise UsageError(f"{path} must hold an array {spec.name!r}, but holds {', '.join(arrays) or 'none'}")
     return next(iter(arrays.values()))
 
 
-def _split_batch(array: Array, spec: InputSpec, path: Path) -> Iterator[FloatArray]:
+def _split_batch(array: Array, spec: InputSpec, path: Path) -> Iterator[NDArray[Any]]:
     if array.shape == spec.shape[1:]:
         array = array[None]
     if array.shape[1:] != spec.shape[1:]:
         raise UsageError(f"{path} must hold arrays of shape {list(spec.shape)}, not {list(array.shape)}")
     check_real(array, str(path))
-    with np.errstate(over="ignore"):
-        # A value above the float32 range becomes infinite, which the next line detects.
-        floats = array.astype(np.float32)
-    if wild := floats.size - int(np.isfinite(floats).sum()):
-        raise UsageError(f"{path} must hold finite float32 numbers, but {wild} of {floats.size} are not; remove it")
+    values = _converted(array, spec, path)
     # The input's batch size is fixed, so samples that do not fill a batch at the end are not used.
-    step = spec.shape[0]
-    for start in range(0, floats.shape[0] - step + 1, step):
-        yield np.ascontiguousarray(floats[start : start + step])
+    step = spec.shape[0] if spec.shape else 1
+    for start in range(0, values.shape[0] - step + 1, step):
+        yield np.ascontiguousarray(values[start : start + step])
+
+
+def _converted(array: Array, spec: InputSpec, path: Path) -> NDArray[Any]:
+    """The values in the input's element type, which must represent them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        # A value above the float32 range becomes infinite, which the next line detects.
+        values = array.astype(spec.dtype)
+    bad = ~np.isfinite(values) if spec.dtype.kind == "f" else values != array
+    if wrong := int(np.count_nonzero(bad)):
+        kind = f"finite {spec.dtype} numbers" if spec.dtype.kind == "f" else f"{spec.dtype} numbers"
+        raise UsageError(f"{path} must hold {kind}, but {wrong} of {values.size} are not; remove it")
+    return values

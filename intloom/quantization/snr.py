@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from intloom.compiler.reference import open_session
-from intloom.quantization.samples import FloatArray
+from intloom.quantization.samples import Sample
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,7 @@ class _Codes:
         return self.scale * (low - self.zero_point - 0.5), self.scale * (high - self.zero_point + 0.5)
 
 
-def measure_noise(
-    reference: onnx.ModelProto, quantized: onnx.ModelProto, sample: FloatArray
-) -> tuple[TensorNoise, ...]:
+def measure_noise(reference: onnx.ModelProto, quantized: onnx.ModelProto, sample: Sample) -> tuple[TensorNoise, ...]:
     """The noise of every activation that the quantized model holds as integers, in the order of computation."""
     codes = _find_codes(reference, quantized)
     if not codes:
@@ -91,13 +89,12 @@ def _find_codes(reference: onnx.ModelProto, quantized: onnx.ModelProto) -> dict[
     return result
 
 
-def _run(model: onnx.ModelProto, names: list[str], sample: FloatArray) -> list[NDArray[Any]]:
+def _run(model: onnx.ModelProto, names: list[str], sample: Sample) -> list[NDArray[Any]]:
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     del copy.graph.output[:]
     present = {i.name for i in model.graph.input}
     copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
     session = open_session(copy.SerializeToString())
-    feed = {model.graph.input[0].name: sample}
-    values = dict(zip((o.name for o in session.get_outputs()), session.run(None, feed), strict=True))
-    return [values.get(n, sample) for n in names]
+    values = dict(zip((o.name for o in session.get_outputs()), session.run(None, dict(sample)), strict=True))
+    return [values[n] if n in values else sample[n] for n in names]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+from numpy.typing import NDArray
 
 from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
@@ -22,6 +23,7 @@ from intloom.preprocess import Optimizer, Preprocessed, preprocess
 from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.dynamic import float_model, is_dynamic
 from intloom.quantization.equalization import equalize
+from intloom.quantization.halves import has_halves, in_float32
 from intloom.quantization.options import (
     DEFAULT_PERCENTILE,
     ActivationType,
@@ -32,7 +34,7 @@ from intloom.quantization.options import (
     WeightScales,
 )
 from intloom.quantization.ranges import as_overrides, best_ranges
-from intloom.quantization.samples import FloatArray, image_input, load_samples, warn_of_bytes
+from intloom.quantization.samples import Samples, input_specs, load_samples, warn_of_bytes
 from intloom.quantization.snr import TensorNoise, measure_noise
 from intloom.quantization.tail import float_tail
 
@@ -108,18 +110,16 @@ def quantize(
         raise UnsupportedError(f"{source} is already quantized; compile it directly, or quantize its float original")
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
-    if calibration is None:
-        _log.warning("no calibration set: using %d synthetic images; real images give higher accuracy", options.samples)
     report("preprocess", 0, 1)
     with temporary_folder() as folder:
-        original = source
-        if is_dynamic(kinds):
-            original, options = _undo_dynamic(source, folder, options)
+        original, options = _float_source(source, folder, options, dynamic=is_dynamic(kinds))
         prepared = preprocess(original, optimizer, cache, dims=dims)
     model = load_onnx(prepared.path)
     samples = load_samples(
-        image_input(model), None if calibration is None else Path(calibration), options.samples, options.seed
+        input_specs(model), None if calibration is None else Path(calibration), options.samples, options.seed
     )
+    if calibration is None:
+        _log.warning("no calibration set: using %d synthetic images; real images give higher accuracy", len(samples))
     warn_of_bytes(model, samples)
     excluded = _excluded(model.graph, options)
     with atomic_path(target) as temporary, temporary_folder() as folder:
@@ -144,10 +144,18 @@ def quantize(
     return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed)
 
 
-def _undo_dynamic(source: Path, folder: Path, options: QuantizeOptions) -> tuple[Path, QuantizeOptions]:
-    """The float model of a dynamically quantized one, and options that quantize its weights to the same integers."""
-    floats, per_channel = float_model(load_onnx(source))
+def _float_source(
+    source: Path, folder: Path, options: QuantizeOptions, *, dynamic: bool
+) -> tuple[Path, QuantizeOptions]:
+    """The float32 model of a float16 or dynamically quantized one, and options for the same weights."""
     path = folder / source.name
+    if not dynamic:
+        model = load_onnx(source)
+        if not has_halves(model):
+            return source, options
+        onnx.save(in_float32(model), path)
+        return path, options
+    floats, per_channel = float_model(load_onnx(source))
     onnx.save(floats, path)
     return path, replace(options, weights=WeightScales.PER_CHANNEL if per_channel else WeightScales.PER_TENSOR)
 
@@ -164,18 +172,18 @@ def _excluded(graph: onnx.GraphProto, options: QuantizeOptions) -> tuple[str, ..
 class _Reader:
     """Passes samples to onnxruntime's calibrator."""
 
-    def __init__(self, name: str, samples: list[FloatArray], report: Progress) -> None:
-        self._name, self._samples, self._report = name, samples, report
+    def __init__(self, samples: Samples, report: Progress) -> None:
+        self._samples, self._report = samples, report
         self._next = 0
 
-    def get_next(self) -> dict[str, FloatArray] | None:
+    def get_next(self) -> dict[str, NDArray[Any]] | None:
         """The next sample, or None after the last."""
         self._report("calibrate", self._next, len(self._samples))
         if self._next >= len(self._samples):
             self._report("quantize", 0, 1)
             return None
         self._next += 1
-        return {self._name: self._samples[self._next - 1]}
+        return dict(self._samples[self._next - 1])
 
     def __len__(self) -> int:
         return len(self._samples)
@@ -184,7 +192,7 @@ class _Reader:
 def _run_quantizer(
     model: Path,
     target: Path,
-    samples: list[FloatArray],
+    samples: Samples,
     options: QuantizeOptions,
     excluded: tuple[str, ...],
     report: Progress,
@@ -216,7 +224,7 @@ def _run_quantizer(
             quantize_static(
                 str(model),
                 str(target),
-                reader_class(image_input(load_onnx(model)).name, samples, report),
+                reader_class(samples, report),
                 quant_format=QuantFormat.QDQ if options.form is Form.QDQ else QuantFormat.QOperator,
                 per_channel=options.weights is WeightScales.PER_CHANNEL,
                 activation_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,

@@ -154,6 +154,7 @@ def test_bias_correction_takes_the_shift_of_channels_back(tmp_path):
     onnx.save(chain(), tmp_path / "f.onnx")
     samples = [rng.random((1, 3, 12, 12), np.float32) for _ in range(8)]
     np.save(tmp_path / "c.npy", np.concatenate(samples))
+    samples = [{chain().graph.input[0].name: s} for s in samples]
     quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", tmp_path / "c.npy", QuantizeOptions())
     floats, made = onnx.load(tmp_path / "f.onnx"), onnx.load(tmp_path / "q.onnx")
 

@@ -131,7 +131,7 @@ def test_unknown_node_and_unquantizable_model(float_models, tmp_path):
     model = onnx.load(float_models("tiny"))
     model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
     onnx.save(model, tmp_path / "open.onnx")
-    with pytest.raises(UnsupportedError, match="--dim height=N"):
+    with pytest.raises(UnsupportedError, match="--shape images=1,3,N,16"):
         quantize(tmp_path / "open.onnx", tmp_path / "o.onnx", cache=ModelCache(tmp_path / "cache"))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from intloom.common.errors import UsageError
 from intloom.images import seeded_input
-from intloom.quantization.samples import image_input
+from intloom.quantization.samples import input_specs
 from intloom.zoo import ZOO, build
 
 PUBLISHED_GMAC = {
@@ -106,7 +106,7 @@ def test_every_model_is_valid_and_alive(name):
     size = ZOO[name].multiple * 2 if ZOO[name].multiple > 8 else 32
     model = build(name, size, seed=3)
     onnx.checker.check_model(model, full_check=True)
-    for tensor, value in run_all(model, seeded_input(image_input(model).shape, 5)).items():
+    for tensor, value in run_all(model, seeded_input(input_specs(model)[0].shape, 5)).items():
         assert np.isfinite(value).all(), tensor
         if tensor.removesuffix("_output_0") in CONSTANT.get(name, ()):
             continue

@@ -6,7 +6,7 @@ import pytest
 from intloom.common.cache.models import ModelCache
 from intloom.images import seeded_input
 from intloom.quantization import QuantizeOptions, measure_noise, quantize
-from intloom.quantization.samples import image_input
+from intloom.quantization.samples import input_specs
 from intloom.zoo import ZOO, build
 from tests.support.nightly import with_nightly
 
@@ -42,7 +42,9 @@ def test_activations_are_not_degenerate(name, tmp_path):
     cache, options = ModelCache(tmp_path / "cache"), QuantizeOptions(samples=SAMPLES.get(name, 4))
     done = quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", options=options, cache=cache)
     reference, quantized = onnx.load(done.preprocessed.path), onnx.load(tmp_path / "q.onnx")
-    noise = measure_noise(reference, quantized, seeded_input(image_input(reference).shape, 77))
+    noise = measure_noise(
+        reference, quantized, {(spec := input_specs(reference)[0]).name: seeded_input(spec.shape, 77)}
+    )
     worst = sorted(noise, key=lambda n: n.at_ends)[-3:]
     print(f"{name} at {size}, {len(noise)} tensors; fewest codes {min(n.distinct for n in noise)}; most at an end:")
     print("\n".join(f"  {100 * n.at_ends:.1f} % (clipped {100 * n.saturated:.2f} %) {n.tensor}" for n in worst))
