@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +17,13 @@ from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.program import MemoryTiming, array_use
 from intloom.compiler.schedule.compile import DEFAULT_MEMORY
-from intloom.files import check_output
+from intloom.files import check_output, write_text
 from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
+from intloom.flow.host_share import host_share
 from intloom.flow.record import hardware_name
 from intloom.hw.spec.arith import RoundingMode
 from intloom.report.memory_page import write_memory_page
+from intloom.report.page import measured_mhz
 
 _HELP = """Compile a quantized model into a program for the accelerator.
 
@@ -73,6 +78,9 @@ class _Options:
     memory_map: Annotated[
         Path | None, typer.Option("--map", metavar="FILE.html", help="Write a drawing of the memory use over time.")
     ] = None
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Write the totals as a table of one row.")
+    ] = None
 
 
 def register(app: typer.Typer) -> None:
@@ -90,6 +98,8 @@ def _run(
     check_output(given.output, model)
     if given.memory_map is not None:
         check_output(given.memory_map, model, given.output, model_beside(given.output))
+    if given.summary is not None:
+        check_output(given.summary, model, given.output, model_beside(given.output))
     params = choose_params(given.preset, given.config, given.match)
     with terminal.progress() as tell:
         compiled = compile_model(
@@ -105,6 +115,8 @@ def _run(
     if given.memory_map is not None:
         write_memory_page(compiled.programs, given.memory_map)
     summary = summarize(compiled)
+    if given.summary is not None:
+        write_text(given.summary, summary_csv(summary))
     if as_json:
         terminal.json({"path": str(given.output), **summary})
         return
@@ -113,15 +125,36 @@ def _run(
     _show(terminal, given.output, summary)
 
 
+def summary_csv(summary: Mapping[str, Any]) -> str:
+    """The totals as a table of one row."""
+    flat: dict[str, Any] = {}
+    for key, value in summary.items():
+        if isinstance(value, dict):
+            flat |= {f"{key}_{name}": part for name, part in value.items()}
+        elif not isinstance(value, list):
+            flat[key] = value
+    text = io.StringIO()
+    table = csv.DictWriter(text, flat, lineterminator="\n")
+    table.writeheader()
+    table.writerow(flat)
+    return text.getvalue()
+
+
 def summarize(compiled: Compiled) -> dict[str, Any]:
     """Result of a compilation as plain values."""
-    program = compiled.program
+    program, host = compiled.program, host_share(compiled.folded)
+    mhz = measured_mhz(hardware_name(program))
+    seconds = program.predicted_cycles / (mhz * 1e6)
     return {
         "name": program.name,
         "hardware": hardware_name(program),
         "match": str(program.params.match),
         "instructions": len(program.instructions),
         "predicted_cycles": program.predicted_cycles,
+        "clock_mhz": mhz,
+        "milliseconds": 1000 * seconds,
+        "frames_per_second": 1 / seconds,
+        "host": asdict(host),
         "memory": {"latency": program.memory.read_latency, "bandwidth": program.memory.bandwidth},
         "macs": program.macs,
         "vector_macs": program.vector_macs,
@@ -163,4 +196,12 @@ def _show(terminal: Terminal, output: Path, summary: dict[str, Any]) -> None:
         f"{summary['dram_bytes'] / 1e6:.2f} MB of memory traffic, "
         f"{summary['scratch_peak_bytes'] / 1024:.0f} KiB of scratchpad at the peak, "
         f"compiled in {summary['seconds']:.2f} s"
+    )
+    host = summary["host"]
+    regions = f" between {summary['regions']} regions" if summary["regions"] > 1 else ""
+    terminal.say(
+        f"host: {host['nodes']} of {host['all_nodes']} nodes with {100 * host['share']:.1f} % of the multiplications"
+        f"{regions}; accelerator: {summary['milliseconds']:.2f} ms, {summary['frames_per_second']:.1f} frames/s at "
+        f"{summary['clock_mhz']:g} MHz; {summary['memory_bytes'] / 1e6:.2f} MB of memory, "
+        f"{summary['constant_bytes'] / 1e6:.2f} MB of it constants"
     )

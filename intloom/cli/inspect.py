@@ -14,6 +14,7 @@ from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, Config, Dims, Preset, grouped, parse_dims, terminal_of
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
+from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment
 from intloom.compiler.program.program import Program
 from intloom.flow.compiling import DEFAULT_PRESET, choose_params, compile_model
 from intloom.flow.crossings import Crossing, find_crossings
@@ -28,12 +29,16 @@ Examples:
 
 [bold]intloom inspect yolov8n.q.onnx[/bold]
 
+[bold]intloom inspect yolov8n.q.onnx --all[/bold]
+
 [bold]intloom inspect model.onnx --dim batch=1 --json[/bold]
 
 [bold]intloom inspect yolov8n.q.onnx --memory --preset base[/bold]
 
 [bold]intloom inspect yolov8n.q.onnx --dump-after merge_tables[/bold]
 """
+_REASONS, _OPERATORS = 8, 3
+"""Reasons, and operators of each, that are printed without --all."""
 _COLORS = {
     "array": "green",
     "vector": "green",
@@ -50,6 +55,7 @@ class _Options:
 
     match: Annotated[RoundingMode, typer.Option(help="Rounding mode.")] = RoundingMode.ORT
     dim: Dims = None
+    all: Annotated[bool, typer.Option("--all", help="List every node.")] = False
     dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the graph after this pass.")] = None
     memory: Annotated[
         bool, typer.Option("--memory", help="Compile, and show which tensors leave the chip, and why.")
@@ -85,7 +91,7 @@ def _run(
     if as_json:
         terminal.json(_as_dict(folded))
     else:
-        _show(terminal, folded)
+        _show(terminal, folded, every_node=given.all)
 
 
 def _as_dict(folded: FoldedModel) -> dict[str, Any]:
@@ -110,24 +116,47 @@ def _crossings(folded: FoldedModel) -> tuple[Crossing, ...]:
     return find_crossings(folded, preset(DEFAULT_PRESET))
 
 
-def _show(terminal: Terminal, folded: FoldedModel) -> None:
+def _show_nodes(terminal: Terminal, folded: FoldedModel) -> None:
+    """Print every node; those without instructions only with -v."""
     table = new_table("node", "operator", "runs on", "reason", "how to change it")
-    hidden = 0
-    for v in folded.assignments:
-        if v.target == "placement" and terminal.verbosity < 1:
-            hidden += 1
-            continue
-        color = _COLORS.get(str(v.target), "")
-        target = Text(str(v.target), color)
-        table.add_row(v.name, v.op, target, v.reason, v.remedy)
+    shown = [v for v in folded.assignments if v.target != "placement" or terminal.verbosity > 0]
+    for v in shown:
+        table.add_row(v.name, v.op, _target(v), v.reason, v.remedy)
     terminal.table(table)
+    if hidden := len(folded.assignments) - len(shown):
+        terminal.say(f"{hidden} nodes without instructions are not listed (-v lists them)")
+
+
+def _target(assignment: Assignment) -> Text:
+    return Text(str(assignment.target), _COLORS.get(str(assignment.target), ""))
+
+
+def _show_reasons(terminal: Terminal, folded: FoldedModel) -> None:
+    """Print why nodes run on the host: each reason with its first node, consequences of others last."""
+    groups: dict[tuple[str, str], list[Assignment]] = {}
+    for v in folded.assignments:
+        if v.target in ("host", "unsupported"):
+            groups.setdefault((v.reason, v.remedy), []).append(v)
+    if not groups:
+        return
+    table = new_table("runs on", ">nodes", "operators", "first node", "reason", "how to change it")
+    ordered = sorted(groups.items(), key=lambda group: group[0][0].startswith(CONSEQUENCES))
+    for (reason, remedy), nodes in ordered[:_REASONS]:
+        operators = list(dict.fromkeys(v.op for v in nodes))
+        names = ", ".join(operators[:_OPERATORS]) + (" …" if len(operators) > _OPERATORS else "")
+        table.add_row(_target(nodes[0]), str(len(nodes)), names, nodes[0].name, reason, remedy)
+    terminal.table(table)
+    if len(groups) > _REASONS:
+        terminal.say(f"{len(groups) - _REASONS} more reasons (--all lists every node)")
+
+
+def _show(terminal: Terminal, folded: FoldedModel, *, every_node: bool) -> None:
+    (_show_nodes if every_node else _show_reasons)(terminal, folded)
     counts = Counter(str(v.target) for v in folded.assignments)
     regions = f"; {len(folded.regions)} regions with host parts between them" if len(folded.regions) > 1 else ""
     terminal.say(", ".join(f"{n} {kind}" for kind, n in counts.most_common()) + regions)
     if len(folded.regions) > 1:
         _show_crossings(terminal, folded)
-    if hidden:
-        terminal.say(f"{hidden} nodes without instructions are not listed (-v lists them)")
     for warning in folded.warnings:
         terminal.say(warning, label="warning", color="yellow")
 

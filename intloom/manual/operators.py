@@ -16,8 +16,8 @@ _HEAD = f"""# Supported operators
 *`python -m intloom.manual` writes this page from the compiler's tables.*
 
 Supported opsets: {OLDEST_OPSET} to {NEWEST_OPSET}. An operator runs on the accelerator if its inputs and outputs are
-quantized to 8 bits per tensor. `intloom inspect MODEL.onnx` lists the target of every node of a model, the reason, and
-what to change.
+quantized to 8 bits per tensor. `intloom inspect --all MODEL.onnx` lists the target of every node of a model, the
+reason, and what to change.
 
 ## Targets
 

@@ -1,10 +1,12 @@
 """What commands show to people: tables, summary lines and progress, in this process."""
 
+import csv
 import json
 import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +16,14 @@ from intloom.cli.checkout import is_checkout
 from intloom.cli.console import open_terminal
 from intloom.cli.interrupt import end_children, prompt_interrupt
 from intloom.common.errors import ExitCode
+from intloom.compiler.frontend import Target, fold_model
+from intloom.compiler.importer import load_model
+from intloom.compiler.importer.model import OnnxNode, ValueType
+from intloom.compiler.partition.assignment import Assignment
+from intloom.flow.host_share import host_share
 from intloom.manual.pages import PAGES, write_pages
+from tests.intloom.flow.test_regions import interrupted
+from tests.support.onnx_maker import OnnxMaker
 
 PATIENCE = 10.0
 
@@ -79,6 +88,43 @@ def test_exported_files_and_their_sizes(say, loom, tmp_path):
     assert (tmp_path / "n.bin").stat().st_size > 0
     code, text = say("export", loom, "--bin", "n.bin", "--cc", "false")
     assert code == ExitCode.ENVIRONMENT and "cannot compile the C runtime" in text
+
+
+def test_a_compiled_program_tells_the_hosts_share_time_and_memory(say, quantized_models, tmp_path):
+    words = ("compile", quantized_models("mini_yolo", 32), "--preset", "nano", "-o", "n.loom", "--summary", "n.csv")
+    code, text = say(*words)
+    assert code == ExitCode.OK
+    row = re.search(r"host: (\d+) of (\d+) nodes with [\d.]+ % .* ([\d.]+) ms, ([\d.]+) frames/s at ([\d.]+) MHz", text)
+    host, nodes, ms, rate, mhz = (float(n) for n in row.groups())
+    with (tmp_path / "n.csv").open() as file:
+        (totals,) = csv.DictReader(file)
+    assert (int(totals["host_nodes"]), int(totals["host_all_nodes"])) == (host, nodes) and 0 < host < nodes
+    assert float(totals["milliseconds"]) == pytest.approx(int(totals["predicted_cycles"]) / mhz / 1000)
+    assert ms * rate == pytest.approx(1000, rel=0.01)
+
+
+def test_inspect_is_short_and_lists_every_node_on_request(say, quantized_models):
+    model = quantized_models("mini_yolo", 32)
+    code, text = say("inspect", model)
+    assert code == ExitCode.OK and len(text.splitlines()) < 15
+    assert "no QuantizeLinear follows" in text and "add a QuantizeLinear" in text
+    code, every = say("inspect", model, "--all")
+    assert code == ExitCode.OK and len(every.splitlines()) > 50 and "/model.0/conv/Conv" in every
+
+
+def test_multiplications_of_the_host_are_counted(rng):
+    maker = OnnxMaker(rng)
+    folded = fold_model(load_model(interrupted(maker)))
+    assert host_share(folded).macs == 0 < host_share(folded).nodes
+    nodes = tuple(OnnxNode(op, op, ("a", "b"), ("c",)) for op in ("Conv", "ConvTranspose", "MatMul", "Gemm", "Relu"))
+    shapes = {"Conv": ((1, 4, 8, 8), (6, 4, 3, 3), (1, 6, 8, 8)), "MatMul": ((2, 5), (5, 7), (2, 7))}
+    shapes |= {"ConvTranspose": ((1, 4, 8, 8), (4, 6, 2, 2), (1, 6, 16, 16)), "Gemm": shapes["MatMul"]}
+    expected = {"Conv": 6 * 64 * 36, "ConvTranspose": 4 * 64 * 24, "MatMul": 70, "Gemm": 70, "Relu": 0}
+    for node in nodes:
+        types = dict(zip("abc", (ValueType("float32", s) for s in shapes.get(node.op, ((1,),) * 3)), strict=True))
+        model = replace(folded.model, nodes=(node,), types=types, constants={})
+        alone = replace(folded, model=model, assignments=(Assignment(node.op, node.op, Target.HOST),))
+        assert host_share(alone).macs == expected[node.op], node.op
 
 
 @pytest.mark.slow
