@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
+import numpy as np
 import onnx
 from numpy.typing import ArrayLike, NDArray
 
 from intloom.api import PathLike, Program, Run, compile, load_program  # noqa: A004  # see intloom.api
 from intloom.common.errors import MismatchError, UnsupportedError, UsageError
-from intloom.flow.model_interface import ModelMetadata, NodeArg, read_metadata, typed_feeds
+from intloom.flow.model_interface import ModelMetadata, NodeArg, read_metadata, split_batch, typed_feeds
 from intloom.flow.record import hardware_name
 from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
 from intloom.sim.result import RunResult
@@ -126,7 +127,8 @@ class Session:
     ) -> list[NDArray[Any]]:
         """The outputs named in `output_names`, or all outputs, for the inputs in `input_feed`.
 
-        None and an empty list stand for all outputs. `run_options` are accepted without effect.
+        None and an empty list stand for all outputs. `run_options` are accepted without effect. A program for one image
+        runs N times for inputs with N images, and the outputs are stacked; `last` is then the run of the last image.
 
         Raises
         ------
@@ -137,7 +139,14 @@ class Session:
             and cycle of the first wrong write, found by a second simulation.
         """
         names = self._wanted(output_names)
-        feeds = typed_feeds(input_feed, self._program.bundle.inputs)
+        bundle = self._program.bundle
+        images = split_batch(input_feed, bundle.inputs, bundle.outputs)
+        results = [self._run_once(names, feed) for feed in images]
+        return results[0] if len(results) == 1 else [np.concatenate(values) for values in zip(*results, strict=True)]
+
+    def _run_once(self, names: Sequence[str], feed: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
+        """The outputs for inputs of the program's shapes."""
+        feeds = typed_feeds(feed, self._program.bundle.inputs)
         with self._turn:
             done = execute(self._program.bundle, self._backend, feeds, host=self._host, check=self._check)
             if can_locate(done):

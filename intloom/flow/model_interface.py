@@ -80,6 +80,20 @@ def typed_feeds(feed: Any, inputs: Sequence[NodeArg]) -> dict[str, Array]:
     return {i.name: _typed(feed[i.name], i) for i in inputs}
 
 
+def split_batch(feed: Any, inputs: Sequence[NodeArg], outputs: Sequence[NodeArg]) -> list[Any]:
+    """Inputs with N images as N inputs with one; otherwise the feed itself, which `typed_feeds` checks.
+
+    All inputs and outputs of the program must have a first size of 1.
+    """
+    if not isinstance(feed, Mapping) or set(feed) != {i.name for i in inputs}:
+        return [feed]
+    counts = {len(v) if isinstance(v, np.ndarray) and v.ndim else 0 for v in feed.values()}
+    single = all(list(a.shape[:1]) == [1] for a in (*inputs, *outputs))
+    if len(counts) != 1 or not single or (count := counts.pop()) < 2:
+        return [feed]
+    return [{name: array[n : n + 1] for name, array in feed.items()} for n in range(count)]
+
+
 def _typed(value: Any, wanted: NodeArg) -> Array:
     array = value if isinstance(value, np.ndarray) else _converted(value, wanted)
     what, dtype = f"input {wanted.name!r}", wanted.dtype

@@ -205,3 +205,16 @@ def test_a_script_for_onnxruntime_runs_with_one_import_changed(script, model, pi
     runpy.run_path(str(tmp_path / "changed.py"), run_name="__main__")
     assert capsys.readouterr().out == expected
     assert len(expected.splitlines()) >= 3
+
+
+def test_a_batch_runs_image_by_image(session):
+    images = synthetic_batch(3, 32, 32, 5)
+    whole = session.run(None, {"images": images})
+    for number in range(3):
+        for stacked, alone in zip(whole, session.run(None, {"images": images[number : number + 1]}), strict=True):
+            np.testing.assert_array_equal(stacked[number : number + 1], alone)
+    assert [o.shape[0] for o in whole] == [3] * len(whole)
+    with pytest.raises(UsageError, match="must have shape"):
+        session.run(None, {"images": images[:, :, :16]})
+    with pytest.raises(UsageError, match="must have shape"):
+        session.run(None, {"images": images[:0]})
