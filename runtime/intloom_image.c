@@ -243,11 +243,7 @@ int intloom_load_image(struct intloom_device *device, const struct intloom_image
 {
     struct intloom_region region;
 
-    if (!device)
-        return INTLOOM_E_ARGUMENT;
-    /* An image that was in the window is partly overwritten if the next one fails. */
-    device->image = NULL;
-    if (!image || !image->bytes)
+    if (!device || !image || !image->bytes)
         return INTLOOM_E_ARGUMENT;
     if (image->isa_version != device->isa_version)
         return INTLOOM_E_ISA_VERSION;

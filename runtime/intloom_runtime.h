@@ -144,7 +144,7 @@ int intloom_open_image(struct intloom_image *image, const void *bytes, uint32_t 
 int intloom_open_verified_image(struct intloom_image *image, const void *bytes, uint32_t length);
 
 /* Check that an image fits hardware and window, and copy programs and constants into the window, whose lines are clean
- * and invalid then. After a failure no image is loaded. */
+ * and invalid then. A failure changes nothing: an image that was loaded before stays loaded. */
 int intloom_load_image(struct intloom_device *device, const struct intloom_image *image);
 
 /* Tensors of an image, by index over all regions, or by name and role. */

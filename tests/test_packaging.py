@@ -53,6 +53,20 @@ def test_the_wheel_holds_the_packages_and_their_data(wheel: Path):
     held = {n for n in names if ".dist-info/" not in n and ".data/" not in n}
     assert held == installed
     assert any(n.endswith(".data/data/share/man/man1/intloom-run.1") for n in names)
+    headers = {f.name for f in (ROOT / "include").iterdir()}
+    assert {Path(n).name for n in names if ".data/data/share/intloom/include/" in n} == headers
+
+
+def test_the_licence_of_every_dependency_is_listed():
+    declared = [*PROJECT["dependencies"], *(d for extra in PROJECT["optional-dependencies"].values() for d in extra)]
+    rows = (ROOT / "LICENSES.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"(?:[|,] \**)([\w-]+) \(", rows))
+    assert listed == {normal(Requirement(d).name) for d in declared} - {"intloom"}
+
+
+def test_every_action_of_the_workflows_is_pinned_by_its_hash():
+    used = [u for f in (ROOT / ".github/workflows").iterdir() for u in re.findall(r"uses: (\S+)", f.read_text("utf-8"))]
+    assert len(used) > 5 and all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", u) for u in used)
 
 
 @pytest.fixture(params=["wheel", "checkout"])

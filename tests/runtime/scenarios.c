@@ -124,7 +124,6 @@ static void images(void)
     fresh();
     device.window.bytes = image.window_bytes - 1u;
     show("small_window", intloom_load_image(&device, &image));
-    show("start_after_failed_load", intloom_start(&device, 0));
     fresh();
     show("failed_open", intloom_open_image(&changed, bytes, length - 1u));
     show("load_after_failed_open", intloom_load_image(&device, &changed));

@@ -39,7 +39,6 @@ EXPECTED = {
     "other_hardware": "FINGERPRINT",
     "other_instructions": "ISA_VERSION",
     "small_window": "WINDOW_BYTES",
-    "start_after_failed_load": "NOT_LOADED",
     "failed_open": "IMAGE_TRUNCATED",
     "load_after_failed_open": "ARGUMENT",
     "start_without_image": "NOT_LOADED",

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from intloom.cli import main
+from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import DiskError, ExitCode
 from intloom.common.temporary_files import check_temporary_space, remove_tracked, temporary_folder, tracked
 
@@ -102,8 +103,8 @@ def test_the_next_command_removes_what_a_killed_process_left(tmp_path, monkeypat
 
 def test_a_note_never_names_what_the_process_did_not_create(tmp_path, monkeypatch):
     monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path / "cache"))
-    notes = tmp_path / "cache" / "temporary"
-    notes.mkdir(parents=True)
+    notes = cache_folder() / "temporary"
+    notes.mkdir()
     (notes / "empty").write_text("")
     (notes / "relative").write_text("work")
     (tmp_path / "work").mkdir()

@@ -83,6 +83,7 @@ def test_broken_verilog_is_refused_with_verilators_message_and_leaves_nothing(ca
 
 def test_what_a_killed_build_left_goes_with_the_next_of_its_kind(cache):
     plan, other = tiny("module t(input e); endmodule\n"), tiny("module t(input f); endmodule\n")
+    cache_folder()
     for name in (f".{plan.name}-{p.key(toolchain())}.abc" for p in (plan, other)):
         (cache / "builds" / name / "obj").mkdir(parents=True)
     build(plan)
