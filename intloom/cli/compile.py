@@ -16,7 +16,7 @@ from intloom.cli.options import AsJson, Config, Dims, Preset, grouped, parse_dim
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.program import MemoryTiming, array_use
-from intloom.compiler.schedule.compile import DEFAULT_MEMORY
+from intloom.compiler.schedule import DEFAULT_MEMORY
 from intloom.files import check_output, write_text
 from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
 from intloom.flow.host_share import host_share

@@ -15,7 +15,7 @@ from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import save_regions
 from intloom.compiler.program.program import MemoryTiming, Program, combined_program
-from intloom.compiler.schedule.compile import DEFAULT_MEMORY, compile_graph
+from intloom.compiler.schedule import DEFAULT_MEMORY, compile_graph
 from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import NodeArg, input_args, output_args
 from intloom.flow.trial import try_host_parts

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from intloom.compiler.schedule.plan import Plan
-from intloom.compiler.schedule.plan.fit import first_fit
+from intloom.compiler.schedule.plan.residency import first_fit
 from intloom.compiler.schedule.stages.placement import Buffer
 
 

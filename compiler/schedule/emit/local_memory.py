@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable
 
 from intloom.compiler.program.footprint import Memory
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.emit.tasks import BufferRequest, Step
 
 
@@ -97,9 +98,6 @@ class RingAllocator:
 
 Load = Callable[[Step, BufferRequest, int, int, int], None]
 """Emits the load of a request: task, request, first word to load, words, where the first goes."""
-
-LEAST_PIECE = 128
-"""Smallest part of a weight chunk that is worth a load of its own."""
 
 
 class LocalMemory(ABC):
@@ -196,7 +194,7 @@ class WeightMemory(LocalMemory):
             loaded = sum(words for _, words in pieces)
             words = min(request.words - loaded, self._ring.free_words)
             # Each piece costs an instruction. The last piece of a chunk may be small.
-            least = request.words if request.parts else LEAST_PIECE
+            least = request.words if request.parts else tuning.MIN_PIECE
             if words < min(request.words - loaded, least):
                 return False
             start = self._ring.allocate(words)

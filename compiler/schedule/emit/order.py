@@ -1,8 +1,8 @@
 """The tasks of every slot in order, and the vector tasks that move forward in it.
 
 A group in stripes runs its last stage first in each step. Otherwise stages run one after the other, so the tasks of a
-pool or an addition would start after the last task of the convolution before it. Each such task moves to `LAG` tasks
-behind the last one that writes what it reads, so that the vector unit works in parallel with the array.
+pool or an addition would start after the last task of the convolution before it. Each such task moves to `tuning.LAG`
+tasks behind the last one that writes what it reads, so that the vector unit works in parallel with the array.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from intloom.compiler.program.footprint import Memory
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.emit.tasks import Fill, Region, StageTasks, Step, Task
 from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.dataflow import LocalBuffer
@@ -146,9 +147,6 @@ def _first_reader(slot: Slot, buffer: Buffer) -> Stage:
     return next(s for s in slot.stages if any(v.buffer is buffer for v in s.operands))
 
 
-LAG = 2
-"""Distance in tasks from the producer of a vector task's input to that task: its load need not wait for the store."""
-
 _Writers = dict[Buffer, list[tuple[Region, int]]]
 
 
@@ -191,10 +189,10 @@ def interleave(tasks: Sequence[Step], slots: Sequence[Slot]) -> Interleaved:
         position, moved = number, False
         if isinstance(task, Task) and task.stage.unit is Unit.VEC:
             ready = _ready(task, writers)
-            if ready is not None and ready + LAG < number:
-                first = tasks[ready + LAG].slot.index
+            if ready is not None and ready + tuning.LAG < number:
+                first = tasks[ready + tuning.LAG].slot.index
                 if _may_move(task, slots[first : task.slot.index + 1]):
-                    position, moved = ready + LAG, True
+                    position, moved = ready + tuning.LAG, True
         slot = tasks[position].slot.index
         for region in task.results:
             # The new position counts, so that a vector task that reads the result of a moved one can move as well.

@@ -74,14 +74,14 @@ def _layer_numbers(graph: IntGraph, scheduled: IntGraph) -> dict[str, int]:
 def _tensors(made: _Emitted) -> tuple[TensorBuffer, ...]:
     shared = [] if made.keep else [n for n in made.tensors if _is_stored(made, n)]
     names = made.tensors if made.keep else [*made.graph.inputs, *made.graph.outputs, *shared]
-    found = []
+    buffers = []
     for name in dict.fromkeys(names):
         view, tensor = made.plan.stages.placement.view(name), made.plan.stages.graph.tensors[name]
         role = Role.INTERMEDIATE if made.keep else Role.SHARED
         role = Role.OUTPUT if name in made.graph.outputs else role
         role = Role.INPUT if name in made.graph.inputs else role
         buffer = view.buffer
-        found.append(
+        buffers.append(
             TensorBuffer(
                 name=name,
                 role=role,
@@ -95,19 +95,19 @@ def _tensors(made: _Emitted) -> tuple[TensorBuffer, ...]:
                 first_instruction=made.tasks.last_store.get(buffer),
             )
         )
-    return tuple(found)
+    return tuple(buffers)
 
 
 def _local_tensors(made: _Emitted, stored: set[str]) -> tuple[LocalTensor, ...]:
     """Tensors that are only in the scratchpad, complete and at whole words."""
-    found = []
+    local = []
     for name in made.tensors:
         view = made.plan.stages.placement.view(name)
         number = made.tasks.local.number(view)
         if name not in stored and number is not None and view.aligned:
             shape = made.plan.stages.graph.tensors[name].shape
-            found.append(LocalTensor(name=name, shape=shape, buffer=number, first_block=view.first_block))
-    return tuple(found)
+            local.append(LocalTensor(name=name, shape=shape, buffer=number, first_block=view.first_block))
+    return tuple(local)
 
 
 def _is_stored(made: _Emitted, tensor: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from intloom.common.errors import CapacityError
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.program import LocalResult, Provenance
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.emit.dram import DramLayout
 from intloom.compiler.schedule.emit.emitter import Emitter
 from intloom.compiler.schedule.emit.local_memory import LocalMemory, ScratchMemory, WeightMemory
@@ -67,10 +68,6 @@ def _targets(task: Task) -> Iterator[tuple[LocalBuffer, Rect]]:
             yield local, region.rect
 
 
-PREFETCH_DEPTH = 4
-"""Tasks ahead of the current one whose loads may be emitted before its instructions."""
-
-
 class TaskEmitter:
     """Emission state: what is in local memory, and how far loads have run ahead."""
 
@@ -128,8 +125,8 @@ class TaskEmitter:
         self._local.results = sorted(results)
 
     def _prefetch(self, tasks: Sequence[Step], index: int, heads: dict[LocalMemory, int]) -> None:
-        """Emit loads of tasks up to PREFETCH_DEPTH ahead, the nearest task first, until memory is full."""
-        limit = min(len(tasks), index + PREFETCH_DEPTH + 1)
+        """Emit loads of tasks up to tuning.PREFETCH_DEPTH ahead, the nearest task first, until memory is full."""
+        limit = min(len(tasks), index + tuning.PREFETCH_DEPTH + 1)
         going = list(self._stores)
         while going:
             store = min(going, key=lambda s: heads[s])
@@ -268,11 +265,11 @@ def _lows(tasks: Sequence[Step]) -> list[int]:
     """
     slots = {t.slot.index: t.slot for t in tasks}
     first = len(slots) + max(slots, default=0)
-    found: list[int] = []
+    lows: list[int] = []
     for task in reversed(tasks):
         first = min(first, task.slot.index)
-        found.append(max(slots[k].low for k in range(first, task.slot.index + 1) if k in slots))
-    return found[::-1]
+        lows.append(max(slots[k].low for k in range(first, task.slot.index + 1) if k in slots))
+    return lows[::-1]
 
 
 def _part(tile: Tile, region: Region, first: int) -> Tile:

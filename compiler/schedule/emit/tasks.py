@@ -117,8 +117,8 @@ class Task:
         if memory is Memory.WEIGHT:
             return [self.weights] if self.weights is not None else []
         constants = [self.constants] if self.constants is not None else []
-        found = [*self.tables.values(), *constants, *(o for o in self.operands if o is not None)]
-        return [*found, self.results_request] if self.results_request is not None else found
+        requests = [*self.tables.values(), *constants, *(o for o in self.operands if o is not None)]
+        return [*requests, self.results_request] if self.results_request is not None else requests
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +166,11 @@ def _stored(region: Region, slot: Slot, needed: Mapping[Buffer, frozenset[int]])
 def _copies(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region | None]:
     """What a task makes of each copy."""
     made = stage.result_channels(chunk)
-    found: list[Region | None] = []
+    regions: list[Region | None] = []
     for copy in stage.copies:
         first, blocks = copy.target_blocks(made)
-        found.append(Region(copy.target.buffer, first, blocks, copy.target_rect(rect)) if blocks else None)
-    return found
+        regions.append(Region(copy.target.buffer, first, blocks, copy.target_rect(rect)) if blocks else None)
+    return regions
 
 
 class StageTasks:

@@ -18,24 +18,23 @@ import numpy as np
 from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph, Node, Tensor
 from intloom.compiler.program.memory import paired_name
 from intloom.compiler.program.program import Layout
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Placement, node_input
 from intloom.compiler.schedule.stages.weights import Weights, kernel_words, node_cycles, weight_tiles
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 
-_MOST_STRIDE = BY_KIND[Kind.CONV].field("stride_w").maximum
-_LEAST_SHARE = 4
-"""Two output blocks' weights, with their constants, fit the weight memory beside other ones."""
-_MOST_KERNEL = BY_KIND[Kind.CONV].field("kernel_w").maximum
+_MAX_STRIDE = BY_KIND[Kind.CONV].field("stride_w").maximum
+_MAX_KERNEL = BY_KIND[Kind.CONV].field("kernel_w").maximum
 
 
 def pair_pixels(graph: IntGraph, params: HardwareParams) -> IntGraph:
     """The graph with pairs of pixels in every tensor where this saves cycles of the array; nodes keep their names."""
-    found = _Pairing(graph, params)
+    pairing = _Pairing(graph, params)
     for tensor in graph.tensors.values():
         if tensor.width % 2 == 0 and 2 * tensor.channels <= params.rows:
-            found.try_tensor(tensor)
-    return found.graph()
+            pairing.try_tensor(tensor)
+    return pairing.graph()
 
 
 class _Pairing:
@@ -91,9 +90,9 @@ class _Pairing:
         packed = self._packed(node)
         # Where memory is tight, a wider kernel may be too large although the original one is not.
         words = weight_tiles(node, self._params, packed=packed) * self._params.tile_words
-        small = words <= self._params.weight_words // _LEAST_SHARE
-        narrow = kernel_words(node, self._params, packed=packed) <= _MOST_KERNEL
-        return small and narrow and node.strides[1] <= _MOST_STRIDE
+        small = words <= self._params.weight_words // tuning.PAIR_SHARE
+        narrow = kernel_words(node, self._params, packed=packed) <= _MAX_KERNEL
+        return small and narrow and node.strides[1] <= _MAX_STRIDE
 
     def _cycles(self, nodes: Sequence[Conv], tensors: Mapping[str, Tensor]) -> int:
         return sum(node_cycles(n, tensors, self._params, packed=self._packed(n)) for n in nodes)
@@ -129,8 +128,8 @@ class _Pairing:
         split = spread.reshape(channels, inputs, height, kernel, 2).transpose(0, 4, 1, 2, 3)
         weights = np.ascontiguousarray(split).reshape(channels, 2 * inputs, height, kernel)
         pads = (node.pads[0], (left + odd) // 2, node.pads[2], node.pads[3])
-        found = replace(node, inputs=(pairs.name,), weights=weights, pads=pads)
-        return self._strided(found, node.strides[1] // 2, self._tensors[node.output].width, pairs.width)
+        halved = replace(node, inputs=(pairs.name,), weights=weights, pads=pads)
+        return self._strided(halved, node.strides[1] // 2, self._tensors[node.output].width, pairs.width)
 
     def _strided(self, node: Conv, stride: int, out_width: int, in_width: int | None = None) -> Conv:
         """The convolution with another stride, and with as much padding at the right as its output needs."""

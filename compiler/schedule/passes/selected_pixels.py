@@ -80,9 +80,9 @@ def _selections(node: Conv, graph: IntGraph) -> list[_Selection] | None:
     parts = joined.inputs if isinstance(joined, Concat) else (read,)
     if any(len(graph.consumers(t)) > 1 or t in graph.outputs for t in (read, *parts)):
         return None
-    found = [_selection(graph.producer(part), graph.tensors) for part in parts]
-    whole = [s for s in found if s is not None]
-    same = len({(s.source, s.step) for s in whole}) == 1 and len(whole) == len(found)
+    selections = [_selection(graph.producer(part), graph.tensors) for part in parts]
+    whole = [s for s in selections if s is not None]
+    same = len({(s.source, s.step) for s in whole}) == 1 and len(whole) == len(selections)
     # Two weights of one pixel might not fit a byte.
     return whole if same and len({s.start for s in whole}) == len(whole) else None
 

@@ -230,11 +230,11 @@ class Dataflow:
     def inside(self, first: int, stop: int) -> Sequence[Inside]:
         """What stages `first` to `stop` read and write, for each buffer, in the order of first use."""
         # The search for cuts asks for each group several times.
-        found = self._inside.get((first, stop))
-        if found is None:
+        inside = self._inside.get((first, stop))
+        if inside is None:
             buffers = dict.fromkeys(a.buffer for k in range(first, stop) for a in self.accesses(k))
-            found = self._inside[first, stop] = [self._part(buffer, first, stop) for buffer in buffers]
-        return found
+            inside = self._inside[first, stop] = [self._part(buffer, first, stop) for buffer in buffers]
+        return inside
 
     def _part(self, buffer: Buffer, first: int, stop: int) -> Inside:
         return Inside(

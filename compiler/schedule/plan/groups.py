@@ -14,28 +14,13 @@ from math import ceil, inf
 import numpy as np
 
 from intloom.compiler.program.program import MemoryTiming, Program
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Access, Dataflow
 from intloom.compiler.schedule.plan.stripes import Cycles, StripePlanner, Stripes, stripe_cycles
 from intloom.compiler.schedule.plan.tiling import Tiling
 from intloom.compiler.schedule.stages.placement import Rect
 from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.params import HardwareParams
-
-WORD_PRICE = 0.4
-"""Cycles that a moved word may cost beside a memory of one word per cycle; a slower memory raises it."""
-_TASK_PRICE = 12
-"""Cycles that a tile's start and end cost on average."""
-_LOADED_TILE_PRICE = 60
-"""The same for a tile whose operands come from DRAM."""
-_SLOT_PRICE = 150
-"""Cycles between two stages of which the second one needs the whole result of the first."""
-_EXPOSED_PART = 0.5
-"""Part of a group's first loads that the group before does not hide."""
-_LONGEST_GROUP = 24
-_LEAST_PIXELS = 32
-"""Fewer pixels of the first stage in each step would leave strips short."""
-_LEAST_PIXELS_BESIDE = 16
-"""The same beside a depthwise convolution on the vector unit, with which the array works only in stripes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +30,7 @@ class Goal:
     memory: MemoryTiming
     stripe_heights: int
     """Stripe heights that are tried for each group, beside the largest."""
-    word_price: float = WORD_PRICE
+    word_price: float = tuning.WORD_PRICE
 
     @property
     def word_cycles(self) -> float:
@@ -110,7 +95,7 @@ class GroupCosts:
         stored = sum(w.words for w in self._flow.writes[index])
         moved = tiling.moved + stored
         time = self._time(*self.cycles(index, stage.extent[0], False), moved)
-        cost = time + self._goal.price(moved) + _LOADED_TILE_PRICE * tiling.tiles
+        cost = time + self._goal.price(moved) + tuning.LOADED_TILE_PRICE * tiling.tiles
         return Group(index, index + 1, cost)
 
     # Groups that run stage by stage with whole tensors on chip.
@@ -139,7 +124,7 @@ class GroupCosts:
             return None
         for k in range(first, stop):
             rows = self._flow.stages[k].extent[0]
-            cost += self._time(*self.cycles(k, rows, False), moved[k - first]) + _SLOT_PRICE
+            cost += self._time(*self.cycles(k, rows, False), moved[k - first]) + tuning.SLOT_PRICE
         return Group(first, stop, cost + self._goal.price(sum(moved)))
 
     @staticmethod
@@ -190,17 +175,17 @@ class GroupCosts:
         ) * self._goal.word_cycles + self._goal.memory.read_latency
         cost = (
             self._time(self._stripe_cycles(plan, array, vector), 0, moved)
-            + _TASK_PRICE * tasks
+            + tuning.TASK_PRICE * tasks
             + self._goal.price(moved)
-            + _EXPOSED_PART * exposed
+            + tuning.EXPOSED_PART * exposed
         )
         # A pace that is too slow for these stages may suit more of them.
-        long = _is_beside(stages) or rows * stages[0].extent[1] >= _LEAST_PIXELS
+        long = _overlaps_array(stages) or rows * stages[0].extent[1] >= tuning.MIN_STEP_PIXELS
         return Group(first, stop, cost if long else inf, plan, resident)
 
     def _stripe_cycles(self, plan: Stripes, array: Cycles, vector: Cycles) -> int:
         """Cycles of both units for all steps, from those of each stage in each step."""
-        if _is_beside(self._flow.stages[plan.first : plan.stop]):
+        if _overlaps_array(self._flow.stages[plan.first : plan.stop]):
             return stripe_cycles(self._flow, plan, array, vector)
         return int(max(array.sum(), vector.sum()))
 
@@ -227,14 +212,14 @@ class GroupCosts:
 
     def _work(self, plan: Stripes, stages: Sequence[Stage]) -> int:
         """Scratchpad words that tiles take beside the group's buffers, for two tiles, and tables."""
-        most = 0
+        largest = 0
         for stage, progress in zip(stages, plan.progress, strict=True):
             rows = int(np.diff(progress).max())
-            most = max(most, transient_words(stage, rows))
-        return 2 * most + stripe_constants(stages)
+            largest = max(largest, transient_words(stage, rows))
+        return 2 * largest + stripe_constants(stages)
 
 
-def _is_beside(stages: Sequence[Stage]) -> bool:
+def _overlaps_array(stages: Sequence[Stage]) -> bool:
     """Whether the vector unit computes one of these stages for as long as the array may compute others."""
     return any(s.overlaps_array for s in stages)
 
@@ -261,7 +246,7 @@ def _paces(stage: Stage) -> list[int]:
     """Rows per step to try, most first."""
     height, width = stage.extent
     unit = stage.stripe_rows
-    sizes = [unit << k for k in range(12) if unit << k < height and (unit << k) * width >= _LEAST_PIXELS_BESIDE]
+    sizes = [unit << k for k in range(12) if unit << k < height and (unit << k) * width >= tuning.MIN_PARALLEL_PIXELS]
     return sizes[::-1]
 
 
@@ -284,20 +269,20 @@ class CutSearch:
                 cost = best[first][0] + group.cost
                 if cost < best[group.stop][0]:
                     best[group.stop] = (cost, group)
-        found: list[Group] = []
+        groups: list[Group] = []
         while count:
             last = best[count][1]
             assert last is not None  # every stage may be a group of its own
-            found.append(last)
+            groups.append(last)
             count = last.first
-        return found[::-1]
+        return groups[::-1]
 
     def _groups(self, first: int) -> list[Group]:
         flow = self._flow
-        found = [self._costs.tiled(first, self._tilings[first])]
+        groups = [self._costs.tiled(first, self._tilings[first])]
         paces = _paces(flow.stages[first])
         blocked = False
-        for stop in range(first + 1, min(first + _LONGEST_GROUP, len(flow.stages)) + 1):
+        for stop in range(first + 1, min(first + tuning.LONGEST_GROUP, len(flow.stages)) + 1):
             blocked = blocked or not flow.stages[stop - 1].writes_only_result
             if blocked:
                 break
@@ -314,10 +299,10 @@ class CutSearch:
                     g for p in paces[1 : 1 + self._stripe_heights] if (g := self._costs.striped(first, stop, p))
                 ]
                 break
-            found += [*([whole] if whole else []), *striped]
+            groups += [*([whole] if whole else []), *striped]
             if stop > first + 1 and whole is None and not paces:
                 break
-        return found
+        return groups
 
 
 def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> list[Group]:

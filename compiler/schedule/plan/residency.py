@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Dataflow, LocalBuffer, Read
-from intloom.compiler.schedule.plan.fit import tightest_fit
 from intloom.compiler.schedule.plan.groups import Group, stripe_constants, transient_words
 from intloom.compiler.schedule.plan.stripes import Stripes
 from intloom.compiler.schedule.plan.tiling import Space, Tiling, choose_tiling
@@ -43,14 +43,6 @@ class _Draft:
     local: dict[Buffer, LocalBuffer] = field(default_factory=dict)
     tiling: Tiling | None = None
     low: int = 0
-
-
-_SAVED_WORD = 4
-"""Cycles of a tiling that a word of traffic is worth at most: tiles of other stages move beside the array."""
-
-
-_CHUNKS_BESIDE = 8
-"""Chunks of a convolution before a depthwise one, which starts when the first chunk is complete."""
 
 
 @dataclass(eq=False)
@@ -113,14 +105,14 @@ class Residency:
 
     def _inside(self, group: Group) -> list[_Item]:
         """Tensors between the stages of a group that run one after the other."""
-        found = []
+        items = []
         for inside in self._flow.inside(group.first, group.stop):
             if not inside.reads or not inside.writes:
                 continue
             local = replace(inside.local(), first_reader=inside.reads[0].stage)
             users = [self.slot_of[a.index] for a in inside.accesses]
-            found.append(_Item(local, min(users), max(users), inside.saved))
-        return found
+            items.append(_Item(local, min(users), max(users), inside.saved))
+        return items
 
     # Buffers between groups.
 
@@ -196,10 +188,10 @@ class Residency:
 
     def _stripe_words(self, slot: _Draft, tiles: int = 2) -> int:
         assert slot.stripes is not None
-        most = 0
+        largest = 0
         for stage, rows in zip(slot.stages, slot.stripes.progress, strict=True):
-            most = max(most, transient_words(stage, int((rows[1:] - rows[:-1]).max())))
-        return tiles * most + stripe_constants(slot.stages)
+            largest = max(largest, transient_words(stage, int((rows[1:] - rows[:-1]).max())))
+        return tiles * largest + stripe_constants(slot.stages)
 
     # Addresses.
 
@@ -258,7 +250,7 @@ class Residency:
             return False
         saved = min((i.saved for i in self._optional(slot)), default=None)
         lost = slot.tiling.cost - tilings[slot.first].cost
-        return saved is not None and lost > _SAVED_WORD * saved
+        return saved is not None and lost > tuning.SAVED_WORD_PRICE * saved
 
     def _drop(self, slot: _Draft) -> None:
         """Let the buffer that saves least in a slot go through DRAM."""
@@ -290,7 +282,7 @@ class Residency:
         stage, flow = slot.stages[0], self._flow
         if stage.unit is Unit.MAC:
             beside = any(self._is_whole(r, slot) for r in flow.readers[stage.out.buffer])
-            return -(-stage.out.blocks // _CHUNKS_BESIDE) if beside else None
+            return -(-stage.out.blocks // tuning.PARALLEL_CHUNKS) if beside else None
         if not stage.follows_chunks or len(flow.writers[stage.operands[0].buffer]) != 1:
             return None
         before = self.slots[self.slot_of[flow.writers[stage.operands[0].buffer][0].index]]
@@ -312,3 +304,55 @@ def choose_slots(
         residency.keep_between_groups(tilings)
         residency.start_vector_results_early(tilings)
     return residency.allocate(tilings)
+
+
+Ranges = Sequence[tuple[int, int, int]]
+"""Items as (birth, death, words)."""
+
+
+def first_fit(ranges: Ranges) -> tuple[list[int], int]:
+    """Addresses for items so that items alive together do not overlap, and the size of it all.
+
+    Larger items are placed first, each at the lowest address that is free over its life.
+    """
+    # The index as the last key keeps the addresses, and so the program's bytes, the same in every run.
+    return _first_fit(ranges, sorted(range(len(ranges)), key=lambda k: (-ranges[k][2], ranges[k][0], k)))
+
+
+def tightest_fit(ranges: Ranges, size: int) -> tuple[list[int], int]:
+    """The same with several orders until one needs at most `size` words; else the order that needs least."""
+    items = range(len(ranges))
+    area = [(death - birth) * words for birth, death, words in ranges]
+    orders = (
+        sorted(items, key=lambda k: (-ranges[k][2], ranges[k][0], k)),
+        sorted(items, key=lambda k: (-area[k], k)),
+        sorted(items, key=lambda k: (ranges[k][0], -ranges[k][2], k)),
+        sorted(items, key=lambda k: (ranges[k][0] - ranges[k][1], -ranges[k][2], k)),
+    )
+    best: tuple[list[int], int] | None = None
+    for order in orders:
+        fit = _first_fit(ranges, order)
+        if best is None or fit[1] < best[1]:
+            best = fit
+        if best[1] <= size:
+            break
+    assert best is not None  # there is at least one order
+    return best
+
+
+def _first_fit(ranges: Ranges, order: Iterable[int]) -> tuple[list[int], int]:
+    starts = [0] * len(ranges)
+    placed: list[int] = []
+    for item in order:
+        birth, death, words = ranges[item]
+        others = sorted(
+            (starts[o], starts[o] + ranges[o][2]) for o in placed if ranges[o][0] < death and birth < ranges[o][1]
+        )
+        at = 0
+        for low, high in others:
+            if low - at >= words:
+                break
+            at = max(at, high)
+        starts[item] = at
+        placed.append(item)
+    return starts, max((s + r[2] for s, r in zip(starts, ranges, strict=True)), default=0)

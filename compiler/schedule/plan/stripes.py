@@ -50,7 +50,7 @@ def _progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> list
     steps = -(-lead // rows_per_step) + 2 * (stop - first)
     time = np.arange(steps + 1, dtype=np.int32)
     writers: dict[Buffer, list[tuple[Write, Rows]]] = {}
-    found: list[Rows] = []
+    progress: list[Rows] = []
     for index in range(first, stop):
         stage = flow.stages[index]
         height, unit = stage.extent[0], stage.stripe_rows
@@ -67,11 +67,11 @@ def _progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> list
             pace = max(1, round(rows_per_step * height / lead))
             done = np.minimum(time * pace, height)
         done = np.where(done < height, done // unit * unit, height).astype(np.int32)
-        found.append(done)
+        progress.append(done)
         for write in flow.writes[index]:
             writers.setdefault(write.buffer, []).append((write, done))
-    used = 1 + max(int(np.searchsorted(done, done[-1])) for done in found)
-    return [done[:used] for done in found]
+    used = 1 + max(int(np.searchsorted(done, done[-1])) for done in progress)
+    return [done[:used] for done in progress]
 
 
 def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:

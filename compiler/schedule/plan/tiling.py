@@ -12,20 +12,13 @@ from dataclasses import dataclass
 from math import ceil
 
 from intloom.common.errors import CapacityError
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Chunk, Stage
 from intloom.compiler.schedule.stages.stage_list import Stages
 
 LARGEST_KIB = 1024
 """No memory of legal hardware is larger."""
-
-_MOVE_PRICE = 0.5
-_TILE_PRICE = 60
-_EXPOSED_PRICE = 5
-_ROOM = 7 / 8
-"""Share of the scratchpad that two tiles may take: fuller, and an odd tile leaves no gap for the one after next."""
-_MOST_TILE_SIZES = 14
-_MOST_CHUNK_SIZES = 5
 
 
 @dataclass(frozen=True)
@@ -98,9 +91,9 @@ def _cuts(size: int, step: int) -> list[int]:
     pieces = range(1, size // step + 2)
     counts = {min(size, ceil(size / (n * step)) * step) for n in pieces}
     sizes = sorted(counts, reverse=True)
-    if len(sizes) <= _MOST_TILE_SIZES:
+    if len(sizes) <= tuning.MAX_TILE_SIZES:
         return sizes
-    keep = {round(k * (len(sizes) - 1) / (_MOST_TILE_SIZES - 1)) for k in range(_MOST_TILE_SIZES)}
+    keep = {round(k * (len(sizes) - 1) / (tuning.MAX_TILE_SIZES - 1)) for k in range(tuning.MAX_TILE_SIZES)}
     return [sizes[k] for k in sorted(keep)]
 
 
@@ -143,7 +136,14 @@ def _cost(
     exposed = inputs + out + weights / len(chunks)
     moved = moved_inputs + moved_weights
     tiles = bands * len(chunks)
-    return array + _MOVE_PRICE * moved + _TILE_PRICE * tiles + _EXPOSED_PRICE * exposed, moved, tiles
+    return (
+        array
+        + tuning.MOVED_WORD_PRICE * moved
+        + tuning.LOADED_TILE_PRICE * tiles
+        + tuning.EXPOSED_WORD_PRICE * exposed,
+        moved,
+        tiles,
+    )
 
 
 def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Iterator[Tiling]:
@@ -164,7 +164,9 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
                 continue
             # Without room for two tiles, moving and computing take turns.
             penalty = (
-                0 if 2 * (inputs + work) + constants <= space.scratch * _ROOM else 2 * inputs * stage.extent[0] / tile_h
+                0
+                if 2 * (inputs + work) + constants <= space.scratch * tuning.TILE_ROOM
+                else 2 * inputs * stage.extent[0] / tile_h
             )
             busy = _busy(stage, tile, layout)
             for outside in (False, True) if len(layout) > 1 else (False,):
@@ -182,7 +184,7 @@ def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
     if not fitting:
         fitting = [s for s in sizes if stage.weight_words(s) <= space.weight][:1]
     # The smallest ones as well, whose first tile loads least.
-    return fitting[:_MOST_CHUNK_SIZES] + fitting[_MOST_CHUNK_SIZES:][-2:]
+    return fitting[: tuning.MAX_CHUNK_SIZES] + fitting[tuning.MAX_CHUNK_SIZES :][-2:]
 
 
 def _advice(name: str, kib: int) -> str:
@@ -195,14 +197,14 @@ def _advice(name: str, kib: int) -> str:
 def require_weight_memory(stages: Sequence[Stage], space: Space) -> None:
     """Refuse stages of which one output block's weights do not fit; the advice holds for all of them."""
     needs = [stage.weight_words(stage.chunk_sizes()[-1]) for stage in stages]
-    least = max(needs, default=0)
-    if least <= space.weight:
+    words = max(needs, default=0)
+    if words <= space.weight:
         return
-    stage = stages[needs.index(least)]
+    stage = stages[needs.index(words)]
     p = stage.params
-    kib = 1 << (-(-least * p.word_bytes // 1024) - 1).bit_length()
+    kib = 1 << (-(-words * p.word_bytes // 1024) - 1).bit_length()
     raise CapacityError(
-        f"node {stage.name!r} needs {least} words of weight memory for one output block, but weight_kib = "
+        f"node {stage.name!r} needs {words} words of weight memory for one output block, but weight_kib = "
         f"{p.weight_kib} holds {space.weight}: {_advice('weight_kib', kib)}"
     )
 

@@ -16,7 +16,7 @@ def find_residuals(graph: IntGraph, params: HardwareParams) -> dict[str, Conv]:
     """For each Add, by name, that a convolution can perform, that convolution; the later one if both operands do."""
     producers = {n.output: n for n in graph.nodes}
     position = {n.name: k for k, n in enumerate(graph.nodes)}
-    found: dict[str, Conv] = {}
+    residuals: dict[str, Conv] = {}
     for node in graph.nodes:
         # A fused sum has no table of its own, and the convolution's result never reaches memory, so it cannot be both
         # operands.
@@ -26,8 +26,8 @@ def find_residuals(graph: IntGraph, params: HardwareParams) -> dict[str, Conv]:
         fitting = [c for c in convs if isinstance(c, Conv) and _can_fuse(graph, params, c, node)]
         if fitting:
             # The other operand must be in memory when the convolution runs, so the later one adds.
-            found[node.name] = max(fitting, key=lambda c: position[c.name])
-    return found
+            residuals[node.name] = max(fitting, key=lambda c: position[c.name])
+    return residuals
 
 
 def _can_fuse(graph: IntGraph, params: HardwareParams, conv: Conv, add: Add) -> bool:

@@ -19,7 +19,7 @@ from intloom.compiler.schedule.stages.depthwise import (
     DepthwiseStage,
     depthwise_cut,
     is_expressible,
-    pays_beside_array,
+    pays_on_vector_unit,
 )
 from intloom.compiler.schedule.stages.placement import Rect, Tile, node_input, window_rect
 from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, Stage, TileContext
@@ -391,7 +391,7 @@ def schedule_conv(stages: StageList, node: Conv) -> None:
         kernel = (kernel[0], -(-kernel[1] // stages.params.pixels_per_word))
     dilation = {"dilation_h": node.dilations[0], "dilation_w": node.dilations[1]}
     check_fields(node, Kind.CONV, window_fields(kernel, node.strides) | dilation)
-    if not stages.is_packed(node) and is_expressible(node, stages.params) and pays_beside_array(node, stages):
+    if not stages.is_packed(node) and is_expressible(node, stages.params) and pays_on_vector_unit(node, stages):
         stages.add(DepthwiseStage(*stages.common(node), node=node), node.output)
     elif node not in stages.residuals.values():
         stages.add(conv_stage(stages, node, node.output), node.output)

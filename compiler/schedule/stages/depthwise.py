@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from intloom.compiler.ir import Conv, ConvTranspose, IntGraph, Node, Table
 from intloom.compiler.program.cost import conv_busy, instruction_cost
 from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Rect, window_rect
 from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList
@@ -63,16 +64,16 @@ class DepthwiseCut:
     def cycles(self, height: int, width: int, blocks: int = 2) -> int:
         """Cycles of one block of a tile of `blocks` blocks."""
         bands = {self.rows: height // self.rows, height % self.rows: 1}
-        least = min(blocks, self.blocks)
-        return sum(count * self._band_cycles(rows, width, least) for rows, count in bands.items() if rows)
+        blocks = min(blocks, self.blocks)
+        return sum(count * self._band_cycles(rows, width, blocks) for rows, count in bands.items() if rows)
 
     def _band_cycles(self, rows: int, width: int, blocks: int) -> int:
         """Cycles of the parts with the same rows; their widths are equal, or differ by one."""
         count = -(-width // (self.params.strip // rows))
-        least, wider = divmod(width, count)
-        found = (count - wider) * conv_busy(self.conv(rows, least, blocks), self.params)
-        found += wider * conv_busy(self.conv(rows, least + 1, blocks), self.params) if wider else 0
-        return found // blocks
+        narrow, wide = divmod(width, count)
+        cycles = (count - wide) * conv_busy(self.conv(rows, narrow, blocks), self.params)
+        cycles += wide * conv_busy(self.conv(rows, narrow + 1, blocks), self.params) if wide else 0
+        return cycles // blocks
 
     def for_tiles(self, heights: Sequence[int], width: int) -> DepthwiseCut:
         """The cheapest cut of output tiles of these heights, in the same mode: they share their weights."""
@@ -102,8 +103,8 @@ def depthwise_cut(
 ) -> DepthwiseCut | None:
     """The cheapest cut of `blocks` output blocks of `extent`, or None if a diagonal tile for each tap is as fast."""
     height, width = extent
-    found = [_best(params, geometry, mode, ((height, 1),), width, min(blocks, 2)) for mode in DEPTHWISE_MODES]
-    fitting = [cut for cut in found if cut is not None]
+    cuts = [_best(params, geometry, mode, ((height, 1),), width, min(blocks, 2)) for mode in DEPTHWISE_MODES]
+    fitting = [cut for cut in cuts if cut is not None]
     if not fitting:
         return None
     best = min(fitting, key=lambda cut: cut.cycles(height, width))
@@ -131,16 +132,12 @@ def _best(
     return min(fitting, key=lambda cut: sum(n * cut.cycles(h, width) for h, n in tiles), default=None)
 
 
-_MOST_ROWS = 4
-"""Output rows of an instruction in the estimate: stripes rarely have more."""
-
-
-def pays_beside_array(node: Conv, stages: StageList) -> bool:
+def pays_on_vector_unit(node: Conv, stages: StageList) -> bool:
     """Whether the vector unit's cycles that no neighbor on the array hides are fewer than the array's."""
     graph, params = stages.graph, stages.params
     out = graph.tensors[node.output]
     blocks = -(-out.channels // params.rows)
-    rows = min(out.height, _MOST_ROWS)
+    rows = min(out.height, tuning.DEPTHWISE_ROWS)
     vector = -(-out.height // rows) * blocks * instruction_cycles(node, rows, out.width, params)
     return vector - _hidden(node, stages) < _on_array(node, graph, params)
 
@@ -159,9 +156,9 @@ def _on_array(node: Conv, graph: IntGraph, params: HardwareParams) -> int:
 
 def _hidden(node: Conv, stages: StageList) -> int:
     """Cycles of the convolutions that make the operand or read the result: the stage may run at the same time."""
-    found = {n.name: n for n in (*_makers(node.inputs[0], stages.graph), *_readers(node.output, stages.graph))}
+    neighbors = {n.name: n for n in (*_makers(node.inputs[0], stages.graph), *_readers(node.output, stages.graph))}
     tensors, params = stages.graph.tensors, stages.params
-    return sum(node_cycles(n, tensors, params, packed=stages.is_packed(n)) for n in found.values())
+    return sum(node_cycles(n, tensors, params, packed=stages.is_packed(n)) for n in neighbors.values())
 
 
 def _is_ungrouped(node: Node | None) -> TypeGuard[Conv]:

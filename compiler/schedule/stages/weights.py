@@ -77,10 +77,10 @@ def input_runs(
     """Output blocks grouped so that within a run the input block advances evenly, which one CONV can do."""
     ranges = [_input_range(b, params, out_channels, per_group, group) for b in blocks]
     total = -(-per_group * group // params.rows)
-    most = max(hi - lo for lo, hi in ranges)
-    # All blocks of a run read `most` input blocks. A block near the end starts earlier, so that its reads stay inside
+    width = max(hi - lo for lo, hi in ranges)
+    # All blocks of a run read `width` input blocks. A block near the end starts earlier, so that its reads stay inside
     # the tensor; the additional lanes have zero weights.
-    starts = [min(lo, total - most) for lo, _ in ranges]
+    starts = [min(lo, total - width) for lo, _ in ranges]
     runs: list[InputRun] = []
     at = 0
     while at < len(starts):
@@ -89,7 +89,7 @@ def input_runs(
         # A CONV steps by a fixed, non-negative number of blocks, so a change of step ends the run.
         while end < len(starts) and starts[end] - starts[end - 1] == step and step >= 0:
             end += 1
-        runs.append(InputRun(blocks[at], end - at, starts[at], step if end - at > 1 else 0, most))
+        runs.append(InputRun(blocks[at], end - at, starts[at], step if end - at > 1 else 0, width))
         at = end
     return tuple(runs)
 
@@ -179,8 +179,8 @@ def residual_constants(affine: Affine, params: HardwareParams) -> bytes:
 
 def surplus_bits(mantissa: NDArray[np.integer], available: int) -> NDArray[np.integer]:
     """Bits of each mantissa beyond those of the hardware."""
-    found: NDArray[np.integer] = np.maximum(np.frexp(mantissa.astype(np.float64))[1] - available, 0)
-    return found
+    surplus: NDArray[np.integer] = np.maximum(np.frexp(mantissa.astype(np.float64))[1] - available, 0)
+    return surplus
 
 
 def channel_parameters(
@@ -209,8 +209,8 @@ def pack_blocks(parameters: NDArray[np.uint8], tiles: ArrayWeights, params: Hard
     if tiles.dtype == np.int8:
         return np.concatenate([parameters, _flat_bytes(tiles)], axis=1)
     # The value nearest to 0 with which all weights of a column fit.
-    least, most = INT8_MIN - tiles.min(axis=(1, 3)), INT8_MAX - tiles.max(axis=(1, 3))
-    zero_points = np.clip(0, least, most)
+    low, high = INT8_MIN - tiles.min(axis=(1, 3)), INT8_MAX - tiles.max(axis=(1, 3))
+    zero_points = np.clip(0, low, high)
     stored = (tiles + zero_points[:, None, :, None]).astype(np.int8)
     padded = np.zeros((len(tiles), params.zero_point_words * params.word_bytes), np.int8)
     padded[:, : params.cols] = zero_points
@@ -245,8 +245,8 @@ def _normalized_scales(mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], b
     up = bits - np.frexp(mantissa.astype(np.float64))[1]
     # Bits below the hardware's are 0 (`check_widths`).
     normal = mantissa.astype(np.int64) << np.maximum(up, 0) >> np.maximum(-up, 0)
-    found = normal | (shift + up) << SCALE_SHIFT_LSB
-    return np.where(mantissa > 0, found, 0).astype(np.uint32)
+    words = normal | (shift + up) << SCALE_SHIFT_LSB
+    return np.where(mantissa > 0, words, 0).astype(np.uint32)
 
 
 def _flat_bytes(blocks: NDArray[Any]) -> NDArray[np.uint8]:

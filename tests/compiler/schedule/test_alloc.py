@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intloom.compiler.schedule.emit.local_memory import RingAllocator, RotatingAllocator
-from intloom.compiler.schedule.plan.fit import first_fit, tightest_fit
+from intloom.compiler.schedule.plan.residency import first_fit, tightest_fit
 
 requests = st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=60)
 

@@ -30,7 +30,7 @@ HARDWARE = {
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every depthwise convolution that the vector unit can compute runs there."""
-    monkeypatch.setattr(conv, "pays_beside_array", lambda node, stages: True)
+    monkeypatch.setattr(conv, "pays_on_vector_unit", lambda node, stages: True)
 
 
 def made_by(program: Program) -> set[Kind]:

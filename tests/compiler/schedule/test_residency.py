@@ -14,9 +14,8 @@ from intloom.compiler.program.program import MemoryTiming, Role
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.plan import make_plan, residency
 from intloom.compiler.schedule.plan.dataflow import Dataflow
-from intloom.compiler.schedule.plan.fit import Ranges, tightest_fit
 from intloom.compiler.schedule.plan.groups import Goal, Group
-from intloom.compiler.schedule.plan.residency import Slot
+from intloom.compiler.schedule.plan.residency import Ranges, Slot, tightest_fit
 from intloom.compiler.schedule.plan.tiling import choose_tilings
 from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.isa import Kind
