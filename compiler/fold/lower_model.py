@@ -20,7 +20,7 @@ from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS, unsupported_normalization
 from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.patterns.unsupported import RECURRENT, UnsupportedPattern, recurrent
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import STANDARD, Model, OnnxNode
 from intloom.compiler.ir import IntGraph
@@ -124,6 +124,8 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     main = unit.main
     if main is not None and main.op in NORMALIZATIONS:
         raise unsupported_normalization(main.op)
+    if main is not None and main.op in RECURRENT:
+        raise recurrent(main.op)
     rule = LOWERINGS.get(main.op) if main is not None and main.domain == STANDARD else None
     if main is not None and rule is None and reorder(builder, unit):
         return

@@ -10,6 +10,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize
+from intloom.compiler.fold.patterns.unsupported import RECURRENT, recurrent
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import MICROSOFT, Model, OnnxNode
 from intloom.compiler.partition.host import before
@@ -51,6 +52,9 @@ def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> 
         return Target.PLACEMENT, "no output depends on it", ""
     if node.name not in left:
         return Target.PLACEMENT, "computed at compile time: its result is constant", ""
+    if node.op in RECURRENT:
+        error = recurrent(node.op)
+        return Target.HOST, error.reason, error.remedy
     return Target.HOST, FLOAT_RESULT, "add a QuantizeLinear, DequantizeLinear pair after it"
 
 
