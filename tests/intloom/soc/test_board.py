@@ -16,7 +16,7 @@ import pytest
 from intloom.common.errors import CapacityError, EnvironmentFault, ExitCode
 from intloom.hw.fpga.board.boards import ULX3S
 from intloom.hw.fpga.report import Bitstream, Clock, Resource, TimingError
-from intloom.hw.fpga.table import EXPERIMENTS, PAGE
+from intloom.hw.fpga.table import PAGE
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import ADDRESS_BITS, MAGIC
 from intloom.sim.rtl.toolchain import toolchain
@@ -158,8 +158,7 @@ def test_the_command_records_the_bitstream(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     docs = Path(__file__).parents[3] / "docs"
     (tmp_path / "docs" / "data").mkdir(parents=True)
-    for name in (PAGE, EXPERIMENTS):
-        (tmp_path / "docs" / name).write_text((docs / name).read_text())
+    (tmp_path / "docs" / PAGE).write_text((docs / PAGE).read_text())
     used = {kind: Resource(1, 2) for kind in ("LUT", "FF", "DSP", "RAM")}
     file = tmp_path / "ulx3s.bit"
     file.write_bytes(b"1234")
