@@ -11,13 +11,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]  # it has no stubs
+
 import intloom
 from intloom.common import evidence
+from intloom.common.errors import EnvironmentFault
 from intloom.demo import DemoOptions
 from intloom.files import write_text
 from intloom.flow.networks import quantized_network
@@ -92,6 +95,16 @@ ROWS = (
 """The last row is what `intloom demo` prints."""
 
 
+def require_idle(busy: Callable[[float], float] = psutil.cpu_percent) -> None:
+    """Raise if something else uses the processors, because times would be those of a loaded machine."""
+    percent = busy(_WATCHED_SECONDS)
+    if percent > _BUSY_PERCENT:
+        raise EnvironmentFault(f"{percent:.0f} % of the processors are in use; stop other programs, then measure again")
+
+
+_WATCHED_SECONDS, _BUSY_PERCENT = 2.0, 10.0
+
+
 def measure(row: Row) -> intloom.Run:
     """A checked run; a byte that differs raises."""
     with tempfile.TemporaryDirectory(prefix="intloom-") as folder:
@@ -150,6 +163,7 @@ def main(chosen: Sequence[str] = ()) -> None:
     for row in ROWS:
         if chosen and row.preset not in chosen:
             continue
+        require_idle()
         run = measure(row)
         values = {name: run.record[name] for name in _KEPT}
         evidence.record(FIGURES, row.key, evidence.measured(values, "make figures", ROOT, _SOURCES))

@@ -60,6 +60,34 @@ def load_onnx_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] |
     return from_proto(proto, name=name, source=content, dims=dims)
 
 
+_FORMATS = (
+    (
+        0,
+        b"PK\x03\x04",
+        "is a zip archive, such as a PyTorch or Keras file: use torch.onnx.export or tf2onnx",
+    ),
+    (0, b"\x80\x02", "is a Python pickle, such as an old PyTorch file: export it with torch.onnx.export"),
+    (0, b"\x89HDF", "is an HDF5 file, as Keras writes it: convert it with tf2onnx"),
+    (4, b"ORTM", "is in onnxruntime's own format: give the ONNX file that it was made from"),
+    (0, b"<?xml", "is XML, such as an OpenVINO model: give the ONNX file that it was made from"),
+    (0, b"\x1f\x8b", "is compressed by gzip: unpack it"),
+    (0, b"7767517", "is an ncnn model: give the ONNX file that it was made from"),
+)
+"""Position and bytes by which files of other formats are known, and what to do with them."""
+_PREFIX = 16
+
+
+def other_format(start: bytes) -> str:
+    """The format of a file that begins so, and what to do; empty if it is not known."""
+    return next((text for at, magic, text in _FORMATS if start[at : at + len(magic)] == magic), "")
+
+
+def _start(path: Path) -> bytes:
+    """The first bytes of a file."""
+    with path.open("rb") as file:
+        return file.read(_PREFIX)
+
+
 def _read(path: Path) -> onnx.ModelProto:
     try:
         if path.stat().st_size > LARGEST_FILE:
@@ -68,9 +96,8 @@ def _read(path: Path) -> onnx.ModelProto:
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from None
     except DecodeError:
-        raise FileFormatError(
-            f"{path} must be an ONNX model, but it does not parse as one: check that the file is complete"
-        ) from None
+        what = other_format(_start(path)) or "it does not parse as one: check that the file is complete"
+        raise FileFormatError(f"{path} must be an ONNX model, but {what}") from None
     if not proto.HasField("graph"):
         raise FileFormatError(f"{path} must be an ONNX model, but it has no graph: export the model again")
     try:

@@ -29,6 +29,9 @@ Outputs = list[NDArray[Any]]
 _IMAGENET_MEAN, _IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
+_PICTURES = ("batch", "channels", "height", "width")
+
+
 class Normalization(StrEnum):
     """Values of the pixels: 0 to 1, or with ImageNet's mean and deviation subtracted and divided."""
 
@@ -59,6 +62,12 @@ def onnx_engine(name: str, model: onnx.ModelProto) -> Engine:
         raise UsageError(
             f"input {given.name!r} of the {name} model has open dimensions {given.shape}; set them with --dim NAME=N "
             f"or --shape {given.name}=1,3,H,W"
+        )
+
+    if len(given.shape) != len(_PICTURES) or given.shape[0] != 1:
+        raise UsageError(
+            f"input {given.name!r} of the {name} model has shape {list(given.shape)}, but images are passed one by "
+            "one as [1, channels, height, width]; export the model with batch size 1"
         )
 
     def run(tensor: NDArray[np.float32]) -> Outputs:

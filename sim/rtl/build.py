@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from intloom.common.cache.builds import cached_build
-from intloom.sim.rtl.build_steps import MAKE_JOBS, build_environment, make_command, run_logged, verilate_command
+from intloom.sim.rtl.build_steps import (
+    MAKE_JOBS,
+    build_environment,
+    made_without_spaces,
+    make_command,
+    run_logged,
+    verilate_command,
+)
 from intloom.sim.rtl.joined_sources import MAKEFILE, join_sources
-from intloom.sim.rtl.library import library_ahead
+from intloom.sim.rtl.library import LIBRARY, library_ahead
 from intloom.sim.rtl.own_sources import FASTEST, SOURCES, processor_hash, sources_hash
 from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
@@ -74,7 +83,7 @@ def build(plan: BuildPlan, watch: BuildWatch | None = None) -> Build:
 def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
     """The build called `key`, from the cache or made now by `make(work folder, log file)`, which gives the binary."""
     start = time.monotonic()
-    binary, was_cached = cached_build(key, BINARY, make)
+    binary, was_cached = cached_build(key, BINARY, partial(made_without_spaces, make))
     return Build(binary, 0.0 if was_cached else time.monotonic() - start, was_cached, key)
 
 
@@ -93,7 +102,9 @@ def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: B
         steps = len(parts) + 3
         make = make_command(work, tools, MAKEFILE, plan.optimize)
         run_logged([*make, "parts"], work, env, log, lambda: tell(1 + _existing(objects, parts), steps))
-        run_logged([*make, BINARY, f"LIBRARY={library()}"], work, env, log)
+        # Copied, because a path with spaces would be several words for make.
+        shutil.copy2(library(), objects / LIBRARY)
+        run_logged([*make, BINARY, f"LIBRARY={LIBRARY}"], work, env, log)
     tell(steps, steps)
     return objects / BINARY
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from intloom.common.errors import EnvironmentFault, SimulationError
+from intloom.common.temporary_files import temporary_folder
 from intloom.sim.rtl.process import kill_group, killed_with_parent
 from intloom.sim.rtl.toolchain import Toolchain
 
@@ -25,6 +26,14 @@ def build_environment(work: Path, tools: Toolchain) -> dict[str, str]:
     # Without these ccache misses in every new build folder.
     ccache = {"CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
     return {**tools.verilator.environment(), **ccache, "GLIBC_TUNABLES": _MALLOC}
+
+
+def made_without_spaces(make: Callable[[Path, Path], Path], work: Path, log: Path) -> Path:
+    """What `make(work folder, log)` builds; in a temporary folder if `work` has spaces, which GNU Make refuses."""
+    if not any(c.isspace() for c in str(work)):
+        return make(work, log)
+    with temporary_folder("intloom-build-") as folder:
+        return Path(shutil.copy2(make(folder, log), work))
 
 
 def verilate_command(work: Path, tools: Toolchain, top: str) -> list[str]:

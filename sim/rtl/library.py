@@ -13,11 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 
 from intloom.common.cache.builds import cached_build
 from intloom.common.cache.housekeeping import Kind
-from intloom.sim.rtl.build_steps import PREFIX, build_environment, make_command, run_logged, verilate_command
+from intloom.sim.rtl.build_steps import (
+    PREFIX,
+    build_environment,
+    made_without_spaces,
+    make_command,
+    run_logged,
+    verilate_command,
+)
 from intloom.sim.rtl.joined_sources import library_sources
 from intloom.sim.rtl.own_sources import ENVIRONMENT, FASTEST, SOURCES, processor_hash, sources_hash
 from intloom.sim.rtl.toolchain import Toolchain
@@ -99,7 +107,7 @@ def library(flags: Sequence[str], tools: Toolchain, watch: Callable[[], None] | 
         run_logged([*make_command(work, tools, "library.mk", _OPTIMIZE), "-j1", LIBRARY], work, env, log, watch)
         return objects / LIBRARY
 
-    path, _ = cached_build(f"{Kind.LIBRARY}-{_key(flags, tools)}", LIBRARY, make)
+    path, _ = cached_build(f"{Kind.LIBRARY}-{_key(flags, tools)}", LIBRARY, partial(made_without_spaces, make))
     return path
 
 

@@ -36,6 +36,10 @@ def test_every_error_is_exported():
     assert all(getattr(intloom, name) is getattr(errors, name) for name in declared)
 
 
+def test_the_interface_is_all_that_is_listed():
+    assert dir(intloom) == sorted(intloom.__all__)
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'quantice'"):
         _ = intloom.quantice

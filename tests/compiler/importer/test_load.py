@@ -226,3 +226,23 @@ def test_small_integers_are_unpacked() -> None:
     model.opset_import[0].version, model.ir_version = 21, 10
     constant = from_proto(model, name="m").constants["w"]
     assert (constant.dtype, constant.array.dtype, constant.array.tolist()) == ("int4", np.int8, [-8, 7, -1])
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [
+        (b"PK\x03\x04\x14\x00", "zip archive.*torch.onnx.export"),
+        (b"\x80\x02\x8a\x0al\xfc", "pickle.*torch.onnx.export"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5.*tf2onnx"),
+        (b"\x1c\x00\x00\x00ORTM", "onnxruntime's own format"),
+        (b'<?xml version="1.0"?>', "OpenVINO"),
+        (b"\x1f\x8b\x08\x00\x00", "unpack it"),
+        (b"7767517\n3 3\n", "ncnn"),
+        (b"\xff" * 40, "check that the file is complete"),
+    ],
+)
+def test_files_of_other_formats_are_named_with_a_remedy(tmp_path, start, said):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(start + b"\xff" * 30)
+    with pytest.raises(FileFormatError, match=f"must be an ONNX model, but .*{said}"):
+        load_model(path)

@@ -149,3 +149,14 @@ def test_the_bare_loop_takes_as_many_cycles_as_the_fast_bench(simulator, files, 
     assert (copied(files, WORDS) == data).all()
     fill(files, WORDS)
     assert abs(FastBench().run(simulator, job, files).counters["CYCLES"] - bare.cycles) <= 4
+
+
+@pytest.mark.slow
+def test_a_cache_whose_path_has_spaces(tmp_path, monkeypatch):
+    monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path / "my cache"))
+    built = FastBench().build(VERILOG)
+    assert " " in str(built.binary) and built.binary.exists()
+    files = RunFiles(tmp_path / "a run")
+    files.folder.mkdir()
+    data, report = run(built, files)
+    assert report.ended == "interrupt" and (copied(files, WORDS) == data).all()
