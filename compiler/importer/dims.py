@@ -13,6 +13,8 @@ from intloom.common.errors import ModelError, UnsupportedError, UsageError
 _log = logging.getLogger(__name__)
 _TOO_LARGE = 1 << 20
 _HIGHEST_RANK = 8
+_PLACEHOLDERS = frozenset({"", "?", "-1", "None"})
+"""Names that exporters give to all open dimensions, for example Paddle2ONNX; their sizes may differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,8 @@ class _Dim:
 
     @property
     def name(self) -> str:
-        return (self.proto.dim_param if self.is_open else "") or self.place
+        param = self.proto.dim_param
+        return param if self.is_open and param not in _PLACEHOLDERS else self.place
 
     @property
     def names(self) -> tuple[str, ...]:

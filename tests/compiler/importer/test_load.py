@@ -76,6 +76,12 @@ def test_open_dimensions_are_fixed_or_refused() -> None:
     assert fixed.shape("y") == (1, 3, 5, 8)
 
 
+def test_question_marks_are_no_names() -> None:
+    fixed = from_proto(one_node(shape=[-1, 3, "?", "?"]), name="m", dims=parse_dims(["x=1,3,48,192"]))
+    assert fixed.shape("y") == (1, 3, 48, 192)
+    assert fixed.dims == {"x.0": 1, "x.2": 48, "x.3": 192}
+
+
 @pytest.mark.parametrize("open_size", [-1, 0, None, "any"])
 def test_a_shape_names_every_axis(open_size: int | str | None) -> None:
     """Paddle2ONNX writes -1 for open sizes; a shape may repeat the sizes of the file."""
