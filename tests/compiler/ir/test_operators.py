@@ -82,6 +82,11 @@ def convolution(noise: Noise) -> Drawn:
     return fields, [(each_in * group, int(noise.integers(5, 8)), int(noise.integers(5, 8)))]
 
 
+def transposed(noise: Noise) -> Drawn:
+    fields, shapes = convolution(noise)
+    return fields | {"output_padding": tuple(int(noise.integers(s)) for s in fields["strides"])}, shapes
+
+
 def product(noise: Noise) -> Drawn:
     channels, height, width = some_shape(noise)
     zeros = {name: int(noise.integers(-128, 128)) for name in ("zp_a", "zp_b", "zp_out")}
@@ -144,7 +149,7 @@ DRAW: Mapping[type[Node], Callable[[Noise], Drawn]] = {
     Concat: concatenation,
     Constant: lambda noise: ({"values": noise.integers(-128, 128, some_shape(noise)).astype(np.int8)}, []),
     Conv: convolution,
-    ConvTranspose: convolution,
+    ConvTranspose: transposed,
     MatMul: product,
     MaxPool: lambda noise: (pool(noise), [some_shape(noise)]),
     Mul: multiplication,

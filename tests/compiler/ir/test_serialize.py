@@ -17,7 +17,6 @@ from intloom.compiler.ir.serialize import from_text, load, save, to_text
 from intloom.compiler.ir.verify import verify
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
-from tests.support.graph_maker import GraphMaker
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import run_onnxruntime
 from tests.support.random_model import random_model
@@ -100,16 +99,3 @@ def test_the_onnx_file_runs_to_the_same_bytes(rng: random.Random) -> None:
 @pytest.mark.parametrize("number", range(8))
 def test_random_graphs_export(number: int, seed: int) -> None:
     check_export(fold_model(from_proto(random_model(seed + number), name="random")).graph, seed)
-
-
-@pytest.mark.parametrize(("group", "stride", "pad", "extra"), [(1, 2, 0, 0), (1, 2, 1, 1), (2, 1, 1, 0)])
-def test_transposed_convolutions_export(group: int, stride: int, pad: int, extra: int, seed: int) -> None:
-    maker = GraphMaker(seed)
-    x = maker.conv(maker.input(3, 7, 6), 8, 3)
-    check_export(maker.graph(maker.transposed(x, 6, 3, stride, pad=pad, extra=extra, group=group)), seed)
-
-
-def test_nine_bit_weights_and_borders_export(seed: int) -> None:
-    maker = GraphMaker(seed)
-    x = maker.conv(maker.input(3, 7, 6), 8, 3, nine_bits=True, stride=2)
-    check_export(maker.graph(maker.conv(maker.avg_pool(x, 1, pad=2), 4, 3, nine_bits=True, group=2)), seed)
