@@ -7,8 +7,8 @@ from typing import Any
 
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.hw.spec.vector_depthwise import constant_words
+from intloom.sim.random_programs.values import any_fields
 
 _POOLS = (Kind.VMAX, Kind.VAVG)
 
@@ -23,31 +23,28 @@ class InstructionGenerator:
 
     def instruction(self, kind: Kind) -> Instruction:
         """One random instruction of `kind`, reading the lower half of memory and writing the upper half."""
-        if kind is Kind.VTABLE:
-            return make(kind, a_base=self.rng.randrange(self.half - self.params.table_words))
-        if kind is Kind.VEXP:
-            part = self.rng.randrange(EXPONENTIAL_BYTES)
-            return make(kind, a_base=self.rng.randrange(self.half - self.params.table_words), part=part)
+        return make(kind, **any_fields(self.rng, kind, self.params) | self._chosen(kind))
+
+    def _chosen(self, kind: Kind) -> dict[str, int]:
+        """The fields that keep it inside its half and short."""
+        if kind in (Kind.VTABLE, Kind.VEXP):
+            return {"a_base": self.rng.randrange(self.half - self.params.table_words)}
         if kind is Kind.VDEPTHWISE:
-            return make(kind, **self._depthwise())
+            return self._depthwise()
         fields = self._output()
         size = (fields["out_h"], fields["out_w"])
-        fields["table"] = self.rng.randrange(2)
         if kind is Kind.VCOPY:
             fields |= self._copy(fields)
         elif kind is Kind.VSOFTMAX:
             fields |= self._operand("a", size, fields["blocks"])
-            fields |= {"last_bytes": self.rng.randint(1, self.params.word_bytes), "less": self.rng.randrange(4)}
-            fields["zp_out"] = self.rng.choice((-128, self.rng.randint(-128, 127)))
+            fields["last_bytes"] = self.rng.randint(1, self.params.word_bytes)
         elif kind in _POOLS:
-            fields |= self._pool(kind, size, fields["blocks"])
+            fields |= self._pool(kind, fields["blocks"])
         else:
             fields |= self._operand("a", size, fields["blocks"]) | self._operand("b", size, fields["blocks"])
         if kind in (Kind.VADD, Kind.VMUL, Kind.VAVG):
             fields |= self._affine(kind)
-        if kind is Kind.VMUL:
-            fields |= {"zp_a": self.rng.randint(-128, 127), "zp_b": self.rng.randint(-128, 127)}
-        return make(kind, **fields)
+        return fields
 
     def _output(self) -> dict[str, int]:
         rng = self.rng
@@ -87,9 +84,6 @@ class InstructionGenerator:
             "stride_h": rng.randint(1, 4),
             "stride_w": rng.randint(1, 4),
             "b_base": rng.randrange(self.half - constant_words(kernel)),
-            "zp_in": rng.randint(-128, 127),
-            "zp_out": rng.randint(-128, 127),
-            "table": rng.randrange(2),
         }
 
     def _operand(self, name: str, size: tuple[int, int], blocks: int, step: int = 1) -> dict[str, int]:
@@ -114,7 +108,7 @@ class InstructionGenerator:
             "byte_count": rng.randint(1, n - first),
         }
 
-    def _pool(self, kind: Kind, size: tuple[int, int], blocks: int) -> dict[str, int]:
+    def _pool(self, kind: Kind, blocks: int) -> dict[str, int]:
         rng = self.rng
         if kind is Kind.VMAX and rng.random() < 0.6:
             kernel = rng.choice(((1, rng.randint(1, 7)), (rng.randint(1, 7), 1)))
@@ -134,7 +128,6 @@ class InstructionGenerator:
             "kernel_w": kernel[1],
             "stride_h": stride[0],
             "stride_w": stride[1],
-            **({"zp_in": rng.randint(-128, 127)} if kind is Kind.VAVG else {}),
         }
 
     def _affine(self, kind: Kind) -> dict[str, Any]:
@@ -151,4 +144,4 @@ class InstructionGenerator:
             m1 = rng.randint(-(1 << shift), 1 << shift) >> (0 if kind is Kind.VADD else 6)
             c = rng.randint(-(1 << shift), 1 << shift) << 5
         m2 = m1 if kind is not Kind.VADD else rng.randint(-abs(m1), abs(m1))
-        return {"m1": m1, "m2": m2, "c": c, "shift": shift, "even": rng.randrange(2)}
+        return {"m1": m1, "m2": m2, "c": c, "shift": shift}
