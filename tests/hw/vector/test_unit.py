@@ -263,7 +263,7 @@ def test_a_sliding_maximum_reads_each_word_once(height: int, width: int, rng: ra
 @pytest.mark.parametrize("port", ["a_base", "b_base", "out_base"])
 @pytest.mark.parametrize("grant", [1.0, 0.3])
 def test_an_address_past_the_end_stops_the_unit(port: str, grant: float, rng: random.Random) -> None:
-    fields = {**LONG, "a_row": 32, "b_row": 32, port: NANO.scratch_words - 100}
+    fields = {**LONG, "a_row": 32, "b_row": 32, port: NANO.scratch_words - 50}
     good = make(Kind.VCOPY, out_w=3)
     outcome = Bench(NANO, _words(rng, NANO), rng, grant).run([good, make(Kind.VADD, **fields), good], settle=400)
     assert outcome.fault == (Cause.SCRATCH_RANGE, 101)
