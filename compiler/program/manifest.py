@@ -91,7 +91,9 @@ def read_manifest(values: dict[str, Any], instructions: tuple[Instruction, ...],
     own = {name: value for name, value in values.items() if name not in _HARDWARE}
     program = Program(instructions=instructions, image=image, **read_members(Program, own, readers))
     if values["fingerprint"] != program.params.fingerprint():
-        raise SchemaError(".fingerprint must be that of the hardware parameters")
+        raise SchemaError(
+            ".fingerprint must be that of the hardware parameters, as this release of Intloom computes it"
+        )
     for failure in check_program_values(program):
         raise SchemaError(failure)
     return program
