@@ -17,7 +17,7 @@ SHAPES = {
     "words": (32, 48, 1, {}),
     "kernel": (20, 40, 3, {"stride": 2}),
     "image": (3, 16, 3, {"stride": 2}),
-    "zero points": (16, 32, 3, {"nine_bits": True}),
+    "zero points": (16, 32, 3, {"stride": 4, "nine_bits": True}),
     "groups": (64, 64, 3, {"group": 2}),
     "few pixels": (64, 64, 5, {"stride": 4}),
 }
