@@ -17,12 +17,11 @@ from intloom.hw.control.queue import InstructionQueues
 from intloom.hw.control.waits import END_ROW, WaitChecker
 from intloom.hw.control.watchdog import LIMIT_BITS, Watchdog
 from intloom.hw.dma.load import LoadUnit
-from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.dma.store import StoreUnit
 from intloom.hw.mac.unit import MacUnit
 from intloom.hw.memory.scratchpad import Scratchpad
 from intloom.hw.memory.weights import WeightMemory
-from intloom.hw.ports import UnitPort
+from intloom.hw.ports import UnitPort, WindowPort
 from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, QUEUED_UNITS, Unit
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause
@@ -43,8 +42,8 @@ class Engine(wiring.Component):
     -------
     bus
         AXI4 master.
-    base, program, length, limit
-        Configuration: memory base as a word address, word offset and length of the program, watchdog limit.
+    window, program, length, watchdog
+        Configuration: the memory that may be addressed, word offset and length of the program, watchdog limit.
     launch, running, halt
         From `RunControl`.
     units
@@ -81,10 +80,10 @@ class Engine(wiring.Component):
         super().__init__(
             {
                 "bus": Out(Axi4(params.axi_addr_bits, params.axi_data_bits)),
-                "base": In(word_address_bits(params)),
+                "window": In(WindowPort(params)),
                 "program": In(DRAM_BITS),
                 "length": In(LENGTH_REGISTER_BITS),
-                "limit": In(LIMIT_BITS),
+                "watchdog": In(LIMIT_BITS),
                 "launch": In(1),
                 "running": In(1),
                 "halt": In(1),
@@ -115,6 +114,8 @@ class Engine(wiring.Component):
         for unit in QUEUED_UNITS:
             self._connect_unit(m, unit, queues, ports[unit])
         self._watch(m, dispatch, queues, ports, faults)
+        outside = faults.sources[SOURCES - 1]
+        m.d.comb += [outside.valid.eq(fetch.outside), outside.fault.cause.eq(Cause.OUTSIDE_WINDOW)]
         for name, unit in (("load", load), ("vec", vec), ("store", store)):
             self._add_gated(m, name, unit, unit.unit.valid | ~unit.unit.idle, platform)
         self._add_gated(m, "fetch", fetch, ~fetch.idle | (fetch.words.valid & fetch.words.ready), platform)
@@ -176,7 +177,8 @@ class Engine(wiring.Component):
             (store.b, self.bus.b),
         ):
             wiring.connect(m, inner, wiring.flipped(outer))
-        m.d.comb += [unit.base.eq(self.base) for unit in (fetch, load, store)]
+        for unit in (fetch, load, store):
+            wiring.connect(m, wiring.flipped(self.window), unit.window)
 
     def _connect_fetch(self, m: Module, fetch: Fetch, dispatch: Dispatch) -> None:
         wiring.connect(m, fetch.words, dispatch.words)
@@ -265,7 +267,7 @@ class Engine(wiring.Component):
             dispatch_source.valid.eq(dispatch.fault_valid),
             dispatch_source.fault.eq(dispatch.fault),
             watchdog.running.eq(self.running),
-            watchdog.limit.eq(self.limit),
+            watchdog.limit.eq(self.watchdog),
             watchdog.dispatch_index.eq(dispatch.index),
             # Bus beats count too: one long transfer may take more cycles than the limit.
             watchdog.progress.eq(self.done.any() | self._beat()),

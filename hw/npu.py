@@ -12,6 +12,7 @@ from intloom.hw.bus import axi4, axi4_lite
 from intloom.hw.control.counters import Counters
 from intloom.hw.control.registers import Registers
 from intloom.hw.control.run_control import RunControl
+from intloom.hw.control.window import Window
 from intloom.hw.engine import Engine
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.params import HardwareParams
@@ -96,7 +97,7 @@ class Npu(wiring.Component):
         m.submodules.engine = DomainRenamer("engine")(engine)
         self._reset_engine(m, run_control)
         self._connect_buses(m, engine, registers)
-        self._configure(m, engine, registers)
+        self._configure(m, run_control, engine, registers)
         self._connect_run_control(m, run_control, engine, registers)
         self._connect_counters(m, counters, run_control, engine, registers)
         if self._params.trace:
@@ -128,14 +129,18 @@ class Npu(wiring.Component):
             pairs = axi4.flat_pairs(self, prefix, inner[prefix], layouts, flows)
             m.d.comb += [driven.eq(driver) for driven, driver in pairs]
 
-    def _configure(self, m: Module, engine: Engine, registers: Registers) -> None:
+    def _configure(self, m: Module, run_control: RunControl, engine: Engine, registers: Registers) -> None:
+        m.submodules.window = window = Window(self._params)
+        wiring.connect(m, window.latched, engine.window)
         base = Cat(registers.base_low, registers.base_high)[: self._params.axi_addr_bits]
         m.d.comb += [
+            window.update.eq(run_control.idle),
             # A word address: the bits below it are read-only zeros of BASE_LOW.
-            engine.base.eq(base[self._params.axi_addr_bits - len(engine.base) :]),
+            window.base.eq(base[self._params.axi_addr_bits - len(window.base) :]),
+            window.limit.eq(registers.limit),
             engine.program.eq(registers.program),
             engine.length.eq(registers.length),
-            engine.limit.eq(registers.watchdog),
+            engine.watchdog.eq(registers.watchdog),
         ]
 
     def _connect_run_control(self, m: Module, run_control: RunControl, engine: Engine, registers: Registers) -> None:

@@ -6,8 +6,10 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
+from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS, WEIGHT_ADDRESS_BITS
+from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, INSTRUCTION_BITS, SCRATCH_BITS, WEIGHT_ADDRESS_BITS
+from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Stall
 
 READ_LATENCY = timing.SCRATCHPAD_READ
@@ -24,6 +26,18 @@ CAUSE_BITS = 4
 def out_of_range(addr: Value, words: int) -> Value:
     """Whether a word address is past the end of a memory of `words` words, a power of two."""
     return addr[exact_log2(words) :].any()
+
+
+class WindowPort(Signature):
+    """The memory that a program may address, from the side that latches it: stable from `launch` to the next reset.
+
+    `base` and `end` are word addresses; the window is from `base` up to, but without, `end`. `limit` is its size in
+    words. If `wraps`, the window goes beyond the end of the address space, and no program may run.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        bits = word_address_bits(params)
+        super().__init__({"base": Out(bits), "end": Out(bits + 1), "limit": Out(DRAM_BITS), "wraps": Out(1)})
 
 
 class ReadPort(Signature):

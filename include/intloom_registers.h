@@ -6,7 +6,7 @@
 #define INTLOOM_REGISTERS_H
 
 #define INTLOOM_MAGIC 0x4d4f4f4cu
-#define INTLOOM_REGISTER_VERSION 1u
+#define INTLOOM_REGISTER_VERSION 2u
 #define INTLOOM_ISA_VERSION 2u
 
 #define INTLOOM_REG_MAGIC 0x000u /* ro: Always `LOOM`. */
@@ -41,9 +41,13 @@
 #define INTLOOM_REG_IRQ_STATUS_ERROR_MASK 0x00000002u /* The accelerator has stopped with an error. */
 #define INTLOOM_REG_PROGRAM 0x024u /* rw: First word of the program, relative to the memory base. */
 #define INTLOOM_REG_LENGTH 0x028u /* rw: Number of instructions in the program. */
-#define INTLOOM_REG_BASE_LOW 0x02cu /* rw: Memory base, lower half: a byte address. Bits below the word size are 0. */
-#define INTLOOM_REG_BASE_HIGH 0x030u /* rw: Memory base, upper half. */
+#define INTLOOM_REG_BASE_LOW 0x02cu /* rw: Memory base, lower half: a byte address. Bits below the word size are 0. START latches it. */
+#define INTLOOM_REG_BASE_HIGH 0x030u /* rw: Memory base, upper half. START latches it. */
 #define INTLOOM_REG_WATCHDOG 0x034u /* rw: Cycles without a finished instruction or bus beat after which the program stops with an error that names the unit without progress; 0: disabled. */
+#define INTLOOM_REG_LIMIT 0x038u /* rw: Words from the memory base that a program may address; START latches it. 0: no program can run. */
+#define INTLOOM_REG_LOCK 0x03cu /* w1s: Locks against further writes. */
+#define INTLOOM_REG_LOCK_WINDOW_LSB 0u
+#define INTLOOM_REG_LOCK_WINDOW_MASK 0x00000001u /* BASE_LOW, BASE_HIGH and LIMIT keep their values until the reset input. */
 #define INTLOOM_REG_CAP_ROWS 0x080u /* ro: Parameter rows. Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32. */
 #define INTLOOM_REG_CAP_COLS 0x084u /* ro: Parameter cols. Output-channel lanes of the MAC array. A power of two, 4 to 32. */
 #define INTLOOM_REG_CAP_LANES 0x088u /* ro: Parameter lanes. Parallel requantizer lanes; an output pixel is read out of the accumulators in cols/lanes cycles. Divides rows and cols. */
@@ -132,6 +136,7 @@ enum intloom_cause {
     INTLOOM_CAUSE_PROGRAM_CHECK = 12,
     INTLOOM_CAUSE_SCRATCH_PARITY = 13,
     INTLOOM_CAUSE_WEIGHT_PARITY = 14,
+    INTLOOM_CAUSE_OUTSIDE_WINDOW = 15,
 };
 
 enum intloom_stall {
@@ -142,7 +147,7 @@ enum intloom_stall {
     INTLOOM_STALL_ACCUMULATORS = 4,
 };
 
-#define INTLOOM_CAUSES 15u
-#define INTLOOM_CAUSE_NAMES {"NONE", "BAD_OPCODE", "BAD_FIELD", "WRONG_PROGRAM", "SCRATCH_RANGE", "READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR", "WATCHDOG", "NO_END", "FETCH_ERROR", "PROGRAM_CHECK", "SCRATCH_PARITY", "WEIGHT_PARITY"}
+#define INTLOOM_CAUSES 16u
+#define INTLOOM_CAUSE_NAMES {"NONE", "BAD_OPCODE", "BAD_FIELD", "WRONG_PROGRAM", "SCRATCH_RANGE", "READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR", "WATCHDOG", "NO_END", "FETCH_ERROR", "PROGRAM_CHECK", "SCRATCH_PARITY", "WEIGHT_PARITY", "OUTSIDE_WINDOW"}
 
 #endif

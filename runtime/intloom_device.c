@@ -189,6 +189,7 @@ static int write_setup(struct intloom_device *device, const struct intloom_regio
         {INTLOOM_REG_LENGTH, region->instructions},
         {INTLOOM_REG_BASE_LOW, (uint32_t)base},
         {INTLOOM_REG_BASE_HIGH, (uint32_t)(base >> 32)},
+        {INTLOOM_REG_LIMIT, region->window_bytes / device->word_bytes},
         {INTLOOM_REG_WATCHDOG, device->watchdog},
         {INTLOOM_REG_IRQ_STATUS, flags},
         {INTLOOM_REG_IRQ_ENABLE, device->use_interrupt ? flags : 0u},

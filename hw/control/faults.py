@@ -20,8 +20,8 @@ class FaultPort(Signature):
         super().__init__({"valid": Out(1), "fault": Out(FAULT_LAYOUT)})
 
 
-SOURCES = len(QUEUED_UNITS) + 2
-"""The units, then dispatch, then the watchdog: highest priority first."""
+SOURCES = len(QUEUED_UNITS) + 3
+"""The units, then dispatch, the watchdog and fetch: highest priority first."""
 PARITY_SOURCES = 2
 """With `memory_parity`, after the others: scratchpad, weight memory."""
 
@@ -39,7 +39,7 @@ class FaultLatch(wiring.Component):
     Members
     -------
     sources
-        Faults of the units, of dispatch and of the watchdog; with `memory_parity` also those of the two memories.
+        Faults of the units, of dispatch, of the watchdog and of fetch; with `memory_parity` also those of the two memories.
     latched
         The first fault.
 

@@ -13,6 +13,7 @@ from amaranth.utils import ceil_log2, exact_log2
 from intloom.hw.bus.axi4 import read_layout
 from intloom.hw.dma.bursts import burst_layout
 from intloom.hw.dma.runs import word_address_bits
+from intloom.hw.ports import WindowPort
 from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, INSTRUCTION_BYTES
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import NO_COLLISIONS
@@ -47,8 +48,8 @@ class Fetch(wiring.Component):
 
     Members
     -------
-    base
-        Word address of the memory base.
+    window
+        The memory that may be addressed.
     start, program, length
         Start to fetch `length` instructions from word offset `program` on.
     halt
@@ -61,12 +62,14 @@ class Fetch(wiring.Component):
         Words of the program.
     exhausted
         All words have been taken.
+    outside
+        The program is not inside the window: nothing is fetched.
     idle
         No burst is outstanding.
 
     Handshake
     ---------
-    `start` is a pulse; `program` and `length` are read in its cycle. `bursts` and `words` are streams. `r.ready` is
+    `start` is a pulse; `program` and `length` are read in its cycle. `outside` stays high until reset. `bursts` and `words` are streams. `r.ready` is
     always high.
 
     Timing
@@ -77,12 +80,12 @@ class Fetch(wiring.Component):
 
     Requirements
     ------------
-    `base` is stable while the program is fetched. `start` comes only after a reset.
+    `window` is stable from `start` on. `start` comes only after a reset.
 
     Reset and faults
     ----------------
     While `halt` is high, data of outstanding bursts is accepted. Reset requires `idle`. An error response is passed on
-    in `words.payload.error`; dispatch raises the fault.
+    in `words.payload.error`; dispatch raises the fault. `FaultLatch` takes `outside` as OUTSIDE_WINDOW.
     """
 
     LATENCY = 4
@@ -93,7 +96,7 @@ class Fetch(wiring.Component):
         self._block_bits = exact_log2(params.axi_burst)
         super().__init__(
             {
-                "base": In(word_address_bits(params)),
+                "window": In(WindowPort(params)),
                 "start": In(1),
                 "program": In(DRAM_BITS),
                 "length": In(LENGTH_REGISTER_BITS),
@@ -102,6 +105,7 @@ class Fetch(wiring.Component):
                 "r": In(stream.Signature(read_layout(params.axi_data_bits))),
                 "words": Out(stream.Signature(program_word_layout(params))),
                 "exhausted": Out(1),
+                "outside": Out(1),
                 "idle": Out(1),
             }
         )
@@ -124,7 +128,7 @@ class Fetch(wiring.Component):
         """Issue bursts as space allows; write words into the queue and read them out."""
         m = Module()
         first = Signal(word_address_bits(self._params))
-        m.d.comb += first.eq(self.base + self.program)
+        m.d.comb += first.eq(self.window.base + self.program)
         stored, block_read = self._store(m, first)
         all_issued = self._issue(m, first, block_read)
         m.d.sync += self.exhausted.eq(all_issued & self.idle & ~stored & ~self.words.valid)
@@ -176,12 +180,20 @@ class Fetch(wiring.Component):
         space = Signal(range(blocks + 1), init=blocks)
         outstanding = Signal(range(blocks + 1))
         issue, none_left = Signal(), Signal()
+        # Words from the base to the end of the program. Whether they are too many is known in ISSUE.
+        reach = Signal(DRAM_BITS + 1, reset_less=True)
+        outside = Signal(reset_less=True)
+        m.d.sync += outside.eq((reach > self.window.limit) | self.window.wraps)
         m.d.comb += self.idle.eq(outstanding == 0)
         with m.FSM() as fsm:
             with m.State("IDLE"):
                 count = Mux(self.length[COUNT_BITS:].any(), (1 << COUNT_BITS) - 1, self.length[:COUNT_BITS])
                 # Loaded in every idle cycle: `start` changes only the state and drives no wide clock enable.
-                m.d.sync += [next_word.eq(first), left.eq(count << beats_bits)]
+                m.d.sync += [
+                    next_word.eq(first),
+                    left.eq(count << beats_bits),
+                    reach.eq(self.program + (count << beats_bits)),
+                ]
                 with m.If(self.start):
                     m.next = "MEASURE"
             with m.State("MEASURE"):
@@ -194,7 +206,10 @@ class Fetch(wiring.Component):
                     m.next = "IDLE"
             with m.State("ISSUE"):
                 # A halt withdraws no burst: VALID stays until the handshake (AXI4 A3.2.1).
-                m.d.comb += issue.eq((space != 0) & ~self.halt & ~self.bursts.valid)
+                m.d.comb += [
+                    issue.eq((space != 0) & ~self.halt & ~self.bursts.valid & ~outside),
+                    self.outside.eq(outside),
+                ]
                 with m.If(issue):
                     # Blocks are aligned and no longer than 4 KiB, so no burst crosses a 4 KiB boundary (AXI4 A3.4.1).
                     next_block = next_word[self._block_bits :] + 1

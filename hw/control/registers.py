@@ -48,8 +48,8 @@ def writable_mask(register: Register, params: HardwareParams) -> int:
 class Registers(wiring.Component):
     """The register bank behind an AXI4-Lite slave port.
 
-    Addresses without a register read as 0; writes to them and to read-only registers have no effect. Every access is
-    answered OKAY. Byte strobes apply.
+    Addresses without a register read as 0; writes to them and to read-only registers have no effect, nor have writes to
+    lockable registers after LOCK.window is set. Every access is answered OKAY. Byte strobes apply.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ class Registers(wiring.Component):
         The AXI4-Lite slave.
     <name>
         One member per register, named in lower case. Read-write: its value. Read-only, if neither constant nor a
-        counter: the value to read. Write-1-to-clear: a mask of flags to set. Write-only: a mask of pulses.
+        counter: the value to read. Write-1-to-clear: a mask of flags to set. Write-1-to-set: its value. Write-only: a
+        mask of pulses.
     <name>_value
         Flags of a write-1-to-clear register.
     scan_index, count
@@ -71,7 +72,7 @@ class Registers(wiring.Component):
     Handshake
     ---------
     The channels are streams. AW and W transfer in the same cycle, when both are valid and B is free. Pulses of a
-    write-only register last 1 cycle, in the cycle after the write.
+    write-only register last 1 cycle, in the cycle after the write; no write transfers in that cycle.
 
     Timing
     ------
@@ -101,7 +102,7 @@ class Registers(wiring.Component):
             name = r.name.lower()
             if r.access is Access.RW:
                 members[name] = Out(DATA_BITS, init=r.reset)
-            elif r.access is Access.WO:
+            elif r.access in (Access.WO, Access.W1S):
                 members[name] = Out(DATA_BITS)
             elif r.access is Access.W1C:
                 members |= {name: In(DATA_BITS), f"{name}_value": Out(DATA_BITS)}
@@ -112,11 +113,15 @@ class Registers(wiring.Component):
         self.read_pending = Signal(name="pending")
 
     @staticmethod
-    def model(register: Register, params: HardwareParams, value: int, data: int, strobes: int) -> int:
+    def model(
+        register: Register, params: HardwareParams, value: int, data: int, strobes: int, *, locked: bool = False
+    ) -> int:
         """The value of a register after a write, if it was `value` before and hardware changed nothing."""
         written = sum(0xFF << 8 * byte for byte in range(REGISTER_BYTES) if strobes >> byte & 1)
-        if register.access is Access.RW:
+        if register.access is Access.RW and not (locked and register.lockable):
             return (value & ~written | data & written) & writable_mask(register, params)
+        if register.access is Access.W1S:
+            return value | data & written & writable_mask(register, params)
         return value & ~(data & written) if register.access is Access.W1C else value
 
     def elaborate(self, platform: object) -> Module:
@@ -164,7 +169,8 @@ class Registers(wiring.Component):
         m.d.comb += [
             # A slave may wait for both valids before it raises a ready (AXI4 A3.3.1). Taking both together needs no
             # register for either, and `b.valid` follows both handshakes, as the same rule demands.
-            fire.eq(bus.aw.valid & bus.w.valid & (~bus.b.valid | bus.b.ready)),
+            # No write follows a command at once: START then finds the settings that were written before it.
+            fire.eq(bus.aw.valid & bus.w.valid & (~bus.b.valid | bus.b.ready) & ~self.control.any()),
             bus.aw.ready.eq(fire),
             bus.w.ready.eq(fire),
             bus.b.payload.resp.eq(Resp.OKAY),
@@ -182,9 +188,15 @@ class Registers(wiring.Component):
         name = register.name.lower()
         if register.access is Access.RW:
             value, writable = getattr(self, name), writable_mask(register, self._params)
+            if register.lockable:
+                selected &= ~self.lock.any()
             for lsb in range(0, DATA_BITS, 8):
                 with m.If(selected & strobes[lsb // 8]):
                     m.d.sync += value[lsb : lsb + 8].eq(data[lsb : lsb + 8] & (writable >> lsb & 0xFF))
+        elif register.access is Access.W1S:
+            with m.If(selected):
+                value, writable = getattr(self, name), writable_mask(register, self._params)
+                m.d.sync += value.eq(value | (data & mask & writable))
         elif register.access is Access.WO:
             m.d.sync += getattr(self, name).eq(Mux(selected, data & mask, 0))
         elif register.access is Access.W1C:

@@ -29,6 +29,8 @@ class RunControl(wiring.Component):
         The engine has a fault; the program has ended.
     bus_idle
         The engine has no bus transfer outstanding.
+    idle
+        The state is IDLE: settings may change.
     launch
         Fetch the program; counters restart from 0.
     running
@@ -72,6 +74,7 @@ class RunControl(wiring.Component):
                 "fault": In(1),
                 "ended": In(1),
                 "bus_idle": In(1),
+                "idle": Out(1),
                 "launch": Out(1),
                 "running": Out(1),
                 "halt": Out(1),
@@ -96,7 +99,7 @@ class RunControl(wiring.Component):
         for step in steps:
             halting = phase in ("halted", "drain", "clear")
             outputs = {"running": running, "halt": halt, "clear": clear, "done": done, "error": error}
-            outputs["launch"] = phase == "launch"
+            outputs["idle"], outputs["launch"] = phase == "idle", phase == "launch"
             outputs["busy"] = not (phase == "idle" or (phase == "halted" and bus_idle))
             outputs["done_event"] = phase == "cleared" and completes and not step["reset"]
             outputs["error_event"] = phase == "run" and step["fault"] and not step["reset"]
@@ -154,10 +157,10 @@ class RunControl(wiring.Component):
                 m.d.sync += [self.done.eq(self.done_event), completing.eq(0)]
                 m.next = "IDLE"
         self._halt(m, halting, bus_idle)
-        idle = fsm.ongoing("IDLE") | (fsm.ongoing("HALTED") & bus_idle)
+        m.d.comb += self.idle.eq(fsm.ongoing("IDLE"))
         # Outputs that fan out over the engine leave registers, not the decoded state.
         m.d.sync += [self.running.eq(fsm.ongoing("RUN")), self.clear.eq(fsm.ongoing("CLEAR"))]
-        m.d.comb += self.busy.eq(~idle)
+        m.d.comb += self.busy.eq(~(self.idle | (fsm.ongoing("HALTED") & bus_idle)))
         return m
 
     def _halt(self, m: Module, halting: Signal, bus_idle: Signal) -> None:

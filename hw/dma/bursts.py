@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from intloom.hw.bus.axi4 import LENGTH_BITS
 from intloom.hw.dma.runs import RUN_BITS, memory_run_layout, word_address_bits
+from intloom.hw.ports import WindowPort
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -23,7 +24,7 @@ class _State:
     """Registers of the splitter: the open burst, the current run, and what is known about both."""
 
     def __init__(self, params: HardwareParams) -> None:
-        block_bits = exact_log2(params.axi_burst)
+        self.block_bits = block_bits = exact_log2(params.axi_burst)
         self.block = Signal(word_address_bits(params) - block_bits, reset_less=True)
         """The block of the open burst."""
         self.first = Signal(block_bits, reset_less=True)
@@ -40,6 +41,9 @@ class _State:
         """The run reaches the end of the block; it continues in the next block."""
         self.open, self.close = Signal(), Signal()
         """The burst may be extended by the next run; it must issue before the next run."""
+        self.above, self.below, self.edge = Signal(), Signal(), Signal()
+        """The burst starts at or after the window's base; its block ends before the window's end; the window ends in
+        its block."""
 
 
 class BurstSplitter(wiring.Component):
@@ -55,8 +59,8 @@ class BurstSplitter(wiring.Component):
 
     Members
     -------
-    base
-        Word address of the memory base, added to every offset.
+    window
+        The memory that may be addressed. Its base is added to every offset.
     i
         Runs.
     flush
@@ -65,13 +69,15 @@ class BurstSplitter(wiring.Component):
         A burst may issue.
     issued, issued_last
         A burst issues; it is the last of its instruction.
+    outside
+        The next burst has a word outside the window: it does not issue, and nothing after it.
     o
         Bursts.
 
     Handshake
     ---------
     `i` and `o` are streams. While `issue_enable` is low no burst issues, but an offered one stays offered. `issued` is
-    a pulse 1 cycle before `o.valid`.
+    a pulse 1 cycle before `o.valid`. `outside` stays high until reset.
 
     Timing
     ------
@@ -80,11 +86,11 @@ class BurstSplitter(wiring.Component):
 
     Requirements
     ------------
-    `base` is stable while runs arrive. A run has at least 1 word.
+    `window` is stable while runs arrive, and does not wrap. A run has at least 1 word.
 
     Reset and faults
     ----------------
-    Reset drops the open burst. No faults.
+    Reset drops the open burst. A user of `outside` raises the fault.
     """
 
     LATENCY = 3
@@ -93,19 +99,20 @@ class BurstSplitter(wiring.Component):
         self._params = params
         super().__init__(
             {
-                "base": In(word_address_bits(params)),
+                "window": In(WindowPort(params)),
                 "i": In(stream.Signature(memory_run_layout(params))),
                 "flush": In(1),
                 "issue_enable": In(1),
                 "issued": Out(1),
                 "issued_last": Out(1),
+                "outside": Out(1),
                 "o": Out(stream.Signature(burst_layout(params))),
             }
         )
 
     @staticmethod
     def model(base: int, runs: Iterable[Mapping[str, int]], params: HardwareParams) -> Iterator[tuple[int, int, bool]]:
-        """Yield first word, beats and last flag of each burst, if `flush` is never high.
+        """Yield first word, beats and last flag of each burst, if `flush` is never high and all are in the window.
 
         With `flush` a burst may end with any run.
         """
@@ -143,14 +150,33 @@ class BurstSplitter(wiring.Component):
                     m.d.sync += state.open.eq(1)
                     m.next = "TAKE"
         whole = state.full | state.last | state.close
+        inside = self._is_inside(m, state)
         # `~o.valid`: an offered burst must not change (AXI4 A3.2.1), although `issue_enable` may fall meanwhile.
-        m.d.comb += self.issued.eq(fsm.ongoing("DECIDE") & whole & self.issue_enable & ~self.o.valid)
+        m.d.comb += [
+            self.issued.eq(fsm.ongoing("DECIDE") & whole & inside & self.issue_enable & ~self.o.valid),
+            self.outside.eq(fsm.ongoing("DECIDE") & whole & ~inside),
+        ]
         self._offer(m, state)
         return m
 
+    def _is_inside(self, m: Module, state: _State) -> Value:
+        """Whether the burst is inside the window; valid in DECIDE.
+
+        Addresses are compared, not offsets, so that no error in the steps before can lead outside. All but the last
+        comparison are made in the cycle before DECIDE, in which the end of the run is added.
+        """
+        bits = state.block_bits
+        end_block, end = self.window.end[bits:], self.window.end[:bits]
+        m.d.sync += [
+            state.above.eq(Cat(state.first, state.block) >= self.window.base),
+            state.below.eq(state.block < end_block),
+            state.edge.eq(state.block == end_block),
+        ]
+        return state.above & (state.below | (state.edge & ~state.full & (state.end[:bits] <= end)))
+
     def _take(self, m: Module, state: _State) -> None:
         """Take a run, unless the open burst must issue first."""
-        start = (self.base + self.i.payload.offset)[: len(self.base)]
+        start = (self.window.base + self.i.payload.offset)[: len(self.window.base)]
         blocked = state.open & ~self.i.payload.contiguous
         # `i.valid` selects only the next state: it is no clock enable of the wide registers below.
         m.d.comb += self.i.ready.eq(~blocked)

@@ -13,9 +13,9 @@ from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.decode import instruction_layout
 from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, AddressWalker
 from intloom.hw.dma.bursts import BurstSplitter, burst_layout
-from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT, RunWalker, word_address_bits
-from intloom.hw.ports import UnitPort
-from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT, RunWalker
+from intloom.hw.ports import UnitPort, WindowPort
+from intloom.hw.spec.isa import COUNT_BITS, Instruction, Kind
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -41,14 +41,16 @@ class MoveFrontEnd(wiring.Component):
     -------
     valid, instruction, index, ready
         Instructions, as on `UnitPort`.
-    base
-        Word address of the memory base.
+    window
+        The memory that may be addressed.
     halt
         Accept no instruction and issue no burst.
     issue_enable
         A burst may issue.
     issued, issued_last
         A burst issues; it is the last of its instruction.
+    outside, outside_index
+        A burst has a word outside the window; its instruction.
     bursts
         Memory bursts.
     addresses
@@ -71,7 +73,8 @@ class MoveFrontEnd(wiring.Component):
 
     Reset and faults
     ----------------
-    Reset drops all runs, so it is allowed only when no burst is outstanding. No faults.
+    Reset drops all runs, so it is allowed only when no burst is outstanding. `outside` stays high until reset: the unit
+    raises the fault.
     """
 
     def __init__(self, params: HardwareParams, kind: Kind) -> None:
@@ -81,11 +84,13 @@ class MoveFrontEnd(wiring.Component):
         super().__init__(
             {
                 **{name: unit[name].flip() for name in ("valid", "instruction", "index", "ready")},
-                "base": In(word_address_bits(params)),
+                "window": In(WindowPort(params)),
                 "halt": In(1),
                 "issue_enable": In(1),
                 "issued": Out(1),
                 "issued_last": Out(1),
+                "outside": Out(1),
+                "outside_index": Out(COUNT_BITS),
                 "bursts": Out(stream.Signature(burst_layout(params))),
                 "addresses": Out(stream.Signature(LOCAL_ADDRESS_LAYOUT)),
             }
@@ -108,11 +113,11 @@ class MoveFrontEnd(wiring.Component):
         m.submodules.local_runs = local_runs = CreditFifo(LOCAL_RUN_LAYOUT, runs_in_flight(self._params))
         m.submodules.addresses = addresses = AddressWalker()
         self._take(m, runs)
+        wiring.connect(m, wiring.flipped(self.window), splitter.window)
         wiring.connect(m, splitter.o, wiring.flipped(self.bursts))
         wiring.connect(m, local_runs.o, addresses.i)
         wiring.connect(m, addresses.o, wiring.flipped(self.addresses))
         m.d.comb += [
-            splitter.base.eq(self.base),
             splitter.i.payload.eq(runs.o.payload.memory),
             splitter.i.valid.eq(runs.o.valid & local_runs.credit_available),
             # Runs leave this FIFO only with their data. If it is full, the splitter must not wait for another run: the
@@ -126,7 +131,11 @@ class MoveFrontEnd(wiring.Component):
             splitter.issue_enable.eq(self.issue_enable & ~self.halt),
             self.issued.eq(splitter.issued),
             self.issued_last.eq(splitter.issued_last),
+            self.outside.eq(splitter.outside),
         ]
+        # The splitter takes no run between the last one of a burst and the burst's issue.
+        with m.If(runs.o.valid & runs.o.ready):
+            m.d.sync += self.outside_index.eq(runs.o.payload.local.index)
         return m
 
     def _take(self, m: Module, runs: RunWalker) -> None:

@@ -12,8 +12,7 @@ from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, word_address
 from intloom.hw.dma.bursts import burst_layout
 from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
-from intloom.hw.dma.runs import word_address_bits
-from intloom.hw.ports import UnitPort, WeightWritePort, WritePort, out_of_range
+from intloom.hw.ports import UnitPort, WeightWritePort, WindowPort, WritePort, out_of_range
 from intloom.hw.spec.isa import Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
@@ -42,8 +41,8 @@ class LoadUnit(wiring.Component):
     -------
     unit
         Instructions and status.
-    base
-        Word address of the memory base.
+    window
+        The memory that may be addressed.
     bursts
         Read requests.
     r
@@ -68,8 +67,8 @@ class LoadUnit(wiring.Component):
     Reset and faults
     ----------------
     During `unit.halt` no burst is issued; outstanding data is accepted and written. Reset requires `unit.idle`. An
-    error response raises READ_SLVERR or READ_DECERR, a scratchpad address past the end SCRATCH_RANGE. After a fault no
-    burst is issued and `done` stays low.
+    error response raises READ_SLVERR or READ_DECERR, a scratchpad address past the end SCRATCH_RANGE, a burst outside
+    the window OUTSIDE_WINDOW. After a fault no burst is issued and `done` stays low.
     """
 
     DONE_LATENCY = 1
@@ -80,7 +79,7 @@ class LoadUnit(wiring.Component):
         super().__init__(
             {
                 "unit": In(UnitPort()),
-                "base": In(word_address_bits(params)),
+                "window": In(WindowPort(params)),
                 "bursts": Out(stream.Signature(burst_layout(params))),
                 "r": In(stream.Signature(read_layout(params.axi_data_bits))),
                 "scratch": Out(WritePort(params.word_bytes)),
@@ -94,15 +93,15 @@ class LoadUnit(wiring.Component):
         m.submodules.front = front = MoveFrontEnd(self._params, Kind.LOAD)
         m.submodules.addresses = addresses = SkidBuffer(LOCAL_ADDRESS_LAYOUT)
         m.submodules.words = words = SkidBuffer(_word_layout(self._params))
+        wiring.connect(m, wiring.flipped(self.window), front.window)
         wiring.connect(m, front.bursts, wiring.flipped(self.bursts))
         wiring.connect(m, front.addresses, addresses.i)
         beat_fire = Signal()
         self._pair(m, addresses, words, beat_fire)
         self._write(m, words)
         self._account(m, front, words, beat_fire)
-        self._watch_faults(m, addresses, words, beat_fire)
+        self._watch_faults(m, front, addresses, words, beat_fire)
         m.d.comb += [
-            front.base.eq(self.base),
             # Not limited here: `ReadArbiter` accepts at most `axi_outstanding` bursts.
             front.issue_enable.eq(1),
             front.halt.eq(self.unit.halt | self.unit.fault),
@@ -172,7 +171,9 @@ class LoadUnit(wiring.Component):
             self.unit.idle.eq((bursts == 0) & (~in_flight | self.unit.halt)),
         ]
 
-    def _watch_faults(self, m: Module, addresses: SkidBuffer, words: SkidBuffer, beat_fire: Signal) -> None:
+    def _watch_faults(
+        self, m: Module, front: MoveFrontEnd, addresses: SkidBuffer, words: SkidBuffer, beat_fire: Signal
+    ) -> None:
         cause = Signal.like(self.unit.cause)
         # EXOKAY cannot occur: no access is exclusive.
         with m.If(self.r.payload.resp == Resp.SLVERR):
@@ -186,4 +187,10 @@ class LoadUnit(wiring.Component):
                 self.unit.fault.eq(1),
                 self.unit.cause.eq(cause),
                 self.unit.fault_index.eq(addresses.o.payload.index),
+            ]
+        with m.Elif(front.outside & ~self.unit.fault):
+            m.d.sync += [
+                self.unit.fault.eq(1),
+                self.unit.cause.eq(Cause.OUTSIDE_WINDOW),
+                self.unit.fault_index.eq(front.outside_index),
             ]

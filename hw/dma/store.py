@@ -12,8 +12,7 @@ from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.dma.address_walker import word_address
 from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
-from intloom.hw.dma.runs import word_address_bits
-from intloom.hw.ports import READ_LATENCY, ReadPort, UnitPort, out_of_range
+from intloom.hw.ports import READ_LATENCY, ReadPort, UnitPort, WindowPort, out_of_range
 from intloom.hw.spec.isa import COUNT_BITS, Kind
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
@@ -37,8 +36,8 @@ class StoreUnit(wiring.Component):
     -------
     unit
         Instructions and status.
-    base
-        Word address of the memory base.
+    window
+        The memory that may be addressed.
     scratch
         Read port of the scratchpad.
     aw, w, b
@@ -61,8 +60,8 @@ class StoreUnit(wiring.Component):
     Reset and faults
     ----------------
     During `unit.halt` no burst is issued; bursts that were issued are completed. Reset requires `unit.idle`. An error
-    response raises WRITE_SLVERR or WRITE_DECERR, a scratchpad address past the end SCRATCH_RANGE; from
-    then on all words that leave the scratchpad are sent with strobes 0.
+    response raises WRITE_SLVERR or WRITE_DECERR, a burst outside the window OUTSIDE_WINDOW, a scratchpad address past
+    the end SCRATCH_RANGE; from then on all words that leave the scratchpad are sent with strobes 0.
     """
 
     DONE_LATENCY = 1
@@ -73,7 +72,7 @@ class StoreUnit(wiring.Component):
         super().__init__(
             {
                 "unit": In(UnitPort()),
-                "base": In(word_address_bits(params)),
+                "window": In(WindowPort(params)),
                 "scratch": Out(ReadPort(params.word_bytes)),
                 "aw": Out(stream.Signature(address_layout(params.axi_addr_bits))),
                 "w": Out(stream.Signature(write_layout(params.axi_data_bits))),
@@ -85,12 +84,15 @@ class StoreUnit(wiring.Component):
         """Bursts go to AW and to FIFOs of lengths and of awaited responses; addresses go to reads, data to W."""
         m = Module()
         m.submodules.front = front = MoveFrontEnd(self._params, Kind.STORE)
+        wiring.connect(m, wiring.flipped(self.window), front.window)
         m.d.comb += [
-            front.base.eq(self.base),
             front.halt.eq(self.unit.halt | self.unit.fault),
             front.instruction.eq(self.unit.instruction),
             front.index.eq(self.unit.index),
         ]
+        # First, so that another fault of the same cycle, of an earlier instruction, wins.
+        with m.If(front.outside):
+            self._raise(m, Cause.OUTSIDE_WINDOW, front.outside_index)
         self._send_data(m, self._send_addresses(m, front), self._read(m, front))
         self._receive_responses(m, front)
         return m

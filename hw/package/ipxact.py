@@ -18,8 +18,10 @@ _ACCESS = {
     Access.RO: "read-only",
     Access.RW: "read-write",
     Access.W1C: "read-write",
+    Access.W1S: "read-write",
     Access.WO: "write-only",
 }
+_MODIFIED = {Access.W1C: "oneToClear", Access.W1S: "oneToSet"}
 _SPACE, _MAP = "memory", "registers"
 _REGISTER_BITS = 32
 
@@ -80,8 +82,8 @@ def _field(parent: Element, register: Register, field: BitField) -> None:
         _add(reset, "value", f"'h{register.reset >> field.lsb & ((1 << field.width) - 1):x}")
     _add(element, "bitWidth", field.width)
     _add(element, "access", _ACCESS[register.access])
-    if register.access is Access.W1C:
-        _add(element, "modifiedWriteValue", "oneToClear")
+    if register.access in _MODIFIED:
+        _add(element, "modifiedWriteValue", _MODIFIED[register.access])
 
 
 def _memory_map(root: Element) -> None:

@@ -18,7 +18,7 @@ from intloom.hw.spec.params import FIELD_TYPES, HardwareParams, from_dict
 
 MAGIC = 0x4D4F4F4C
 """`LOOM` in ASCII, lowest byte first."""
-VERSION = 1
+VERSION = 2
 REGISTER_BYTES = 4
 ADDRESS_BITS = 10
 
@@ -30,6 +30,8 @@ class Access(StrEnum):
     RW = "rw"
     W1C = "w1c"
     """Reads return the flag; writing 1 clears it."""
+    W1S = "w1s"
+    """Reads return the flag; writing 1 sets it; only the reset input clears it."""
     WO = "wo"
     """Writing 1 gives a pulse; reads return 0."""
 
@@ -67,6 +69,8 @@ class Cause(IntEnum):
     """A byte that was read from the scratchpad does not match its parity bit. ERROR_INDEX has the word's address."""
     WEIGHT_PARITY = 14
     """A word that was read from the weight memory does not match its parity bit. ERROR_INDEX has the word's address."""
+    OUTSIDE_WINDOW = 15
+    """The program, a load or a store addresses memory outside the window of BASE and LIMIT. Nothing reaches the bus."""
 
 
 class Stall(IntEnum):
@@ -104,6 +108,8 @@ class Register:
     doc: str
     fields: tuple[BitField, ...] = ()
     reset: int = 0
+    lockable: bool = False
+    """LOCK.window makes it read-only."""
 
 
 _FLAG_FIELDS = (
@@ -159,8 +165,14 @@ _CONTROL = (
     Register("IRQ_STATUS", 0x020, Access.W1C, "Flags set since they were last cleared.", _FLAG_FIELDS),
     Register("PROGRAM", 0x024, Access.RW, "First word of the program, relative to the memory base."),
     Register("LENGTH", 0x028, Access.RW, "Number of instructions in the program."),
-    Register("BASE_LOW", 0x02C, Access.RW, "Memory base, lower half: a byte address. Bits below the word size are 0."),
-    Register("BASE_HIGH", 0x030, Access.RW, "Memory base, upper half."),
+    Register(
+        "BASE_LOW",
+        0x02C,
+        Access.RW,
+        "Memory base, lower half: a byte address. Bits below the word size are 0. START latches it.",
+        lockable=True,
+    ),
+    Register("BASE_HIGH", 0x030, Access.RW, "Memory base, upper half. START latches it.", lockable=True),
     Register(
         "WATCHDOG",
         0x034,
@@ -168,6 +180,20 @@ _CONTROL = (
         "Cycles without a finished instruction or bus beat after which the program stops with an error that names the "
         "unit without progress; 0: disabled.",
         reset=1 << 20,
+    ),
+    Register(
+        "LIMIT",
+        0x038,
+        Access.RW,
+        "Words from the memory base that a program may address; START latches it. 0: no program can run.",
+        lockable=True,
+    ),
+    Register(
+        "LOCK",
+        0x03C,
+        Access.W1S,
+        "Locks against further writes.",
+        (BitField("window", 0, 1, "BASE_LOW, BASE_HIGH and LIMIT keep their values until the reset input."),),
     ),
 )
 

@@ -42,7 +42,8 @@ _REGISTER_INTRO = f"""\
 # Registers
 
 Register map version {VERSION}: 32-bit registers behind the AXI4-Lite port, at these byte offsets. Access: `ro` read
-only; `rw` read and write; `w1c` read flags, write 1 to clear; `wo` write 1 for a pulse, reads as 0. Other addresses
+only; `rw` read and write; `w1c` read flags, write 1 to clear; `w1s` read flags, write 1 to set until the reset
+input; `wo` write 1 for a pulse, reads as 0. Other addresses
 read as 0 and ignore writes.
 """
 

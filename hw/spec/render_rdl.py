@@ -8,6 +8,7 @@ _PROPERTIES = {
     Access.RO: "sw = r; hw = w;",
     Access.RW: "sw = rw; hw = r;",
     Access.W1C: "sw = rw; onwrite = woclr; hw = w;",
+    Access.W1S: "sw = rw; onwrite = woset; hw = r;",
     Access.WO: "sw = w; hw = r; singlepulse;",
 }
 

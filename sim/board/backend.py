@@ -159,6 +159,7 @@ class BoardBackend:
         self._loaded = program
         setup = RunSetup(
             memory_base=self._board.memory_base,
+            memory_words=program.memory_words,
             program_word=program.instructions_at,
             instructions=len(program.instructions),
             watchdog=_watchdog(program),

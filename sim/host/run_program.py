@@ -17,6 +17,7 @@ from intloom.sim.host.registers import Registers
 
 Ending = Literal["interrupt", "timeout", "violation"]
 T = TypeVar("T")
+_MAX_LIMIT = (1 << 32) - 1
 
 
 class Interrupt(Protocol):
@@ -39,6 +40,8 @@ class RunSetup:
 
     memory_base: int
     """Byte address of the shared memory on the accelerator's bus."""
+    memory_words: int
+    """Size of the memory that the program may address, in words."""
     program_word: int
     """Word of the first instruction, from the memory's base."""
     instructions: int
@@ -54,6 +57,8 @@ class RunSetup:
             ("LENGTH", self.instructions),
             ("BASE_LOW", self.memory_base & 0xFFFF_FFFF),
             ("BASE_HIGH", self.memory_base >> 32),
+            # At most what the register can hold: offsets in instructions have as many bits.
+            ("LIMIT", min(self.memory_words, _MAX_LIMIT)),
             ("WATCHDOG", self.watchdog),
             ("IRQ_ENABLE", regs.pack("IRQ_ENABLE", done=1, error=1)),
         ]

@@ -122,6 +122,7 @@ class Job:
         """The run as the host driver takes it; the memory file already holds the image."""
         return RunSetup(
             memory_base=self.memory_base,
+            memory_words=self.memory_words - (self.memory_base - self.first_byte) // self.word_bytes,
             program_word=self.program_word,
             instructions=self.instructions,
             watchdog=self.watchdog,

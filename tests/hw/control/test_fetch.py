@@ -13,6 +13,7 @@ from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS
 from intloom.hw.spec.params import preset
 from tests.hw.dma.memory_model import content, read_memory
+from tests.hw.dma.moves import set_window
 from tests.hw.streams import run
 
 BASE, PROGRAM = 0x777, 0x3F
@@ -21,7 +22,7 @@ LIMIT = (1 << COUNT_BITS) - 1
 
 
 async def _launch(ctx: Any, fetch: Fetch, length: int, program: int = PROGRAM, base: int = BASE) -> None:
-    ctx.set(fetch.base, base)
+    set_window(ctx, fetch.window, base)
     ctx.set(fetch.program, program)
     ctx.set(fetch.length, length)
     ctx.set(fetch.start, 1)
@@ -233,3 +234,33 @@ def test_an_error_in_any_beat_marks_its_word(at: int, response: int) -> None:
 
     run(fetch, take, background=[memory])
     assert [i for i, mark in enumerate(marks) if mark] == [at % words]
+
+
+@pytest.mark.parametrize(("more", "wraps"), [(-1, 0), (0, 0), (1, 0), (0, 1)])
+@pytest.mark.parametrize("program", [0, 37, (1 << DRAM_BITS) - 64])
+def test_a_program_that_is_not_in_the_window_is_not_fetched(more: int, wraps: int, program: int) -> None:
+    """One word less than it needs, exactly as many, one more; and a window beyond the end of the address space."""
+    params = preset("base")
+    fetch = Fetch(params)
+    length = 8
+    limit = program + length * beats_per_instruction(params) + more
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(fetch.window.base, BASE)
+        ctx.set(fetch.window.limit, limit)
+        ctx.set(fetch.window.wraps, wraps)
+        ctx.set(fetch.program, program)
+        ctx.set(fetch.length, length)
+        ctx.set(fetch.start, 1)
+        await ctx.tick()
+        ctx.set(fetch.start, 0)
+        fetched = 0
+        for _ in range(20):
+            fetched += ctx.get(fetch.bursts.valid)
+            await ctx.tick()
+        refused = more < 0 or wraps == 1
+        assert (bool(fetched), ctx.get(fetch.outside)) == (not refused, refused)
+        assert ctx.get(fetch.idle) == refused
+        assert not ctx.get(fetch.exhausted)
+
+    run(fetch, bench)

@@ -117,7 +117,7 @@ def test_units_get_time_to_halt_before_the_bus_counts_as_idle() -> None:
     _simulate(body)
 
 
-OUTPUTS = ("launch", "running", "halt", "clear", "busy", "done", "error", "done_event", "error_event")
+OUTPUTS = ("idle", "launch", "running", "halt", "clear", "busy", "done", "error", "done_event", "error_event")
 
 
 CYCLES = 6000

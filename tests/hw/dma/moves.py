@@ -1,8 +1,9 @@
-"""Random moves as the walkers take them."""
+"""Random moves as the walkers take them, and the window that they stay in."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from intloom.hw.dma.runs import move_layout, offset_bits
 from intloom.hw.spec.params import HardwareParams
@@ -17,3 +18,11 @@ def random_fields(rng: random.Random, params: HardwareParams, longest: int) -> d
     plane = rng.choice([row * (n1 - 1) + n0, rng.randrange(offsets)])
     move |= {"dram": rng.randrange(offsets), "target": rng.randint(0, 1), "n0": n0, "n1": n1, "n2": n2}
     return move | {"dram_s1": row, "dram_s2": plane % offsets}
+
+
+def set_window(ctx: Any, window: Any, base: int, limit: int | None = None) -> None:
+    """Drive a `WindowPort`: `limit` words from `base` on, without one all words up to the end of the address space."""
+    limit = (1 << len(window.base)) - base if limit is None else limit
+    ctx.set(window.base, base)
+    ctx.set(window.end, base + limit)
+    ctx.set(window.limit, min(limit, (1 << len(window.limit)) - 1))

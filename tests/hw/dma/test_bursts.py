@@ -11,7 +11,7 @@ import pytest
 from intloom.hw.dma.bursts import BurstSplitter
 from intloom.hw.dma.runs import RunWalker, word_address_bits
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.dma.moves import random_fields
+from tests.hw.dma.moves import random_fields, set_window
 from tests.hw.streams import cycles_through, run
 
 Burst = tuple[int, int, bool]
@@ -26,7 +26,7 @@ def _bursts(
     instructions = sum(item["last"] for item in runs)
 
     async def feed(ctx: Any) -> None:
-        ctx.set(splitter.base, base)
+        set_window(ctx, splitter.window, base)
         ctx.set(splitter.issue_enable, 1)
         for item in runs:
             while rng.random() < flush:
@@ -61,10 +61,10 @@ def _words(bursts: Iterable[Burst], params: HardwareParams) -> list[tuple[int, b
 @pytest.mark.parametrize("flush", [0.0, 0.4])
 def test_bursts_follow_their_model_and_obey_axi(name: str, flush: float, seed: int) -> None:
     rng = random.Random(seed)
-    params = preset(name).replace(axi_burst=rng.choice([4, 8, 64]))
-    base = rng.getrandbits(word_address_bits(params))
+    params = preset(name).replace(axi_burst=rng.choice([4, 8, 64]), axi_addr_bits=64)
     moves = [random_fields(rng, params, 300) for _ in range(12)]
     runs = [item["memory"] for move in moves for item in RunWalker.model(move, params)]
+    base = rng.getrandbits(word_address_bits(params) - 1)
     expected = list(BurstSplitter.model(base, runs, params))
     found = _bursts(params, base, runs, rng, flush)
     assert _words(found, params) == _words(expected, params)
@@ -97,6 +97,7 @@ def test_a_burst_comes_after_the_latency() -> None:
     splitter = BurstSplitter(preset("base"))
 
     async def permit(ctx: Any) -> None:
+        set_window(ctx, splitter.window, 0)
         ctx.set(splitter.issue_enable, 1)
 
     whole = {"offset": 16, "words": 5, "contiguous": 0, "last": 1}
@@ -109,6 +110,7 @@ def test_a_pending_burst_issues_when_no_run_can_come() -> None:
     left = []
 
     async def bench(ctx: Any) -> None:
+        set_window(ctx, splitter.window, 0)
         ctx.set(splitter.issue_enable, 1)
         ctx.set(splitter.i.payload, {"offset": 16, "words": 5, "contiguous": 0, "last": 0})
         ctx.set(splitter.i.valid, 1)
@@ -133,3 +135,53 @@ def test_a_pending_burst_issues_when_no_run_can_come() -> None:
 
     run(splitter, bench)
     assert left == [(16, 5, 0), (21, 5, 1)]
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("block", [4, 64])
+def test_a_burst_with_a_word_outside_the_window_does_not_issue(bits: int, block: int, rng: random.Random) -> None:
+    """Runs before, across, at and after both ends of a window, and around the end of the address space."""
+    params = preset("nano").replace(axi_burst=block, axi_addr_bits=bits)
+    space = 1 << word_address_bits(params)
+    ended = {"issued": 0, "refused": 0}
+    for _ in range(120):
+        base, limit = rng.choice([(0, rng.randrange(300)), (space - 200, rng.randrange(201)), (4096, 256), (777, 131)])
+        words = rng.randint(1, 2 * block)
+        edge = rng.choice([0, limit, limit - words, space - base, -base])
+        offset = rng.choice([edge, edge + rng.randint(-block, block), rng.randrange(limit + 1)])
+        splitter = BurstSplitter(params)
+        last = {"offset": offset % min(space, 1 << 32), "words": words, "contiguous": 0, "last": 1}
+        expected: list[Burst] = []
+        refused = False
+        for at, beats, final in BurstSplitter.model(base, [last], params):
+            if not base <= at <= at + beats <= base + limit:
+                refused = True
+                break
+            expected.append((at, beats, final))
+        assert _until_refused(splitter, base, limit, last, len(expected), refused=refused) == expected
+        ended["refused" if refused else "issued"] += 1
+    assert min(ended.values()) > 20
+
+
+def _until_refused(
+    splitter: BurstSplitter, base: int, limit: int, item: dict[str, int], bursts: int, *, refused: bool
+) -> list[Burst]:
+    """The bursts of a run up to a refused one; after it nothing may issue."""
+    result: list[Burst] = []
+
+    async def bench(ctx: Any) -> None:
+        set_window(ctx, splitter.window, base, limit)
+        ctx.set(splitter.issue_enable, 1)
+        ctx.set(splitter.o.ready, 1)
+        ctx.set(splitter.i.payload, item)
+        ctx.set(splitter.i.valid, 1)
+        await ctx.tick().until(splitter.i.ready)
+        ctx.set(splitter.i.valid, 0)
+        for _ in range(4 * (bursts + 3)):
+            *_, valid, burst = await ctx.tick().sample(splitter.o.valid, splitter.o.payload)
+            if valid:
+                result.append((burst.addr, burst.beats_less_one + 1, bool(burst.last)))
+        assert ctx.get(splitter.outside) == refused
+
+    run(splitter, bench)
+    return result

@@ -15,6 +15,7 @@ from intloom.hw.spec import isa
 from intloom.hw.spec.fields import Field
 from intloom.hw.spec.isa import BY_KIND, Instruction, Kind
 from intloom.hw.spec.params import preset
+from tests.hw.dma.moves import set_window
 from tests.hw.dma.test_load import BASE, local_words, random_move
 from tests.hw.streams import Process, run, sink
 
@@ -25,7 +26,7 @@ Burst = tuple[int, int, int]
 
 def _offer(front: MoveFrontEnd, moves: list[Instruction], rng: random.Random, taken: list[int]) -> Process:
     async def offer(ctx: Any) -> None:
-        ctx.set(front.base, BASE)
+        set_window(ctx, front.window, BASE)
         for index, move in enumerate(moves):
             while rng.random() < 0.3:
                 await ctx.tick()
@@ -137,6 +138,7 @@ def test_an_open_burst_does_not_wait_for_its_own_data(kind: Kind) -> None:
     addresses: list[int] = []
 
     async def bench(ctx: Any) -> None:
+        set_window(ctx, front.window, BASE)
         ctx.set(front.issue_enable, 1)
         ctx.set(front.bursts.ready, 1)
         ctx.set(front.instruction, int.from_bytes(isa.encode(move), "little"))
@@ -189,7 +191,7 @@ def test_every_field_has_its_whole_width(kind: Kind, field: Field) -> None:
     addresses: list[int] = []
 
     async def bench(ctx: Any) -> None:
-        ctx.set(front.base, base)
+        set_window(ctx, front.window, base)
         ctx.set(front.index, index)
         for signal in (front.issue_enable, front.bursts.ready, front.addresses.ready):
             ctx.set(signal, 1)

@@ -15,6 +15,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content, read_memory
+from tests.hw.dma.moves import set_window
 from tests.hw.streams import run
 
 BASE = 0x2000_0000 | 0x12345
@@ -34,7 +35,7 @@ def first_address(unit: Any, kind: str, addresses: Any, base: int) -> int:
 
     async def bench(ctx: Any) -> None:
         nonlocal found
-        ctx.set(unit.base, base)
+        set_window(ctx, unit.window, base)
         ctx.set(unit.unit.instruction, int.from_bytes(isa.encode(isa.make(kind, n0=1)), "little"))
         ctx.set(unit.unit.valid, 1)
         await ctx.tick().until(addresses.valid)
@@ -94,7 +95,7 @@ class LoadBench:
 
     async def offer(self, ctx: Any) -> None:
         port = self.unit.unit
-        ctx.set(self.unit.base, BASE)
+        set_window(ctx, self.unit.window, BASE)
         for number, move in enumerate(self.moves):
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
             ctx.set(port.index, index_of(number))
@@ -147,9 +148,9 @@ class Stop:
         async for *_, issued, completed in ctx.tick().sample(self.issued, self.completed):
             self.outstanding += issued - completed
 
-    async def offer(self, ctx: Any, moves: list[isa.Instruction], base: Any) -> None:
+    async def offer(self, ctx: Any, moves: list[isa.Instruction], window: Any) -> None:
         port, left, cycle = self.port, [int.from_bytes(isa.encode(m), "little") for m in moves], 0
-        ctx.set(base, BASE)
+        set_window(ctx, window, BASE)
         while not ctx.get(port.fault) and cycle != self.halt_at:
             ctx.set(port.valid, bool(left))
             if left:
@@ -237,7 +238,7 @@ def test_an_instruction_may_issue_in_the_cycle_in_which_another_is_done(ahead: i
 
     async def offer(ctx: Any) -> None:
         nonlocal together
-        ctx.set(unit.base, BASE)
+        set_window(ctx, unit.window, BASE)
         for index, move in enumerate(moves):
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
             ctx.set(port.index, index)
@@ -265,7 +266,7 @@ def _stopped(rng: random.Random, errors: dict[int, int], moves: list[isa.Instruc
     stop = Stop(unit.unit, unit.bursts.valid & unit.bursts.ready, beat, halt_at)
 
     async def offer(ctx: Any) -> None:
-        await stop.offer(ctx, moves, unit.base)
+        await stop.offer(ctx, moves, unit.window)
 
     memory = read_memory(unit.bursts, unit.r, params, rng, rng.choice([1, 9]), 0.7, params.axi_outstanding, errors)
     run(unit, offer, background=[bench.record, memory, stop.count, accounts(unit).check])
@@ -304,7 +305,7 @@ def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rn
     stop = Stop(unit.unit, unit.bursts.valid & unit.bursts.ready, beat)
 
     async def offer(ctx: Any) -> None:
-        await stop.offer(ctx, moves, unit.base)
+        await stop.offer(ctx, moves, unit.window)
 
     memory = read_memory(unit.bursts, unit.r, params, rng, 1, 0.7, params.axi_outstanding)
     run(unit, offer, background=[bench.record, memory, stop.count])

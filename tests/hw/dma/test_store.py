@@ -16,6 +16,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content
+from tests.hw.dma.moves import set_window
 from tests.hw.dma.test_load import BASE, BASES, WIDE, Stop, first_address, index_of, local_words, random_move
 from tests.hw.protocols import check_burst
 from tests.hw.streams import run
@@ -39,7 +40,7 @@ class StoreBench:
 
     async def offer(self, ctx: Any) -> None:
         port = self.unit.unit
-        ctx.set(self.unit.base, BASE)
+        set_window(ctx, self.unit.window, BASE)
         for number, move in enumerate(self.moves):
             if self.rate < 1 and number == len(self.moves) // 2:
                 # With nothing in flight, for more cycles than there are credits.
@@ -185,7 +186,7 @@ def _stopped(rng: random.Random, errors: dict[int, int], halt_at: int | None) ->
     stop = Stop(unit.unit, unit.aw.valid & unit.aw.ready, unit.b.valid & unit.b.ready, halt_at)
 
     async def offer(ctx: Any) -> None:
-        await stop.offer(ctx, MOVES, unit.base)
+        await stop.offer(ctx, MOVES, unit.window)
 
     run(unit, offer, background=[bench.scratchpad, bench.memory, stop.count, accounts(unit).check])
     moved = [(BASE + dram, content(local, params)) for m in MOVES for dram, local in MoveFrontEnd.model(m)]
@@ -216,7 +217,7 @@ def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rn
     stop = Stop(unit.unit, unit.aw.valid & unit.aw.ready, unit.b.valid & unit.b.ready)
 
     async def offer(ctx: Any) -> None:
-        await stop.offer(ctx, moves, unit.base)
+        await stop.offer(ctx, moves, unit.window)
 
     run(unit, offer, background=[bench.scratchpad, bench.memory, stop.count])
     assert stop.fault == (Cause.SCRATCH_RANGE, index_of(number))

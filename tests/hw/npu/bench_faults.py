@@ -12,7 +12,7 @@ from cocotbext.axi import AxiResp
 from intloom.hw.spec import isa, regs
 from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.regs import Cause
-from tests.hw.npu.host import Host
+from tests.hw.npu.host import PROGRAM_WORD, Host
 
 SOURCE_WORD = 0x200
 TARGET_WORD = 0x400
@@ -38,9 +38,9 @@ async def _good_program_runs(host: Host) -> None:
 
 
 async def _fault(
-    host: Host, program: Sequence[isa.Instruction | bytes], cause: Cause, unit: Unit, index: int, watchdog: int = 20_000
+    host: Host, program: Sequence[isa.Instruction | bytes], cause: Cause, unit: Unit, index: int, **options: int
 ) -> None:
-    status = await host.run(program, watchdog=watchdog)
+    status = await host.run(program, **options)
     assert (status["error"], status["done"]) == (1, 0)
     assert (Cause(status["cause"]), Unit(status["unit"])) == (cause, unit)
     assert await host.read("ERROR_INDEX") == index
@@ -106,6 +106,72 @@ async def unit_faults(dut: Any) -> None:
     for response in reads:
         host.ram.poison.set(low, low + host.word, response)
         await _fault(host, program, Cause.FETCH_ERROR, Unit.CONTROL, 2)
+
+
+@cocotb.test()
+async def window_faults(dut: Any) -> None:
+    """No load, store or fetch gets outside the window, at either end; `Host` checks each address on the bus."""
+    host = await Host(dut, "window").begin(0.2)
+    begin, end, limit = host.begin_instruction(), isa.make("END"), TARGET_WORD + WORDS
+    over, under = limit - WORDS + 1, (1 << isa.DRAM_BITS) - WORDS
+    for dram in (over, limit, host.rng.randrange(limit, 1 << 28), under, under + 1):
+        # The last one in the window, then the first one outside; words that belong to others stay.
+        memory = host.ram.read(0, host.memory_bytes)
+        load = _load(dram=limit - WORDS)
+        await _fault(host, [begin, load, _load(dram=dram), end], Cause.OUTSIDE_WINDOW, Unit.LOAD, 2, limit=limit)
+        host.ram.write(0, memory)
+        program = [begin, _load(), _store(wait_load=1), _store(dram=dram, wait_load=1), end]
+        status = await host.run(program, limit=limit)
+        assert (Cause(status["cause"]), Unit(status["unit"])) == (Cause.OUTSIDE_WINDOW, Unit.STORE)
+        assert await host.read("ERROR_INDEX") == 3
+        await host.rest()
+        await host.reset()
+        assert host.ram.read(limit * host.word, 64) == memory[limit * host.word :][:64]
+    # Rows and planes that step outside.
+    for fields in ({"n1": 3, "dram_s1": 1 << 20}, {"n2": 2, "dram_s2": (1 << isa.DRAM_BITS) - 2 * SOURCE_WORD}):
+        program = [begin, _load(), _load(**fields), end]
+        await _fault(host, program, Cause.OUTSIDE_WINDOW, Unit.LOAD, 2, limit=limit)
+    words = PROGRAM_WORD + 4 * isa.INSTRUCTION_BYTES // host.word
+    program = [begin, _load(n0=1, dram=0), _load(n0=1, dram=0), end]
+    assert (await host.run(program, limit=words))["done"]
+    for short in (words - 1, PROGRAM_WORD, 0):
+        await _fault(host, program, Cause.OUTSIDE_WINDOW, Unit.CONTROL, 0, limit=short)
+
+
+@cocotb.test()
+async def window_is_latched_and_locked(dut: Any) -> None:
+    """Settings that change while a program runs do not reach it; a locked window stays until the reset."""
+    host = await Host(dut, "latched").begin(0.2)
+    names = ("BASE_LOW", "BASE_HIGH", "LIMIT", "PROGRAM", "LENGTH")
+    data = host.rng.randbytes(WORDS * host.word)
+    host.ram.write(SOURCE_WORD * host.word, data)
+    program = [host.begin_instruction(), _load(n1=20), _store(wait_load=1), isa.make("END")]
+    for name in names:
+        host.ram.write(TARGET_WORD * host.word, bytes(len(data)))
+        await host.start(program)
+        # Directly after START: the next transfer of the bus.
+        await host.write(name, host.rng.getrandbits(32))
+        assert (await host.finish())["done"], name
+        assert host.ram.read(TARGET_WORD * host.word, len(data)) == data
+    await host.start(program, limit=TARGET_WORD)
+    await host.write("LIMIT", 1 << 31)
+    assert Cause((await host.finish())["cause"]) is Cause.OUTSIDE_WINDOW, "a larger limit must not help"
+    await host.rest()
+    await host.reset()
+    await host.write("LOCK", 1)
+    before = {name: await host.read(name) for name in names}
+    for name in names:
+        await host.write(name, before[name] ^ 0xFF00)
+        assert (await host.read(name) == before[name]) == (name not in ("PROGRAM", "LENGTH"))
+    await host.write("LOCK", 0)
+    await host.reset()
+    assert await host.read("LOCK") == 1, "neither software nor the soft reset may unlock"
+    dut.rst.value = 1
+    await ClockCycles(dut.clk, 3)
+    dut.rst.value = 0
+    await ClockCycles(dut.clk, 2)
+    assert await host.read("LOCK") == await host.read("LIMIT") == 0
+    await _good_program_runs(host)
 
 
 @cocotb.test()

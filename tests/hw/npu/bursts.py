@@ -14,6 +14,8 @@ class BurstRules:
     """Follows what passes on the master's five channels and fails at the first burst that is not legal."""
 
     params: HardwareParams
+    window: range
+    """Byte addresses that a burst may touch."""
     reads: deque[int] = field(default_factory=deque)
     """Beats still to come of each outstanding read burst."""
     addressed: deque[int] = field(default_factory=deque)
@@ -34,6 +36,7 @@ class BurstRules:
         assert beats <= self.params.axi_burst, f"{channel}: {beats} beats are more than a burst may have"
         assert at % word == 0, f"{channel}: {at:#x} is not a word's address"
         last = at + beats * word - 1
+        assert at in self.window and last in self.window, f"{channel}: {at:#x} to {last:#x} leaves the window"
         assert at // BOUNDARY_BYTES == last // BOUNDARY_BYTES, f"{channel}: {at:#x} to {last:#x} crosses 4 KiB"
         return beats
 

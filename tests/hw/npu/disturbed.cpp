@@ -216,6 +216,7 @@ class Bench {
         for (int i = 0; i < 4; ++i, ++now_) top_.clk = 1, top_.eval(), top_.clk = 0, top_.eval();
         top_.rst = 0;
         for (const auto& [address, value] : {std::pair<uint32_t, uint32_t>{BENCH_BASE_LOW, BENCH_BASE},
+                                            {BENCH_LIMIT, BENCH_WORDS},
                                             {BENCH_WATCHDOG, 600},
                                             {BENCH_IRQ_ENABLE, 3}}) {
             writes_[now_] = {address, value};

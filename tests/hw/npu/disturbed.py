@@ -20,7 +20,7 @@ from intloom.sim.rtl.build import Build, build
 from intloom.sim.rtl.shell import bare_ports
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.coincidences import EVENTS, PARAMS, RUN_CONTROL, exclusion_of, point, probes, states_with_events
-from tests.hw.npu.short_programs import Program, random_short_program
+from tests.hw.npu.short_programs import MEMORY_WORDS, Program, random_short_program
 
 _BASE = 0x4000_0000
 _CYCLES = 1000
@@ -47,10 +47,11 @@ def _header() -> str:
     """Positions of registers and the probes as the bench reads them."""
     names = [probe.name for probe in probes()]
     state = probes()[names.index(RUN_CONTROL)].states.index
-    offsets = ("CONTROL", "IRQ_STATUS", "IRQ_ENABLE", "PROGRAM", "LENGTH", "BASE_LOW", "WATCHDOG")
+    offsets = ("CONTROL", "IRQ_STATUS", "IRQ_ENABLE", "PROGRAM", "LENGTH", "BASE_LOW", "LIMIT", "WATCHDOG")
     values = {f"BENCH_{name}": regs.register(name).offset for name in offsets} | {
         "BENCH_BASE": _BASE,
         "BENCH_WORD": PARAMS.word_bytes,
+        "BENCH_WORDS": MEMORY_WORDS,
         "BENCH_CYCLES": _CYCLES,
         "BENCH_START": regs.pack("CONTROL", start=1),
         "BENCH_RESET": regs.pack("CONTROL", reset=1),

@@ -127,9 +127,9 @@ class Host:
         await ClockCycles(self.dut.clk, 3)
         self.dut.rst.value = 0
         await ClockCycles(self.dut.clk, 2)
-        rules = BurstRules(self.params)
+        self.rules = BurstRules(self.params, range(0))
         watched = [Channel(dut=self.dut, prefix="m_axi", name=name, fields=fields) for name, fields in MASTER.items()]
-        cocotb.start_soon(self._watch(watched, rules.passed))
+        cocotb.start_soon(self._watch(watched, self.rules.passed))
         watched = [Channel(dut=self.dut, prefix="s_axi", name=name, fields=fields) for name, fields in SLAVE.items()]
         cocotb.start_soon(self._watch(watched))
         return self
@@ -164,16 +164,21 @@ class Host:
         """Write a program to memory."""
         self.ram.write(PROGRAM_WORD * self.word, _image(instructions))
 
-    async def start(self, instructions: Sequence[isa.Instruction | bytes], watchdog: int = 20_000) -> None:
-        """Write a program to memory and start it."""
+    async def start(
+        self, instructions: Sequence[isa.Instruction | bytes], watchdog: int = 20_000, limit: int = MEMORY_WORDS
+    ) -> None:
+        """Write a program to memory and start it; it may address `limit` words."""
         setup = RunSetup(
             memory_base=MEMORY_BASE,
+            memory_words=limit,
             program_word=PROGRAM_WORD,
             instructions=len(instructions),
             watchdog=watchdog,
             image={PROGRAM_WORD * self.word: _image(instructions)},
         )
         await self.write("IRQ_STATUS", regs.pack("IRQ_STATUS", done=1, error=1))
+        base = MEMORY_BASE % (1 << self.params.axi_addr_bits)
+        self.rules.window = range(base, base + limit * self.word)
         await load_program(self, self.ram, setup)
         await start_program(self)
 

@@ -17,7 +17,7 @@ from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.words import words_of
 from tests.hw.npu.coincidences import PARAMS
 
-_MEMORY_WORDS = 4096
+MEMORY_WORDS = 4096
 _PROGRAM_WORDS = range(1536, 1552)
 _TARGET = 1024
 """First word in memory of what stores write."""
@@ -118,7 +118,7 @@ class Program:
 
 
 def _memory(rng: random.Random, code: bytes, first_word: int) -> bytes:
-    memory = bytearray(rng.randbytes(_MEMORY_WORDS * PARAMS.word_bytes))
+    memory = bytearray(rng.randbytes(MEMORY_WORDS * PARAMS.word_bytes))
     biases = [rng.randint(-3000, 3000) for _ in range(PARAMS.cols)]
     scales = [Scale(rng.getrandbits(PARAMS.mantissa_bits), PARAMS.mantissa_bits + 8) for _ in biases]
     for word, data in ((_WEIGHTS_AT, pack_channels(biases, scales)), (first_word, code)):

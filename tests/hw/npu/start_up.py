@@ -14,7 +14,7 @@ from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec import regs
 from intloom.sim.rtl.bare import without_initial_values
 from intloom.sim.rtl.ports import parse_ports
-from tests.hw.npu.short_programs import Program
+from tests.hw.npu.short_programs import MEMORY_WORDS, Program
 
 _BASE = 0x4000_0000
 _LIMIT = 4000
@@ -85,14 +85,14 @@ def _ports(verilog: str) -> Iterator[str]:
         yield f"{'reg' if port.is_input else 'wire'} [{port.width - 1}:0] {port.name};"
 
 
-_WRITES = ("IRQ_ENABLE", "BASE_LOW", "PROGRAM", "LENGTH", "CONTROL")
+_WRITES = ("IRQ_ENABLE", "BASE_LOW", "LIMIT", "PROGRAM", "LENGTH", "CONTROL")
 
 
 def build(verilog: str, folder: Path) -> None:
     """Compile the accelerator without initial values, and the bench."""
     verilog = exact(without_initial_values(verilog))
     settings = {
-        "MEMORY_WORDS": 4096,
+        "MEMORY_WORDS": MEMORY_WORDS,
         "BASE": f"32'h{_BASE:x}",
         "LIMIT": _LIMIT,
         "STATUS": regs.register("STATUS").offset,
@@ -115,6 +115,7 @@ def run(folder: Path, program: Program) -> Outcome:
     values = (
         regs.pack("IRQ_ENABLE", done=1, error=1),
         _BASE,
+        MEMORY_WORDS,
         program.first_word,
         program.instructions,
         regs.pack("CONTROL", start=1),

@@ -74,7 +74,7 @@ def host_script(program: Program, memory: bytes, expected: bytes, output_at: int
     """Load memory and start; wait for the interrupt; compare status and output."""
     settings = {
         "PROGRAM": program.instructions_at, "LENGTH": len(program.instructions), "BASE_LOW": MEMORY_AT,
-        "BASE_HIGH": 0, "IRQ_ENABLE": 3, "CONTROL": 1,
+        "BASE_HIGH": 0, "LIMIT": program.memory_words, "IRQ_ENABLE": 3, "CONTROL": 1,
     }  # fmt: skip
     lines = [operation(_WRITE, MEMORY_AT + 4 * i, word) for i, word in enumerate(words(memory))]
     lines += [operation(_WRITE, REGISTERS_AT + register(name).offset, value) for name, value in settings.items()]

@@ -25,8 +25,9 @@ def addrmap(tmp_path_factory: pytest.TempPathFactory) -> AddrmapNode:
 
 def access_of(field: FieldNode) -> Access:
     """The access mode that the properties amount to."""
-    if field.get_property("onwrite") == OnWriteType.woclr:
-        return Access.W1C
+    modified = {OnWriteType.woclr: Access.W1C, OnWriteType.woset: Access.W1S}
+    if field.get_property("onwrite") in modified:
+        return modified[field.get_property("onwrite")]
     return {AccessType.r: Access.RO, AccessType.rw: Access.RW, AccessType.w: Access.WO}[field.get_property("sw")]
 
 

@@ -248,7 +248,7 @@ class RegisterFile:
         command, self._page[control] = self._page[control], 0
         for one in REGISTERS:
             value, at = self._page[one.offset // 4], one.offset
-            if one.access in (Access.RW, Access.W1C) and value != self._shown[at]:
+            if one.access not in (Access.RO, Access.WO) and value != self._shown[at]:
                 self._board.request(_WRITE, at, value)
                 self._shown[at] = self._page[at // 4] = self._board.request(_READ, at)
         if command:

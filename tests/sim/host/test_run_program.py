@@ -53,7 +53,7 @@ class BoardMemory:
 
 
 def setup(**changes):
-    return RunSetup(memory_base=BASE, program_word=2, instructions=3, watchdog=500, **changes)
+    return RunSetup(memory_base=BASE, memory_words=64, program_word=2, instructions=3, watchdog=500, **changes)
 
 
 def test_a_blocking_transport_runs_a_program():
