@@ -115,7 +115,11 @@ class Engine(wiring.Component):
             self._connect_unit(m, unit, queues, ports[unit])
         self._watch(m, dispatch, queues, ports, faults)
         outside = faults.sources[SOURCES - 1]
-        m.d.comb += [outside.valid.eq(fetch.outside), outside.fault.cause.eq(Cause.OUTSIDE_WINDOW)]
+        m.d.comb += [
+            outside.valid.eq(fetch.outside),
+            outside.fault.cause.eq(Cause.OUTSIDE_WINDOW),
+            outside.fault.unit.eq(Unit.CONTROL),
+        ]
         for name, unit in (("load", load), ("vec", vec), ("store", store)):
             self._add_gated(m, name, unit, unit.unit.valid | ~unit.unit.idle, platform)
         self._add_gated(m, "fetch", fetch, ~fetch.idle | (fetch.words.valid & fetch.words.ready), platform)

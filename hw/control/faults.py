@@ -39,7 +39,8 @@ class FaultLatch(wiring.Component):
     Members
     -------
     sources
-        Faults of the units, of dispatch, of the watchdog and of fetch; with `memory_parity` also those of the two memories.
+        Faults of the units, of dispatch, of the watchdog and of fetch; with `memory_parity` also those of the two
+        memories.
     latched
         The first fault.
 

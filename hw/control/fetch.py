@@ -69,8 +69,8 @@ class Fetch(wiring.Component):
 
     Handshake
     ---------
-    `start` is a pulse; `program` and `length` are read in its cycle. `outside` stays high until reset. `bursts` and `words` are streams. `r.ready` is
-    always high.
+    `start` is a pulse; `program` and `length` are read in its cycle. `outside` stays high until
+    reset. `bursts` and `words` are streams. `r.ready` is always high.
 
     Timing
     ------

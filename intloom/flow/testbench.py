@@ -53,7 +53,8 @@ def render_testbench(params: HardwareParams) -> dict[str, str]:
         "SIZE": int(np.log2(word)),
         "LIMIT": _LIMIT,
     }
-    for name in ("CONTROL", "STATUS", "PROGRAM", "LENGTH", "BASE_LOW", "BASE_HIGH", "LIMIT", "IRQ_ENABLE", "FINGERPRINT"):
+    names = ("CONTROL", "STATUS", "PROGRAM", "LENGTH", "BASE_LOW", "BASE_HIGH", "LIMIT", "IRQ_ENABLE", "FINGERPRINT")
+    for name in names:
         values[f"REG_{name}"] = regs.register(name).offset
     values["TRACE_PORTS"] = ".trace_started(), .trace_done(), " if params.trace else ""
     text = _TEMPLATE.read_text(encoding="utf-8")

@@ -106,6 +106,8 @@ class Job:
     """Byte address in the base register."""
     first_byte: int = MEMORY_BASE
     """Byte address of the first byte of the memory file."""
+    window_words: int | None = None
+    """Words that the program may address; None: up to the end of the memory file."""
     registers: Sequence[str] = ()
     """Registers that the bare loop reads at the end."""
     closing: Sequence[tuple[str, int]] = ()
@@ -120,9 +122,10 @@ class Job:
 
     def setup(self) -> RunSetup:
         """The run as the host driver takes it; the memory file already holds the image."""
+        up_to_end = self.memory_words - (self.memory_base - self.first_byte) // self.word_bytes
         return RunSetup(
             memory_base=self.memory_base,
-            memory_words=self.memory_words - (self.memory_base - self.first_byte) // self.word_bytes,
+            memory_words=up_to_end if self.window_words is None else self.window_words,
             program_word=self.program_word,
             instructions=self.instructions,
             watchdog=self.watchdog,

@@ -42,6 +42,7 @@ def several_outstanding() -> Recording:
             ctx.set(unit.r.payload.last, offer and beats[0][1])
 
     async def bench(ctx: Any) -> None:
+        ctx.set(unit.window.end, 1 << 16)
         ctx.set(unit.scratch.ready, 1)
         await ctx.tick().repeat(4)
         move = isa.make("LOAD", dram=64, local=16, n0=_WORDS)

@@ -73,6 +73,7 @@ class System:
         """Program the registers and start."""
         await self.write(ctx, "PROGRAM", PROGRAM_WORD)
         await self.write(ctx, "LENGTH", len(self.instructions))
+        await self.write(ctx, "LIMIT", 1 << 20)
         await self.write(ctx, "IRQ_ENABLE", regs.pack("IRQ_ENABLE", done=1, error=1))
         await self.write(ctx, "CONTROL", regs.pack("CONTROL", start=1))
 

@@ -67,6 +67,7 @@ _CLOSING = (
     *((r.name, value) for value in (0xFFFF_FFFF, 0) for r in REGISTERS if r.access in (Access.RW, Access.W1C)),
     ("CONTROL", pack("CONTROL", reset=1)),
     ("LENGTH", 4),
+    ("LIMIT", 0xFFFF_FFFF),
     ("CONTROL", pack("CONTROL", start=1)),
     ("CONTROL", pack("CONTROL", reset=1)),
 )

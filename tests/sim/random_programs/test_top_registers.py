@@ -55,6 +55,16 @@ WRITTEN: Mapping[str, Evidence] = MappingProxyType(
             _LOST,
         ),
         "LENGTH": Evidence({"instructions": _TOP}, {"instructions": 0}, DONE, Ending(Cause.NO_END, Unit.CONTROL, 0)),
+        "LIMIT": Evidence(
+            {
+                "program_word": _TOP + _PROGRAM_WORD,
+                "first_byte": MEMORY_BASE + _TOP * _WORD,
+                "window_words": _TOP + 2 * _PROGRAM_WORD,
+            },
+            {"window_words": 2 * _PROGRAM_WORD},
+            DONE,
+            Ending(Cause.OUTSIDE_WINDOW, Unit.CONTROL, 0),
+        ),
         "WATCHDOG": Evidence(
             {"watchdog": _TOP + 300}, {"watchdog": 300}, None, Ending(Cause.WATCHDOG, Unit.LOAD, 1), _HANG
         ),
@@ -66,6 +76,7 @@ TESTED_APART = {
     "CONTROL": "tests/hw/control/test_registers.py::test_commands_are_pulses",
     "IRQ_ENABLE": "tests/hw/control/test_registers.py::test_only_what_may_be_written_is",
     "IRQ_STATUS": "tests/hw/control/test_registers.py::test_flags_are_set_and_cleared_in_the_same_cycle",
+    "LOCK": "tests/hw/npu/bench_faults.py::window_is_latched_and_locked",
     "STATUS": "tests/sim/random_programs/test_top_bits.py::"
     "test_header_bits_and_addresses_past_the_scratchpad_end_in_their_error",
     "ERROR_INDEX": "tests/sim/random_programs/test_top_bits.py::test_an_error_index_above_2_to_the_15",
