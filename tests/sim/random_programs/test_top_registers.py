@@ -54,7 +54,12 @@ WRITTEN: Mapping[str, Evidence] = MappingProxyType(
             DONE,
             _LOST,
         ),
-        "LENGTH": Evidence({"instructions": _TOP}, {"instructions": 0}, DONE, Ending(Cause.NO_END, Unit.CONTROL, 0)),
+        "LENGTH": Evidence(
+            {"instructions": _TOP, "window_words": (1 << 32) - 1},
+            {"instructions": 0},
+            DONE,
+            Ending(Cause.NO_END, Unit.CONTROL, 0),
+        ),
         "LIMIT": Evidence(
             {
                 "program_word": _TOP + _PROGRAM_WORD,
