@@ -124,7 +124,7 @@ FAULTS: dict[str, Fault] = {
     "read-slverr": Fault(_as_is, _on_first(Kind.LOAD, Response.SLVERR, Direction.READ), Cause.READ_SLVERR),
     "read-decerr": Fault(_as_is, _on_first(Kind.LOAD, Response.DECERR, Direction.READ), Cause.READ_DECERR),
     "write-slverr": Fault(_as_is, _on_first(Kind.STORE, Response.SLVERR, Direction.WRITE), Cause.WRITE_SLVERR),
-    "write-outside": Fault(_store_outside, _no_error, Cause.WRITE_DECERR),
+    "write-outside": Fault(_store_outside, _no_error, Cause.OUTSIDE_WINDOW),
     "other-hardware": Fault(_other_fingerprint, _no_error, Cause.WRONG_PROGRAM),
     "scratch-range": Fault(_convolve_outside, _no_error, Cause.SCRATCH_RANGE),
     "deadlock": Fault(_deadlock, _no_error, Cause.WATCHDOG),
