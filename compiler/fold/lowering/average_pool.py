@@ -19,7 +19,7 @@ from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
-from intloom.compiler.fold.patterns.window import Window, read_window
+from intloom.compiler.fold.patterns.window import Window, read_window, with_needed_strides
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import AvgPool, Constant, MatMul, Tensor
@@ -191,7 +191,7 @@ def _windows(node: OnnxNode, x: Tensor) -> Window:
     window = read_window(node, x)
     if window.dilations != (1, 1):
         raise UnsupportedPattern("its window is dilated", "use dilations of 1")
-    return window
+    return with_needed_strides(window, (x.height, x.width))
 
 
 def _whole_image(builder: GraphBuilder, node: OnnxNode) -> Tensor:

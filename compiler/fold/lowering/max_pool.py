@@ -9,7 +9,7 @@ from intloom.compiler.fold.lowering.common.data_movement import finish_data_move
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
-from intloom.compiler.fold.patterns.window import Window, read_window
+from intloom.compiler.fold.patterns.window import Window, read_window, with_needed_strides
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MaxPool, Tensor
 from intloom.compiler.ir.node import Pads, Pair
@@ -33,7 +33,7 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     geometry = read_window(main, x.tensor, size if main.op == "GlobalMaxPool" else None)
     if geometry.dilations != (1, 1):
         raise UnsupportedPattern("its window is dilated", "use dilations of 1")
-    source, geometry = _in_steps(builder, unit, x.tensor, geometry)
+    source, geometry = _in_steps(builder, unit, x.tensor, with_needed_strides(geometry, size))
     node = MaxPool(
         name=unit_name(unit),
         inputs=(source.name,),

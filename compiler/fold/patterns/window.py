@@ -41,13 +41,14 @@ def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window
         window = _apply_ceil_mode(window, sizes)
     if min(window.output(sizes)) < 1:
         raise ModelError(f"node {node.name!r}: its window of {kernel} must fit an input of {sizes}: correct the model")
-    return replace(window, strides=_needed_strides(window, sizes))
+    return window
 
 
-def _needed_strides(window: Window, sizes: Pair) -> Pair:
-    """The strides, but 1 along an axis that the window covers: there, any stride is within an instruction's limits."""
+def with_needed_strides(window: Window, sizes: Pair) -> Window:
+    """The window with stride 1 along an axis that it covers: no stride is above an instruction's limit there."""
     unit = Window(window.kernel, (1, 1), window.dilations, window.pads).output(sizes)
-    return 1 if unit[0] == 1 else window.strides[0], 1 if unit[1] == 1 else window.strides[1]
+    strides = (1 if unit[0] == 1 else window.strides[0], 1 if unit[1] == 1 else window.strides[1])
+    return replace(window, strides=strides)
 
 
 def _pair(node: OnnxNode, name: str, default: int) -> Pair:

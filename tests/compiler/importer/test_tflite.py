@@ -184,3 +184,13 @@ def test_other_bytes_are_not_tflite(tmp_path):
     path.write_bytes(b"\0\0\0\0TFL3")
     with pytest.raises(FileFormatError, match="not a valid TFLite file"):
         load_model(path)
+
+
+def test_window_that_covers_its_input_has_any_stride(tmp_path, seed):
+    """Keras writes the stride of a global pool as its size, which may be above the instruction's limit."""
+    m = TfliteMaker(seed)
+    x = m.input((1, 25, 5, 16))
+    made = options("Pool2D", padding=1, strideH=25, strideW=5, filterHeight=25, filterWidth=5)
+    path = m.save(tmp_path / "file.tflite", m.moved("AVERAGE_POOL_2D", [x], (1, 1, 1, 16), made))
+    _, result = run(path, "base", "isa", seed)
+    assert not [c for c in result.checks if c.mismatches]
