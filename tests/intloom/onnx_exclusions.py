@@ -13,9 +13,7 @@ INCLUDED = (
     "test_slice",
 )  # fmt: skip
 _EMPTY = "an empty tensor: the importer refuses models with inputs of size zero"
-_OLD = "opset 9: the importer takes opsets from 10 on"
 EXCLUDED = {
     "test_split_zero_size_splits_opset13": _EMPTY,
     "test_split_zero_size_splits_opset18": _EMPTY,
-    "test_upsample_nearest": _OLD,
 }

@@ -70,7 +70,7 @@ def test_each_cycle_counts_once(change: float, seed: int) -> None:
 
     async def body(ctx: Any) -> None:
         assert not any(await _values(ctx, bench)), "counters must read 0 before any program"
-        for cycles in (rng.randint(900, 1300), rng.randint(1, 60)):
+        for cycles in (rng.randint(1800, 2200), rng.randint(1, 60)):
             expected: Counter[str] = Counter()
             await _launch(ctx, bench)
             ctx.set(bench.running, 1)
