@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common import evidence
+from tools.components import components, name_of
 from tools.coverage.page import KINDS
 from tools.coverage.summary import SUMMARY, Share, read_shares
 from tools.coverage.waivers import read_waivers
@@ -75,7 +76,7 @@ def _score(name: str, scores: Mapping[str, Score]) -> str:
 
 def _components(covered: Mapping[str, Mapping[str, Share]], scores: Mapping[str, Score]) -> Iterator[str]:
     yield _table("component", *(f"{kind} %" for kind in KINDS), "waived points", "mutations found")
-    for name in sorted({*covered, *scores, *NOT_MUTATED}):
+    for name in sorted({*covered, *scores, *NOT_MUTATED, *map(name_of, components())}):
         kinds = covered.get(name, {})
         shares = (f"{kinds[kind].percent:.1f}" if kind in kinds else "-" for kind in KINDS)
         waived = sum(share.waived for share in kinds.values())

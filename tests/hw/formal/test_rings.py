@@ -153,6 +153,8 @@ class FetchBench(Elaboratable):
             # From either word of a block on, and longer than any run that is looked at.
             fetch.program.eq(AnyConst(1)),
             fetch.length.eq(CYCLES),
+            # The whole memory: a program outside its window is not fetched.
+            fetch.window.limit.eq(-1),
             fetch.words.ready.eq(AnySeq(1)),
             fetch.bursts.ready.eq(AnySeq(1)),
             fetch.r.valid.eq(AnySeq(1)),
@@ -213,6 +215,7 @@ def test_so_many_cycles_go_round_the_words_twice() -> None:
         nonlocal came
         left: list[int] = []
         ctx.set(fetch.length, CYCLES)
+        ctx.set(fetch.window.limit, -1)
         ctx.set(fetch.start, 1)
         ctx.set(fetch.words.ready, 1)
         ctx.set(fetch.bursts.ready, 1)
