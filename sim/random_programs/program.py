@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from intloom.hw.spec.arith import Affine, Scale
 from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.fields import DRAM_BITS
 from intloom.hw.spec.formats import RESIDUAL_BYTES, pack_channels, pack_residual
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import (
@@ -265,7 +266,8 @@ def _kinds(params: HardwareParams) -> list[Kind]:
 
 def _layout(rng: random.Random, params: HardwareParams, length: int) -> tuple[int, list[int]]:
     """A memory base, and word offsets of the image, the program and the islands: anywhere in the address space."""
-    word, reach = params.word_bytes, memory_words(params)
+    # LIMIT has as many bits as an offset: the last word that an offset can name is in no window.
+    word, reach = params.word_bytes, min(memory_words(params), (1 << DRAM_BITS) - 1)
     sizes = [2 * params.scratch_words + params.weight_words, length * INSTRUCTION_BYTES // word + 64]
     sizes += [constant_area(params)] + [_ISLAND_WORDS] * _ISLANDS
     # Bases that need every bit of the address; offsets then stay below the end of the address space.

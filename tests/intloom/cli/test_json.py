@@ -26,7 +26,7 @@ STEPS = [
     (["doctor"], dict),
     (["version"], dict),
 ]
-WITHOUT = {"demo", "regress", "bench", "asm", "evaluate"}
+WITHOUT = {"demo", "regress", "bench", "asm", "evaluate", "compare-vela"}
 """Commands that take minutes or need other files first: each has a test of its own."""
 
 

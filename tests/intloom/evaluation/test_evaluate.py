@@ -208,7 +208,7 @@ def test_a_layer_in_float_keeps_its_relu(tmp_path):
     quantize(folder / "f.onnx", folder / "q.onnx", folder / "c.npy", QuantizeOptions())
     made = with_float_layer(chain(), onnx.load(folder / "q.onnx"), "conv1")
     onnx.checker.check_model(made)
-    x = [rng.random((1, 3, 12, 12), np.float32)]
+    x = [{chain().graph.input[0].name: rng.random((1, 3, 12, 12), np.float32)}]
     (wanted,), (got,) = (values_of(m, ["z"], x, 10_000)["z"] for m in (chain(), made))
     assert got.min() == 0.0
     np.testing.assert_allclose(got, wanted, atol=0.02 * wanted.max())
