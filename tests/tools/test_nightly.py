@@ -24,6 +24,9 @@ SMALLER = {
     f"{GATES}.py::test_the_netlist_runs_as_the_accelerator_does": (
         f"{GATES}_of_components.py::test_the_netlist_has_the_outputs_of_the_component"
     ),
+    "tests/runtime/test_fuzz.py::test_libfuzzer_finds_nothing": (
+        "tests/runtime/test_fuzz.py::test_the_corpus_is_harmless"
+    ),
 }
 """Tests of which the nightly run has all cases, and those that `make test` has instead."""
 
