@@ -48,16 +48,15 @@ def _run(
     params, memory = choose_params(preset, config, None), MemoryTiming()
     with terminal.progress() as tell:
         compiled = compile_model(model, params, memory=memory, progress=tell)
-    summary = summarize(compiled)
-    rows = [_row("forecast", summary["hardware"], summary, summary["predicted_cycles"], summary["predicted_mac_use"])]
+    summary, multipliers = summarize(compiled), params.rows * params.cols
+    rows = [_row("forecast", summary, multipliers, summary["predicted_cycles"])]
     if rtl:
         bundle = Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
         feeds = read_inputs([], compiled.inputs, 0)
         result = execute(bundle, open_backend("rtl", bundle), feeds, host=open_host(bundle), check=True)
         differing = sum(c.mismatches for c in result.checks)
-        use = summary["macs"] / (result.cycles * params.rows * params.cols)
-        rows.append(_row(f"RTL, {differing} bytes differ", summary["hardware"], summary, result.cycles, use))
-    for ethos in peers(params.rows * params.cols):
+        rows.append(_row(f"RTL, {differing} bytes differ", summary, multipliers, result.cycles))
+    for ethos in peers(multipliers):
         made = estimate(model, ethos, memory, cache)
         rows.append({"source": "Vela's estimate", "hardware": ethos.name, **made.to_dict()})
     if as_json:
@@ -69,13 +68,13 @@ def _run(
     terminal.table(table)
 
 
-def _row(source: str, hardware: str, summary: dict[str, Any], cycles: int, use: float) -> dict[str, Any]:
+def _row(source: str, summary: dict[str, Any], multipliers: int, cycles: int) -> dict[str, Any]:
     return {
         "source": source,
-        "hardware": hardware,
-        "multipliers": round(summary["macs"] / (summary["predicted_mac_use"] * summary["predicted_cycles"])),
+        "hardware": summary["hardware"],
+        "multipliers": multipliers,
         "cycles": cycles,
-        "use": use,
+        "use": summary["macs"] / (cycles * multipliers),
         "dram_bytes": summary["dram_bytes"],
         "weight_bytes": summary["constant_bytes"],
     }

@@ -12,14 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from intloom.common.errors import EnvironmentFault, UnsupportedError
+from intloom.common.errors import UnsupportedError
 from intloom.common.extras import require_extra
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.program import MemoryTiming
 
 _CLOCK = 1_000_000_000
-_WIDE = 16
-"""Bytes a cycle of an AXI port of U65 and U85; U55 has half."""
 _MEMORY = """
 [System_Config.Same_Memory]
 core_clock={clock}
@@ -109,7 +107,7 @@ def estimate(model: Path, ethos: Ethos, memory: MemoryTiming, cache_kib: int) ->
     UnsupportedError
         Vela does not compile the file.
     """
-    require_extra("vela", "ethosu.vela")
+    check_tool()
     with temporary_folder() as folder:
         config = folder / "memory.ini"
         config.write_text(_config(ethos, memory, cache_kib))
@@ -159,6 +157,3 @@ def check_tool() -> None:
         It is not; the message ends with the command that installs it.
     """
     require_extra("vela", "ethosu.vela")
-
-
-__all__ = ["EnvironmentFault", "Estimate", "Ethos", "check_tool", "estimate", "peers"]

@@ -30,6 +30,15 @@ def test_table_of_a_file(tmp_path, capsys):
     assert all(r["cycles"] > 0 and 0 < r["use"] < 1 for r in rows)
 
 
+@pytest.mark.slow
+def test_a_file_without_products_uses_no_multiplier(tmp_path, capsys):
+    path = tmp_path / "table.tflite"
+    path.write_bytes(tflite_bytes("LOGISTIC"))
+    assert main(["compare-vela", str(path), "--preset", "nano", "--json"]) == 0
+    ours, *_ = json.loads(capsys.readouterr().out)["rows"]
+    assert (ours["multipliers"], ours["use"]) == (16, 0.0) and ours["cycles"] > 0
+
+
 def test_slower_memory_reaches_vela(tmp_path):
     path = tmp_path / "network.tflite"
     path.write_bytes(tflite_bytes("network"))
