@@ -9,8 +9,6 @@ operations of the accelerator can express it, a lowering to these:
     register(CustomOp(domain="acme", op="Negate", meaning=negate, lower=lower_negate))
 """
 
-from __future__ import annotations
-
 from intloom.compiler.ir.ops.custom import AttributeValue, CustomOp, find, register, same_shape, unregister
 
 __all__ = ["AttributeValue", "CustomOp", "find", "register", "same_shape", "unregister"]

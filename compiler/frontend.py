@@ -1,7 +1,5 @@
 """Front end: from an imported model to the integer graph, host parts, assignments and warnings."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass

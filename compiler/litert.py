@@ -1,7 +1,5 @@
 """LiteRT as the reference of TFLite files: the default interpreter, whose kernels are XNNPACK's where it has them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """onnxruntime as the reference model: without log output, and with exact sums on every processor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from itertools import count

@@ -16,8 +16,6 @@ It has the real values of the file, and every value keeps its name. Of the nodes
   parts have them too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Integer operations of onnxruntime that define results of the accelerator: Softmax and averages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import prod
 

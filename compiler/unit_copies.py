@@ -1,7 +1,5 @@
 """Quantization units whose float operators have no readers outside the unit."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 from dataclasses import replace
 

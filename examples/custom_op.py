@@ -8,8 +8,6 @@ The lowering shows both ways to express an operator with existing operations: a 
 functions are a sequence of nodes, here a table followed by an affine sum of two tensors.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 

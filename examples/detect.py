@@ -6,8 +6,6 @@ The network's integer part runs on the chosen backend (golden, isa or rtl); with
 runs there instead. Box decoding and non-maximum suppression run on the host. All backends give the same boxes.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import dataclass

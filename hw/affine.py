@@ -3,8 +3,6 @@
 It computes `intloom.hw.spec.arith.affine`: clamp((x1*m1 + x2*m2 + c) * 2**-shift).
 """
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """Clock gating: a component's clock stops while it has no work, with equal outputs in every cycle."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from amaranth.hdl import (

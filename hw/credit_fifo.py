@@ -1,7 +1,5 @@
 """A FIFO with credits: an entry is reserved before a word enters the pipeline that leads to it."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any

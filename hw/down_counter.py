@@ -1,7 +1,5 @@
 """A loadable loop counter with a registered terminal count."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Signal, Value
 
 

@@ -1,7 +1,5 @@
 """The engine: all components that execute a program and that the soft reset clears."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """The folder that `intloom verilog` writes: the accelerator, and the files that other tools need with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The top level: AXI4 master, AXI4-Lite slave, interrupt; engine, run control, registers and counters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal, Value

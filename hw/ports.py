@@ -1,7 +1,5 @@
 """Interfaces between units, memories and control."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Value
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2

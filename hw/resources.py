@@ -1,7 +1,5 @@
 """Resource counts from Yosys: cells and bits before technology mapping."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

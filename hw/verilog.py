@@ -1,7 +1,5 @@
 """Verilog generation."""
 
-from __future__ import annotations
-
 import gc
 import re
 import subprocess

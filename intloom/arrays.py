@@ -1,7 +1,5 @@
 """Reading of .npy and .npz files."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

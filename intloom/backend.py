@@ -4,8 +4,6 @@ The front end and the golden model evaluate quantized operators, matrix products
 evaluates the other operators, as on the host side of a compiled model.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Demonstration: a network of the zoo from a float model to a checked RTL run and its report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

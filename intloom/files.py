@@ -1,7 +1,5 @@
 """File access that raises project errors."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

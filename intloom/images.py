@@ -3,8 +3,6 @@
 They replace photographs if the user gives none: for calibration, for the zoo's weight statistics and as test input.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Loading and hashing of ONNX files."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """HTML tables of programs, graphs and runs for notebooks with light and dark themes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any

@@ -5,8 +5,6 @@
 `InferenceSession` and `get_available_providers` are Intloom's. All other names are those of onnxruntime.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import onnxruntime

@@ -1,7 +1,5 @@
 """Image files: letterboxing and normalization as YOLOv8 requires, and drawing of boxes."""
 
-from __future__ import annotations
-
 import colorsys
 from collections.abc import Sequence
 from dataclasses import dataclass

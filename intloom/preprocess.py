@@ -4,8 +4,6 @@ Constants are folded, batch normalization is folded into the convolutions, onnxs
 graph, and all shapes are inferred. A failure is an error: the original model is never used instead.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The session: runs a model on the accelerator, with the calls of `onnxruntime.InferenceSession`."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Backends: everything that runs a program, registered by name with its capabilities."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

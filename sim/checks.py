@@ -1,7 +1,5 @@
 """The result of comparing one tensor with a reference, and the first difference of a run."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

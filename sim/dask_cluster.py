@@ -1,7 +1,5 @@
 """Connection to a Dask cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The error of the compiler's cycle forecast against RTL."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from intloom.compiler.program.forecast import forecast

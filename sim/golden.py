@@ -1,7 +1,5 @@
 """The golden model: runs an integer graph by the operators' own definitions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Values of the tensors that a program keeps in the scratchpad, gathered from the results of its instructions."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Merges the results of a model's regions, which run one after the other, into one result."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

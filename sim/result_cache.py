@@ -1,7 +1,5 @@
 """Results of RTL runs, kept under the hash of all that they depend on: Verilog, program, inputs, memory, bench."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

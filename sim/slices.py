@@ -1,7 +1,5 @@
 """Parts of a network as graphs of their own, fed with golden inputs: any layer or block runs alone."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Tensors that never leave the scratchpad are reconstructed from the results of the array and the vector unit.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

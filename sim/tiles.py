@@ -4,8 +4,6 @@ The instruction simulator computes scratchpad, weight memory and tables before t
 runs the instruction, and stores the whole scratchpad, so that a write to a wrong address is found too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

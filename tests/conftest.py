@@ -1,7 +1,5 @@
 """What all tests share: replayable random seeds, hypothesis settings, quick tests before slow ones."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import importlib.util

@@ -1,7 +1,5 @@
 """The layout of the tests: each folder corresponds to a source folder, or to a purpose that is named here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The wheel holds everything that runs, and nothing else; versions and names agree across files."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import os

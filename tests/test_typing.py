@@ -1,7 +1,5 @@
 """Types of the package resolve in a checkout, through the links below `intloom/`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

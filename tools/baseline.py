@@ -4,8 +4,6 @@
 that the instructions have the encoding of that version.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The components of the RTL, found in the packages; the mutation tests derive from this list."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -3,8 +3,6 @@
 Every measurement says by itself if it is of an older design: its hash differs from that of the present sources.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

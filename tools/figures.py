@@ -5,8 +5,6 @@ docs/data/figures.json, and writes the table between the markers in README.md. N
 picture of a report is the first row's.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

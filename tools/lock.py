@@ -4,8 +4,6 @@
 for aarch64 where the file is for one machine only; without a wheel for aarch64 the lock has the x86-64 hash alone.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -5,8 +5,6 @@ Runs on a bare Python 3.11 or later and imports only the standard library. Three
 against the SHA-256 that PyPI publishes for it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

@@ -3,8 +3,6 @@
 `python -m tools.nightly FOLDER`, with the output folder of the regression.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """MkDocs hook: draws the WaveDrom sources of docs/timing as SVG, and adds the page of the evidence."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

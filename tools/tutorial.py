@@ -3,8 +3,6 @@
 `make figures` runs the commands and writes their output into docs/tutorial.md. A test runs them and compares.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -5,8 +5,6 @@ positions: `positions[i, j, …]` is the position of a value in the row-major or
 the values in the model's order, or matrices of channels and pixels, finds them in the positions.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod

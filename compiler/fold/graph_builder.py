@@ -1,7 +1,5 @@
 """Builder of the integer graph: operator lowerings read operands from it and add nodes to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 

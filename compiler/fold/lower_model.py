@@ -1,7 +1,5 @@
 """Lowering of a model: builds the integer graph from its quantization units and finds the boundary to the host."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

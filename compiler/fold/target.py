@@ -1,7 +1,5 @@
 """Targets: the unit of the accelerator, or the host, that a node of the model runs on."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """Consistency check of a `Model`, run between passes."""
 
-from __future__ import annotations
-
 from intloom.common.errors import ModelError
 from intloom.compiler.importer.model import Model
 

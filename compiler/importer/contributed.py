@@ -4,8 +4,6 @@ onnxruntime infers the shapes of its own operators when it opens a session. Shap
 a stand-in node for each of them, whose inference function opens a session with this one operator.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from math import prod
 

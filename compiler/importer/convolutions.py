@@ -1,7 +1,5 @@
 """Check of the sizes of convolutions, which ONNX's checker and shape inference leave open."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from intloom.common.errors import ModelError

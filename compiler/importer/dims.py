@@ -1,7 +1,5 @@
 """Sizes of open dimensions of a model's inputs."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

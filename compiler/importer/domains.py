@@ -1,7 +1,5 @@
 """Operators that exist in two domains with one meaning."""
 
-from __future__ import annotations
-
 import onnx
 
 from intloom.compiler.importer.model import MICROSOFT

@@ -1,7 +1,5 @@
 """Export of a `Model` to ONNX, for host parts, for evaluation by onnxruntime and for shape inference."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

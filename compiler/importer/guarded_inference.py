@@ -8,8 +8,6 @@ sizes that the operator is about to read. Axes are cut to 32 bits and used as an
 the number of parts of a Split.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from math import prod
 

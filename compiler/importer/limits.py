@@ -1,7 +1,5 @@
 """Limits of a model's size, checked before the ONNX library processes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 import onnx

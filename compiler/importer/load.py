@@ -1,7 +1,5 @@
 """Conversion of an ONNX file to a `Model`: read, check, inline functions, infer shapes, convert."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace

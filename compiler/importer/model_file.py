@@ -1,7 +1,5 @@
 """A model file of any format that an importer exists for, chosen by the file's first bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Conversion of models of old opsets and IR versions by ONNX's converter."""
 
-from __future__ import annotations
-
 import onnx
 import onnx.version_converter
 

@@ -1,7 +1,5 @@
 """Checks of value names and node order, before the ONNX library processes the model."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import onnx

@@ -1,7 +1,5 @@
 """Shape inference of a `Model` after a pass rewrote its nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from intloom.compiler.importer.emit import to_proto

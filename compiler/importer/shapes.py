@@ -1,7 +1,5 @@
 """ONNX shape inference that does not trust the shapes of inner values in the file."""
 
-from __future__ import annotations
-
 import onnx
 
 from intloom.compiler.importer.contributed import infer_with_contributed

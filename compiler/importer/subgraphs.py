@@ -1,7 +1,5 @@
 """Subgraphs of If, Loop and Scan: which outer values they read, and branches whose condition is constant."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

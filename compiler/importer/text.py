@@ -1,7 +1,5 @@
 """Text form of a `Model`, one node a line, for dumps after passes."""
 
-from __future__ import annotations
-
 from intloom.compiler.importer.model import Attribute, Constant, Model, Opaque
 
 

@@ -6,8 +6,6 @@ Mode `exact` uses fp64 where the product of sum and mantissa fits its 53 bits, w
 elsewhere.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

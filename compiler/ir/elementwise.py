@@ -1,7 +1,5 @@
 """Elementwise operations of two tensors, each one instruction of the vector unit."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

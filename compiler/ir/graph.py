@@ -1,7 +1,5 @@
 """The integer graph: tensors by name, nodes in topological order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

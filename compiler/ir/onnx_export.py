@@ -4,8 +4,6 @@ Convolutions become QLinearConv in int8 with scales of one; tables become Gather
 arithmetic. The importer's emitter writes the file.
 """
 
-from __future__ import annotations
-
 from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType, to_bytes
 from intloom.compiler.ir.graph import IntGraph
 from intloom.compiler.ir.onnx_writer import Writer

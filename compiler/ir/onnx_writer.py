@@ -1,7 +1,5 @@
 """The ONNX form of a graph while operators write their nodes, with the forms that several operators share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

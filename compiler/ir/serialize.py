@@ -1,7 +1,5 @@
 """Integer graphs as files that a person can read: JSON, with arrays as base64 of their bytes."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """The int8 tensors of an integer graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

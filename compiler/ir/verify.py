@@ -1,7 +1,5 @@
 """Checks every rule that an integer graph must obey."""
 
-from __future__ import annotations
-
 from intloom.compiler.ir.graph import IntGraph
 from intloom.compiler.ir.node import Node, operators, require
 from intloom.compiler.ir.tensor import Tensor

@@ -1,7 +1,5 @@
 """Operations of a window that slides over one tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar

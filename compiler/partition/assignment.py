@@ -1,7 +1,5 @@
 """Assignment of every node of the model to a target, with the reason and the remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache

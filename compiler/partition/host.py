@@ -1,7 +1,5 @@
 """Extraction of the host parts, which onnxruntime runs before, between and after the regions of the graph."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

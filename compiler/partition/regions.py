@@ -5,8 +5,6 @@ from tensors of level k have level k + 1, and so have all tensors that depend on
 region. Each region is a program; before it, the host runs the part that computes its inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import prod

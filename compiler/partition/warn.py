@@ -1,7 +1,5 @@
 """Warnings about known problems: the node or tensor, the effect, and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cycles of a single instruction of the MAC or vector unit, from the latencies in `hw.spec.timing`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache

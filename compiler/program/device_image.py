@@ -1,7 +1,5 @@
 """Packing of a model's programs into a device image; `intloom.hw.spec.image_format` defines the format."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ multiple of `ALIGNMENT` bytes, and so does each program, so that a reader can me
 equal bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import mmap
 import os

@@ -1,7 +1,5 @@
 """The words that an instruction reads and writes, derived from its fields."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple

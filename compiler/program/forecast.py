@@ -4,8 +4,6 @@ This is an event simulation. Events are the arrival of an instruction, a free un
 Module `cost` has the cycles of single instructions.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import deque
 from collections.abc import Iterable, Sequence

@@ -10,8 +10,6 @@ A unit issues and completes its instructions in order, but their execution overl
 * LOAD and STORE issue bus transfers; every hazard needs a wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

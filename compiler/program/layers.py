@@ -1,7 +1,5 @@
 """Attribution of a run's cycles to layers, and chains of layers that run together with their memory traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

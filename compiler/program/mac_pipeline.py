@@ -5,8 +5,6 @@ strips in order and needs their block's constants. So the array may wait for the
 also from one instruction to the next.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -4,8 +4,6 @@ The schema is the type hints of `Program` and its parts. Files come from outside
 the schema or a rule of `check_program_values` forbids, so that readers of a `Program` need no checks of their own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Memory contents: packing and unpacking of tensors, and the whole memory before and after a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

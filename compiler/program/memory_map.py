@@ -1,7 +1,5 @@
 """Contents of a program's memories over time, as rectangles of words and instructions."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The forecast's memory port: a read stream and a write stream that share its bandwidth."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ Rules, each checked for every instruction:
 `check_program` proves a whole program; the instruction simulator checks each instruction before it executes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from intloom.common.errors import ProgramError

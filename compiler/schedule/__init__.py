@@ -1,7 +1,5 @@
 """Scheduling: from an integer graph to a program, by passes, stages, plan and emission."""
 
-from __future__ import annotations
-
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.compiler.schedule import tuning

@@ -1,7 +1,5 @@
 """Estimate a preset in an open standard cell library and record it in the manual: `python -m intloom.hw.asic nano`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From parameters to standard cells: lint, synthesis with Yosys, longest path with OpenSTA."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A flat netlist of library cells: buffers for nets with many loads, and structural Verilog for OpenSTA."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the tools report about a design in standard cells."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """`docs/data/asic.json`, and the tables of `docs/asic.md` that are derived from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path

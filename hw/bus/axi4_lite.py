@@ -1,7 +1,5 @@
 """AXI4-Lite as a signature, 32 data bits wide: each channel is a stream of a struct."""
 
-from __future__ import annotations
-
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
 

@@ -1,7 +1,5 @@
 """A skid buffer: a two-entry stream register without a combinational path between its sides."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Arbiter for the AXI read channels, shared by instruction fetch and the load unit."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any

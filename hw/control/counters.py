@@ -1,7 +1,5 @@
 """Performance counters: a short counter per event, and one memory for the upper bits of all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from amaranth.hdl import Cat, Module, Signal

@@ -1,7 +1,5 @@
 """The sticky error: the first fault."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Instruction fetch: prefetches the program's words in long bursts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned

@@ -1,7 +1,5 @@
 """Instruction checks: whether an instruction is legal, and which unit executes it."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from amaranth.hdl import Const, Module, Signal, Value

@@ -1,7 +1,5 @@
 """The program check in hardware: the CRC of all words of a program, compared at every instruction and at END."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value

@@ -1,7 +1,5 @@
 """The units' instruction queues: one memory for all, and a register for the next instruction of each unit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The AXI4-Lite register bank, generated from the register table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value

@@ -1,7 +1,5 @@
 """Run control: the FSM that starts, halts and resets the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from amaranth.hdl import Cat, Module, Signal

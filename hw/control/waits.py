@@ -1,7 +1,5 @@
 """Wait checks: completion counters of the units, and whether an instruction's waits are met."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from amaranth.hdl import Module, Signal, Value

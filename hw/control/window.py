@@ -1,7 +1,5 @@
 """The window: the memory that a program may address, latched when it starts."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """The local side of a transfer: the address of each word in the scratchpad or the weight memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from amaranth.hdl import Cat, Module, Signal, Value

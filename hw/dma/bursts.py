@@ -1,7 +1,5 @@
 """Splits runs into AXI bursts and merges contiguous runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value

@@ -1,7 +1,5 @@
 """The common front end of load and store: from an instruction to memory bursts and local addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

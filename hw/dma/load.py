@@ -1,7 +1,5 @@
 """The load unit: from memory to the scratchpad or the weight memory. `MoveFrontEnd.model` defines which words."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """Decomposes a transfer into contiguous runs, in memory and in local memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any

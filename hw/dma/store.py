@@ -1,7 +1,5 @@
 """The store unit: from the scratchpad to memory. `MoveFrontEnd.model` defines which words."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """Place and route a preset and record the result in the manual: `python -m intloom.hw.fpga small`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ the route to the block, the block's delay and the route back. With registers in 
 Yosys 0.70 leaves all of these registers in logic on ECP5.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path

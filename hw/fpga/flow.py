@@ -1,7 +1,5 @@
 """From parameters to a placed and routed design: Yosys, then nextpnr, each leaving its log in the output folder."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time

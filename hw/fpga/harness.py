@@ -5,8 +5,6 @@ common wires, which spoils both routing and timing. So a shift register feeds al
 registers into a tree of exclusive ors: every path of the accelerator begins and ends as it would in a larger design.
 """
 
-from __future__ import annotations
-
 from amaranth.back import rtlil
 from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value
 from amaranth.lib import wiring

@@ -7,8 +7,6 @@ chain, which doubles the LUT sites and lengthens every path by one LUT. An adder
 or a comparison, as in modular addition, is left alone: one chain would wait for the other.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -8,8 +8,6 @@
   used address bit instead, which is already routed there.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What nextpnr reports: how much of the device is used, the clock, and the path that limits it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

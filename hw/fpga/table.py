@@ -1,7 +1,5 @@
 """Measurements of the FPGA flow, and the tables of `docs/fpga.md` that are derived from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path

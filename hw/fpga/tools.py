@@ -1,7 +1,5 @@
 """The commands of the FPGA flow: those of PyPI's packages, and a native nextpnr if there is one of the same version."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 Its reference model is `intloom.sim.isa_sim.conv`; tests/support/slow_machine.py is a plainer one, byte by byte.
 """
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """A memory bank: a synchronous read port and a write port with byte enables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from amaranth.hdl import Module, Signal, Value, unsigned

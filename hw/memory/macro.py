@@ -1,7 +1,5 @@
 """Large memories as instances of one module, `intloom_ram`, which another flow replaces by its memory macros."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from amaranth.hdl import ClockSignal, Elaboratable, Instance, Shape

@@ -1,7 +1,5 @@
 """Even parity of words in memories: encoding, and a check of every word that is read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from amaranth.hdl import Cat, Module, Signal, Value

@@ -1,7 +1,5 @@
 """The weight memory: a circular buffer, written by the load unit and read by the MAC unit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A wrapper of the accelerator with an active-low reset that may be asserted without a clock, as on AXI's `ARESETn`."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import Out
 

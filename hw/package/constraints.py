@@ -1,7 +1,5 @@
 """Timing constraint templates: SDC for ASIC flows, XDC for Vivado, LPF for nextpnr and Diamond."""
 
-from __future__ import annotations
-
 DEFAULT_MHZ = 50.0
 
 _COMMON = """{c} Clock and reset of `npu`. Change PERIOD to your clock.

@@ -3,8 +3,6 @@
 The file needs only LiteX and the folder that `intloom verilog` writes. Tested with LiteX 2024.12.
 """
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """IP-XACT (IEEE 1685-2014) description of the accelerator: bus interfaces, ports, registers, files, parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, register_namespace, tostring
 

@@ -1,7 +1,5 @@
 """The accelerator's Verilog for readers: named wires, plain module names, and a comment before each module."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

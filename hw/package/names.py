@@ -4,8 +4,6 @@ Yosys names the result of an expression `$12` or `$procmux$34_Y`. Renaming is on
 cannot change: replacing the new names by the old ones gives the old text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

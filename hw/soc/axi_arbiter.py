@@ -1,7 +1,5 @@
 """Arbiter of two AXI4 masters on one memory port."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """Record of bus errors for the CPU, whose buses have none."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In

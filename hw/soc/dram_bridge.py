@@ -1,7 +1,5 @@
 """Bridge from the CPU's Wishbone buses to AXI4 memory."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """Bridge from Wishbone to the accelerator's AXI4-Lite port."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

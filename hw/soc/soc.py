@@ -1,7 +1,5 @@
 """The system on a chip: RISC-V core, accelerator, UART and interconnect."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal

@@ -1,7 +1,5 @@
 """Transmitter of a UART: 8 data bits, no parity, 1 stop bit."""
 
-from __future__ import annotations
-
 from amaranth.hdl import C, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

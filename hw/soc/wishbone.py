@@ -1,7 +1,5 @@
 """Wishbone B4 as a signature, 32 data bits wide, with the members that VexRiscv's buses have."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 from amaranth.lib.wiring import In, Out, Signature

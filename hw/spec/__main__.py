@@ -1,7 +1,5 @@
 """Write every file generated from the specification: `python -m intloom.hw.spec [folder]`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -9,8 +9,6 @@ Requantization converts an int32 sum to int8 with the fp32 scale `mantissa * 2**
 * `ort`: the result of fp32 arithmetic, `rint(float32(acc) * float32(scale))`, as in onnxruntime's x86 kernels.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Bit diagrams of instructions in plain text: 32 bits per line, highest bit first."""
 
-from __future__ import annotations
-
 from intloom.hw.spec.fields import CHECK_BITS, CHECK_LSB
 from intloom.hw.spec.instructions import InstructionSpec
 

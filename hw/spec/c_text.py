@@ -1,7 +1,5 @@
 """Parts of C headers that all renderers use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import IntEnum
 

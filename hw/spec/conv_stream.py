@@ -1,7 +1,5 @@
 """Where the constants of a CONV lie in the weight memory, in words from its field `weights` on; see `formats`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from intloom.hw.spec.fields import TableUse

@@ -15,8 +15,6 @@ mode 3. Taps above the last array row do not count; weights of rows without a ta
 The output tile has at most `strip` pixels. The hardware parameter `depthwise` enables the modes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from intloom.hw.spec.fields import ConvMode

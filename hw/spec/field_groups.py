@@ -1,7 +1,5 @@
 """Groups of fields that several instructions share."""
 
-from __future__ import annotations
-
 from intloom.hw.spec.fields import COORDINATE_BITS, DRAM_BITS, SCRATCH_BITS, Field
 
 

@@ -1,7 +1,5 @@
 """What an instruction is made of: widths, units and fields."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

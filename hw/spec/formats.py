@@ -16,8 +16,6 @@ These functions define the formats. The compiler packs and the instruction simul
 both are tested against them.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product

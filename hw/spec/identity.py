@@ -1,7 +1,5 @@
 """Check of a program against its hardware: the BEGIN instruction has the ISA version and the parameter fingerprint."""
 
-from __future__ import annotations
-
 from intloom.common.errors import HardwareMismatchError
 from intloom.hw.spec.fields import ISA_VERSION
 from intloom.hw.spec.instructions import Kind

@@ -6,8 +6,6 @@ multiple of `ALIGNMENT`. The records below are the only statement of their membe
 manual derive from them.
 """
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 from enum import IntEnum

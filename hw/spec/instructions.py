@@ -1,7 +1,5 @@
 """The instruction table: opcode, unit, fields and access pattern of every instruction."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -10,8 +10,6 @@ distance of 4 up to 2^31 - 1 bits, and the longest program has 2^29: at END, any
 and any burst of 32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from intloom.common.errors import EncodingError

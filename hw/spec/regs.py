@@ -3,8 +3,6 @@
 The RTL register bank, the C header, SystemRDL, the manual and the host drivers derive from it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The C headers: registers, parameters, instructions, device image, and one header that includes all."""
 
-from __future__ import annotations
-
 from intloom.hw.spec.c_text import header, int_enum
 from intloom.hw.spec.fields import ISA_VERSION, Unit
 from intloom.hw.spec.params import PRESETS, HardwareParams

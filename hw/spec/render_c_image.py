@@ -1,7 +1,5 @@
 """The C header of the device image."""
 
-from __future__ import annotations
-
 from intloom.hw.spec import image_format
 from intloom.hw.spec.c_text import enum, header
 from intloom.hw.spec.image_format import RECORDS, ImageLayout, ImageRole, Record

@@ -1,7 +1,5 @@
 """C headers of the instructions: structs and field lists, and the encoder and decoder that expand the lists."""
 
-from __future__ import annotations
-
 from intloom.hw.spec.c_text import enum, header, int_enum
 from intloom.hw.spec.fields import CHECK_BITS, CHECK_LSB, INSTRUCTION_BYTES, ConvMode, Field, LoadTarget, TableUse
 from intloom.hw.spec.instructions import BY_KIND, INSTRUCTIONS, InstructionSpec, Kind

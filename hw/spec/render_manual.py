@@ -1,7 +1,5 @@
 """Manual pages in Markdown: the instruction set with bit diagrams, the registers, the parameters."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import inspect

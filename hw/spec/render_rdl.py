@@ -1,7 +1,5 @@
 """The register map in SystemRDL 2.0."""
 
-from __future__ import annotations
-
 from intloom.hw.spec.regs import ADDRESS_BITS, REGISTERS, Access, BitField, Register
 
 _PROPERTIES = {

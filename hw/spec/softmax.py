@@ -1,7 +1,5 @@
 """Integer Softmax: widths and semantics, in plain Python integers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 EXPONENTIAL_BYTES = 3

@@ -8,8 +8,6 @@ Where an end-to-end latency contains the pipelines of known components, it is th
 remainders are measured on the RTL; the comparison of forecast and RTL cycles holds them.
 """
 
-from __future__ import annotations
-
 # Memory ports.
 
 SCRATCHPAD_READ = 5

@@ -21,8 +21,6 @@ output pixel to that of the next. A word is multiplied by the weights of its ker
 it belongs to the windows of up to `TAPS` output pixels.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The vector unit's 256-byte lookup table."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory

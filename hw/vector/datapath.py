@@ -1,7 +1,5 @@
 """The vector unit's arithmetic: operands, affine operation, table and rotation, one slice a cycle."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """Sums of a depthwise convolution: every input word is multiplied for all kernel columns at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned

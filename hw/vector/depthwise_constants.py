@@ -1,7 +1,5 @@
 """Tells the words of a depthwise convolution's constants apart: weights, biases, scales."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from amaranth.hdl import Cat, Module, Signal, unsigned

@@ -1,7 +1,5 @@
 """Requantizes the sums of a depthwise convolution, one group of channels after the other."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory

@@ -1,7 +1,5 @@
 """Walks the input words of a depthwise convolution, column by column under each output row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from amaranth.hdl import C, Module, Mux, Shape, Signal, Value, signed

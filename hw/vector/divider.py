@@ -1,7 +1,5 @@
 """Divides by one number after another, a quotient each cycle."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

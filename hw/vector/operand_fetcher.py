@@ -1,7 +1,5 @@
 """Prefetches an operand's words from the scratchpad into a FIFO."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 

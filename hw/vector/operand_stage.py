@@ -1,7 +1,5 @@
 """Prepares the operands of the affine operation: bytes, products of two bytes, or sums."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_

@@ -1,7 +1,5 @@
 """Nested address counters over blocks, lines and pixels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from amaranth.hdl import Module, Signal, Value, signed, unsigned

@@ -1,7 +1,5 @@
 """Writes result words to the scratchpad."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from amaranth.hdl import Module, Signal

@@ -1,7 +1,5 @@
 """Takes vector instructions one at a time, starts them and reports events."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

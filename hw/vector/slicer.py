@@ -1,7 +1,5 @@
 """Splits operand words into slices of one byte per lane, into single bytes, or into groups of bytes."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

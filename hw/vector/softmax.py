@@ -1,7 +1,5 @@
 """Softmax over the channels of each pixel, a group of bytes a cycle in three passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from operator import add

@@ -1,7 +1,5 @@
 """The vector unit. Its reference model is the instruction simulator in `sim/isa_sim`."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """Expands each pixel of a raster into the words of its window."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from amaranth.hdl import Module, Signal, Value, signed, unsigned

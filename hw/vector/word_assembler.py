@@ -1,7 +1,5 @@
 """Assembles the slices of a result into a word and rotates its bytes."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

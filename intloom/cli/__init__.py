@@ -1,7 +1,5 @@
 """Command line: one module per subcommand; `intloom.cli.entry` converts errors into exit codes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

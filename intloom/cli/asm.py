@@ -1,7 +1,5 @@
 """`intloom asm`: assembly text to instructions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated

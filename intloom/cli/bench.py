@@ -1,7 +1,5 @@
 """`intloom bench`: simulation speed of the benches, run time of networks, and error of the cycle prediction."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

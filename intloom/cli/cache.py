@@ -1,7 +1,5 @@
 """`intloom cache`: list and clear the cache."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands of a checkout of the repository, which an installed package does not contain."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

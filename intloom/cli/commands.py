@@ -1,7 +1,5 @@
 """List of subcommands."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

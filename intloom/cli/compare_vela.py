@@ -1,7 +1,5 @@
 """`intloom compare-vela`: a TFLite file here and in Arm's Vela."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any

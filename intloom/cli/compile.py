@@ -1,7 +1,5 @@
 """`intloom compile`: quantized model to program."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping

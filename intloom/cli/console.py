@@ -1,7 +1,5 @@
 """Output of the command line: results on stdout, messages and progress on stderr."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shlex

@@ -1,7 +1,5 @@
 """`intloom demo`: the whole flow in one command."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`intloom disasm`: program to assembly text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

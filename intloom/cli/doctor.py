@@ -1,7 +1,5 @@
 """`intloom doctor`: installed tools, their purpose, and how to install missing ones."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 

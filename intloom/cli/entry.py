@@ -1,7 +1,5 @@
 """Entry point: runs the subcommand, and converts every error into a message of one line and an exit code."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

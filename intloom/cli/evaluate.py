@@ -1,7 +1,5 @@
 """`intloom evaluate`: accuracy as float model, as quantized model and on the accelerator."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

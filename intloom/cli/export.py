@@ -1,7 +1,5 @@
 """`intloom export`: program to device image and C sources."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`intloom inspect`: where each node of a model runs, and why."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path

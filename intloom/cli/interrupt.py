@@ -1,7 +1,5 @@
 """Ctrl-C ends every command within two seconds, even while library code blocks signal handlers."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

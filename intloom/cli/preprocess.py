@@ -1,7 +1,5 @@
 """`intloom preprocess`: prepare a float model for quantization."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path

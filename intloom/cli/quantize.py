@@ -1,7 +1,5 @@
 """`intloom quantize`: float model to quantized model."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`intloom regress`: suites of checked simulations, on this machine or on a Dask cluster."""
 
-from __future__ import annotations
-
 import fnmatch
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`intloom run`: run a program and compare its results."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What `intloom run` prints: progress, and the summary of the record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

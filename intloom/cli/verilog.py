@@ -1,7 +1,5 @@
 """`intloom verilog`: the accelerator as Verilog, with C header, register description and core file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`intloom version`: versions of Intloom and of the libraries that affect results."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 
 import typer

@@ -1,7 +1,5 @@
 """`intloom zoo`: list and build float models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

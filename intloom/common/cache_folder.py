@@ -1,7 +1,5 @@
 """The cache folder."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

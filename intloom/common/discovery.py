@@ -1,7 +1,5 @@
 """Import of all modules of a package, so that their decorators fill a registry."""
 
-from __future__ import annotations
-
 import pkgutil
 from importlib import import_module
 

@@ -4,8 +4,6 @@ All derive from `IntloomError`. A message states what was found, what is allowed
 kind of error.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

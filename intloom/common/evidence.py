@@ -4,8 +4,6 @@ A file has one line of JSON for each measurement. Its hash covers the code of th
 that they import, so a page can tell by itself which measurements are of an older design.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import io

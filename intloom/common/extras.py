@@ -1,7 +1,5 @@
 """Optional extras of the distribution, and the error that names the command which installs one."""
 
-from __future__ import annotations
-
 import importlib
 
 from intloom.common.errors import EnvironmentFault

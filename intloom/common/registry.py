@@ -1,7 +1,5 @@
 """Registries that decorators fill: operator lowerings, golden operations, schedules and the like."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Signals that a process ignores without affecting its children."""
 
-from __future__ import annotations
-
 import signal
 from types import FrameType
 

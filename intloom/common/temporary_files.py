@@ -4,8 +4,6 @@ Before a temporary file is created, its path is noted in a file of the cache fol
 note, which the kernel releases when the process ends. The next command removes the files of all notes without a lock.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -4,8 +4,6 @@ A value is accepted only with the exact type: no strings for numbers, no fractio
 members. Integers have at most 63 bits, floating-point numbers are finite, and strings are valid Unicode.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Labels for pictures without labels: what another model finds in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

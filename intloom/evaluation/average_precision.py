@@ -4,8 +4,6 @@ The same rules as in pycocotools: ten thresholds from 0.5 to 0.95, 101 recall le
 score, and truths that are ignored (crowds, objects without key points).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

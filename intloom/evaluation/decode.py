@@ -1,7 +1,5 @@
 """Objects in the outputs of YOLO networks, in pixels of the image."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What runs the images: onnxruntime with the float and the quantized model, golden model, RTL."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import zipfile

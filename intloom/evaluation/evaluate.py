@@ -1,7 +1,5 @@
 """Evaluation: accuracy of the float model, the quantized model and the accelerator side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Layers that cost most accuracy: each layer alone is computed in float, and the error of the outputs is compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores of stored results against the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

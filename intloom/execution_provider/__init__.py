@@ -1,7 +1,5 @@
 """Execution provider for onnxruntime: its own sessions run their quantized part on the accelerator."""
 
-from __future__ import annotations
-
 import atexit
 from pathlib import Path
 

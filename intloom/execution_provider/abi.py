@@ -5,8 +5,6 @@ first one with providers in libraries; onnxruntime asserts some of them when it 
 function 317 and CreateExternalInitializerInfo function 389.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_void_p

@@ -1,7 +1,5 @@
 """Conversion of onnxruntime's graphs into ONNX models."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The C library of the provider, built at the first use."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """Choice of the nodes that the provider takes, from the compiler's assignments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import onnx

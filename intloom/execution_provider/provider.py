@@ -1,7 +1,5 @@
 """The execution provider: takes nodes of a session's graph, compiles them, and runs them."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A program with the model that it was compiled from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Comparison of a run with the golden model and with onnxruntime, byte for byte."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

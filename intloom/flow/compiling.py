@@ -1,7 +1,5 @@
 """Compilation of a quantized model file into a program file with a copy of its model."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence

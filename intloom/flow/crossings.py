@@ -1,7 +1,5 @@
 """Cost of every change between host and accelerator, and the nodes that cause it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Export of a program for systems without Python: a device image, and C sources around it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The first difference of a run, from its comparisons or from the located write."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from intloom.compiler.program.memory import paired_name

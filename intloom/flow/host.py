@@ -1,7 +1,5 @@
 """Host parts of a model, run by onnxruntime: quantization, nodes between regions, and the float tail."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod

@@ -1,7 +1,5 @@
 """What the host computes of a model: nodes and multiplications."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

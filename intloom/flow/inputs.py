@@ -1,7 +1,5 @@
 """Inputs of a run: arrays, images, or seeded synthetic values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Every operator must equal LiteRT's on equal inputs, except averages and Softmax,
 by integers. The exact comparison therefore gives LiteRT the golden model's results of these, and compares all others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

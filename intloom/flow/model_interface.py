@@ -1,7 +1,5 @@
 """Inputs, outputs and metadata of a model, as onnxruntime gives them, and the check of a run's inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

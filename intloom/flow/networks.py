@@ -1,7 +1,5 @@
 """Networks of the zoo as integer graphs, quantized once and kept in the cache."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import asdict
 from functools import lru_cache

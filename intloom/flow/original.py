@@ -4,8 +4,6 @@ This is information, not the exact comparison: onnxruntime may compute layers of
 with int8 activations, and one differing byte changes the layers after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

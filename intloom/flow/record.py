@@ -1,7 +1,5 @@
 """Record of a run for the report and `--json`, and the files of a run folder."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

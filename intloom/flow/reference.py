@@ -3,8 +3,6 @@
 A further runtime is one class more here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Execution of the regions of a model in order, with host parts between them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from intloom.arrays import Array

@@ -1,7 +1,5 @@
 """Execution of a program: inputs, backend, host parts, comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """RTL runs of selected layers or tiles with golden inputs; results are cached by program, inputs and RTL."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A Verilog testbench with a small program: checks the generated accelerator in any simulator, without Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trial run of a model's host parts when it is compiled: what compiles must also run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -3,8 +3,6 @@
 Vela estimates; nothing here runs an Ethos-U.
 """
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

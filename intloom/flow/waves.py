@@ -1,7 +1,5 @@
 """Waves of a window of cycles, recorded by a second simulation of the fast bench."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise

@@ -1,7 +1,5 @@
 """Command-line page, generated from the parser."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from enum import Enum

@@ -1,7 +1,5 @@
 """Man pages, generated from the parser."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of supported operators, from the registry of lowerings."""
 
-from __future__ import annotations
-
 import inspect
 from collections import defaultdict
 

@@ -1,7 +1,5 @@
 """List of generated pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reference of the Python interface, generated from signatures and docstrings."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Evaluation of integer operators by the front end and the golden model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ largest, gives the same result as for the values. The front end and the golden m
 any tensor with at most 256 different values.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

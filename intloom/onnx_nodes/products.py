@@ -1,7 +1,5 @@
 """Convolutions and matrix products, evaluated by the front end and the golden model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

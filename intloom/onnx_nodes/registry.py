@@ -1,7 +1,5 @@
 """Registry of evaluated operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

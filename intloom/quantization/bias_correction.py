@@ -1,7 +1,5 @@
 """Bias correction: quantization shifts the mean of a layer's outputs; the layer's bias takes the shift back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ BatchNormalization, which preprocessing folds into them, and those with one scal
 a scale per channel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

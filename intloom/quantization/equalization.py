@@ -4,8 +4,6 @@ A positive factor per channel can be moved through ReLU from one layer's weights
 with small ranges then use more of the 8 bits.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

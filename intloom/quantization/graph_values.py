@@ -1,7 +1,5 @@
 """Values of tensors inside a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Conversion of float16 models to float32, in which calibration and quantization compute."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

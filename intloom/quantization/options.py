@@ -1,7 +1,5 @@
 """Options of quantization."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -7,8 +7,6 @@ reads the tensor. Errors are relative to the power of each sample, so that one s
 decide for all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Signal-to-noise ratio of every quantized tensor against the float model, on one sample."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

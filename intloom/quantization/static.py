@@ -1,7 +1,5 @@
 """Post-training static quantization: preprocess, calibrate, quantize, measure noise."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -5,8 +5,6 @@ distances loses its small terms, and equal bytes leave the order of a TopK open.
 default.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Comparison of two runs: totals and layers side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

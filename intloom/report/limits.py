@@ -1,7 +1,5 @@
 """What limits a run, in words, and what to change."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """HTML page that draws the memory use of a program over its instructions, without external resources."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from math import ceil

@@ -1,7 +1,5 @@
 """Renders a run's record as one self-contained HTML page."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

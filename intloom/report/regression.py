@@ -1,7 +1,5 @@
 """The page of a regression."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from intloom.files import write_text

@@ -4,8 +4,6 @@ Values come from files that may be hostile: templates escape all of them, and th
 browser run only the scripts of this package, and load nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """`make soc`: a network of the zoo on the simulated system on a chip."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """The firmware of the simulated system: the C runtime, a program and the check of its outputs, compiled for RISC-V."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import zlib

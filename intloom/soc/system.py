@@ -1,7 +1,5 @@
 """A run of the system: its Verilog, its simulator, its memory."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Activation functions and elementwise helpers, named as exporters name them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from intloom.zoo.builder import Builder, Value

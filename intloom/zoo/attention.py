@@ -1,7 +1,5 @@
 """Attention: convolutional blocks of YOLO11, YOLO26 and text recognizers, and the transformer block on tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Builder of float ONNX graphs, with node names as given by PyTorch's exporter."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """List of the zoo's networks, and the function that builds them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """ResNet-18 as torchvision exports it."""
 
-from __future__ import annotations
-
 from intloom.zoo.activations import ABOVE_ZERO, relu
 from intloom.zoo.builder import Builder, Value
 

@@ -1,7 +1,5 @@
 """Classifiers for mobile devices, with depthwise convolutions: MobileNet V2 to V4 and EfficientNet-lite0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

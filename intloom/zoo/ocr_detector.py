@@ -1,7 +1,5 @@
 """A text detector like PP-OCRv3: MobileNetV3 of half width, a pyramid with squeeze-and-excitation, a DB head."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from intloom.zoo.activations import ABOVE_ZERO, hard_swish, relu, squeeze_excitation

@@ -4,8 +4,6 @@ Linear layers are 1x1 convolutions. The published network has layer normalizatio
 is batch normalization, folded into the convolutions.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from intloom.zoo.activations import hard_swish, squeeze_excitation

@@ -1,7 +1,5 @@
 """ShuffleNetV2 1.0x as torchvision exports it."""
 
-from __future__ import annotations
-
 from intloom.zoo.activations import ABOVE_ZERO, relu
 from intloom.zoo.builder import Builder, Value
 from intloom.zoo.classifiers import CLASSES, pooled

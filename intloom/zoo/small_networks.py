@@ -1,7 +1,5 @@
 """Small networks for tutorials and tests, each with one building block or feature."""
 
-from __future__ import annotations
-
 from intloom.zoo import attention
 from intloom.zoo.activations import ABOVE_ZERO
 from intloom.zoo.builder import Builder

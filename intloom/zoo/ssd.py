@@ -1,7 +1,5 @@
 """SSD with MobileNetV1 for 300 pixels and 90 classes, as published with the TensorFlow detection models."""
 
-from __future__ import annotations
-
 from intloom.zoo.activations import ABOVE_ZERO, relu6
 from intloom.zoo.builder import Builder, Value
 

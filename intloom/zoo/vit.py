@@ -1,7 +1,5 @@
 """A vision transformer of the size of DeiT-tiny, with the mean of all tokens as its feature."""
 
-from __future__ import annotations
-
 from intloom.zoo.attention import transformer_block
 from intloom.zoo.builder import Builder
 from intloom.zoo.classifiers import CLASSES

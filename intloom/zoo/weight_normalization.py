@@ -4,8 +4,6 @@ The graph runs once on synthetic images with a normalization after every layer. 
 into weights and bias, as a trained batch normalization is folded for export.
 """
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import replace
 

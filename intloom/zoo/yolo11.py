@@ -1,7 +1,5 @@
 """YOLO11 n and s, and YOLO26 n, as published by Ultralytics: C3k2 blocks, attention, depthwise class branches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from intloom.zoo.attention import c2psa, psa_block

@@ -1,7 +1,5 @@
 """The building blocks of YOLOv8: Conv, Bottleneck, C2f, SPPF and the detection branches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The end-to-end heads of YOLO26: four distances per anchor, and the best boxes without suppression."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from intloom.zoo.builder import Builder, Value

@@ -1,7 +1,5 @@
 """Heads of YOLOv8 and YOLO11: detection with distribution focal loss, and segmentation and pose built on it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

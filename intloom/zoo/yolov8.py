@@ -1,7 +1,5 @@
 """YOLOv8 n, s and m as published by Ultralytics: backbone, path-aggregation neck and the four heads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 

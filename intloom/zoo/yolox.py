@@ -1,7 +1,5 @@
 """YOLOX-nano as published by Megvii: depthwise separable convolutions, CSP blocks and a decoupled head."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from intloom.zoo.builder import Builder, Value

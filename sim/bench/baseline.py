@@ -1,7 +1,5 @@
 """An earlier version of the accelerator, to compare simulation speed with."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All benches on workloads of one hardware, in one run: how fast each simulates, against the bare loop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from intloom.hw.spec.params import HardwareParams

@@ -1,7 +1,5 @@
 """Runs one workload on each bench and takes the simulated cycles a second."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

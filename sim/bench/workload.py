@@ -1,7 +1,5 @@
 """A program assembled by hand that keeps the MAC array busy: convolutions with loads before and a store after each."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from intloom.compiler.program.memory import instruction_words

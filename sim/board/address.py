@@ -1,7 +1,5 @@
 """Addresses of boards: `TRANSPORT:WHERE,key=value,...`."""
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

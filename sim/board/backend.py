@@ -1,7 +1,5 @@
 """The backend that runs programs on a board."""
 
-from __future__ import annotations
-
 import select
 import time
 from dataclasses import dataclass

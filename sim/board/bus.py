@@ -1,7 +1,5 @@
 """Access to a board's bus, and the driver's registers and memory on top of it."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from intloom.common.errors import ExitCode, IntloomError

@@ -1,7 +1,5 @@
 """Etherbone, Wishbone over a network, as LiteX uses it: to a board over UDP, or through `litex_server` over TCP."""
 
-from __future__ import annotations
-
 import socket
 import struct
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Registers and memory that are mapped into this process: /dev/mem, UIO devices, u-dma-buf devices, plain files."""
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import os

@@ -1,7 +1,5 @@
 """Boards with PYNQ: registers through an overlay's IP object, memory from `pynq.allocate`."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LiteX's UART bridge (UARTBone): reads and writes of the board's bus over a serial port."""
 
-from __future__ import annotations
-
 import os
 import select
 import struct

@@ -1,7 +1,5 @@
 """Finds the first instruction whose results differ between RTL and instruction simulator, and describes it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, replace
 

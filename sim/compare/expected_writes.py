@@ -1,7 +1,5 @@
 """The reference model of the write log: what each instruction must write, by the instruction simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

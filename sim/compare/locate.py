@@ -1,7 +1,5 @@
 """From a word of memory to the tensor, channel, y and x that it holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compares output tensors byte for byte. There is no tolerance: integers are equal or they are not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Access to the memory that host and accelerator share."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -1,7 +1,5 @@
 """Access to the accelerator's register port."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

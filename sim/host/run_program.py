@@ -4,8 +4,6 @@ All steps are coroutines, because register accesses of a cocotb testbench take s
 block, such as a memory-mapped board, implements them without an `await` and calls `run_blocking`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ It shares no function with the golden model, whose sums of products and requanti
 one of them shows as a difference.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """BEGIN and END."""
 
-from __future__ import annotations
-
 from intloom.common.errors import ProgramError
 from intloom.hw.spec.isa import ISA_VERSION, Instruction, Kind
 from intloom.sim.isa_sim.machine import Machine

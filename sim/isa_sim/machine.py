@@ -1,7 +1,5 @@
 """What the machine holds between instructions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LOAD and STORE."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

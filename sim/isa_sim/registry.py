@@ -1,7 +1,5 @@
 """Registry of the semantics of each instruction kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from intloom.common.registry import Registry

@@ -4,8 +4,6 @@ Instructions run one after the other in program order. That gives the accelerato
 that waits order all hazards; so each step also checks the instruction with `SoundnessChecker`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

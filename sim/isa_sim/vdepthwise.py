@@ -1,7 +1,5 @@
 """VDEPTHWISE."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

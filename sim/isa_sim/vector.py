@@ -1,7 +1,5 @@
 """Instructions of the vector unit, except VDEPTHWISE."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The backend of time-parallel RTL runs."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 

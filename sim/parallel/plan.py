@@ -1,7 +1,5 @@
 """Where a program is cut: so that all segments end at about the same time by the compiler's forecast."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import accumulate
 

@@ -1,7 +1,5 @@
 """One time-parallel run: simulates segments and overlaps, checks the seams, extends overlaps that are too short."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, wait

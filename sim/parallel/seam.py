@@ -6,8 +6,6 @@ word. From the cycle on from which all entries have the same distance, both runs
 was in flight, queued or waiting then has had the same effect at the same time.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ scratchpad, so that it can be compared. Every instruction of the segment keeps i
 of the instruction fetch depend on it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """States of the instruction simulator at chosen instructions of a program."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

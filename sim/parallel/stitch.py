@@ -1,7 +1,5 @@
 """Joins the recordings of overlapping segments to one recording of the whole program."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

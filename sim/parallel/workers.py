@@ -1,7 +1,5 @@
 """Where segments are simulated: in processes of this machine, or on a Dask cluster."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping

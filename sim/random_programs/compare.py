@@ -3,8 +3,6 @@
 Memories are sparse files over the whole address space.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Faults in random programs: a changed bit, or a bus error in a fetch, a load or a store; each ends in an error."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Random legal hardware parameters."""
 
-from __future__ import annotations
-
 import random
 
 from intloom.common.errors import ParameterError

@@ -5,8 +5,6 @@ pattern: loop counts, addresses and steps, which must keep an instruction short 
 depend on what was loaded before.
 """
 
-from __future__ import annotations
-
 import random
 
 from intloom.hw.spec.conv_stream import conv_stream

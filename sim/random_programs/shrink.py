@@ -1,7 +1,5 @@
 """Shrinks a failing random program to the instructions that are needed for the failure."""
 
-from __future__ import annotations
-
 from intloom.sim.random_programs.compare import Comparison, IllegalProgramError, compare
 from intloom.sim.random_programs.program import RandomProgram
 from intloom.sim.rtl.build import Build

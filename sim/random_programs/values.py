@@ -1,7 +1,5 @@
 """Random field values, biased towards the limits and towards values that need a field's highest bit."""
 
-from __future__ import annotations
-
 import random
 
 from intloom.hw.spec.isa import BY_KIND, Field, Kind

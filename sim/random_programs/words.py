@@ -4,8 +4,6 @@ The compiler's `footprint` describes the same words by strides. It need not cove
 must not hide an error in the hardware, so this module shares nothing with it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

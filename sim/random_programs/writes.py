@@ -4,8 +4,6 @@ Memory at the end of a program shows no wrong result that a later instruction ov
 order, so the log of a port is divided by the number of bytes that each instruction must write.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

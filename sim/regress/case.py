@@ -1,7 +1,5 @@
 """One case of a regression as plain data, so that it can be stored, sent to another machine and run again alone."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shlex

@@ -1,7 +1,5 @@
 """Runs one case, anywhere: makes its graph, compiles, runs all backends, compares."""
 
-from __future__ import annotations
-
 import time
 import tomllib
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Faults that a run must end with, each with its own error cause, none in a hang."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Recipes of small integer graphs with random weights; each is a function of a maker and plain arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

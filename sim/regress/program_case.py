@@ -1,7 +1,5 @@
 """A case of the suites `random` and `soak`: a random program on RTL and instruction simulator, or with a fault."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from intloom.hw.spec.isa import disassemble

@@ -1,7 +1,5 @@
 """Reports of a regression: JUnit XML for build servers, JSON for scripts."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs a regression: in local processes or on a Dask cluster; continues where a stopped run ended."""
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed

@@ -1,7 +1,5 @@
 """Results of a regression on disk: one JSON line per case, appended at once, so that a stopped run can continue."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Container

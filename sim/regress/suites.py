@@ -1,7 +1,5 @@
 """The suites: lists of cases, each a few lines of numbers."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Which state of the project a result belongs to: hardware, compiler and simulation as they were when it was made."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 from functools import lru_cache

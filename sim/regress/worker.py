@@ -1,7 +1,5 @@
 """A process that runs cases for a regression on this machine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

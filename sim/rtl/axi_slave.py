@@ -5,8 +5,6 @@ injected error, and channels that delay responses and limit the bandwidth. So th
 memory.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import mmap

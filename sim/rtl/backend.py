@@ -1,7 +1,5 @@
 """Runs programs on the RTL."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """The bare loop: accelerator and memory model in plain C++; the upper bound of simulation speed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The interface of every RTL bench: build a simulator, run a job on it, return the host driver's report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

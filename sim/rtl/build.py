@@ -3,8 +3,6 @@
 The key covers the Verilog, the bench's own sources, the flags and the versions of the tools.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The steps of a simulator's build: commands of Verilator and make, and how they run."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The record of every burst on the bus; see csrc/bus_log.h."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

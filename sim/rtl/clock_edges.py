@@ -1,7 +1,5 @@
 """How often the clock of each gated component ticked: each gate counts and prints its edges at the end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

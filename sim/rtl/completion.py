@@ -1,7 +1,5 @@
 """Whether an RTL run completed its program, and the error message when it did not."""
 
-from __future__ import annotations
-
 from intloom.common.errors import HardwareMismatchError, SimulationError
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit

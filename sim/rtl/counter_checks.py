@@ -1,7 +1,5 @@
 """Checks of the counters of a completed run against each other and against what the bench counted itself."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

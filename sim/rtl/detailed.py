@@ -1,7 +1,5 @@
 """The detailed bench: the same RTL with cocotbext-axi bus models, random stalls, monitors and waves; slow."""
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace

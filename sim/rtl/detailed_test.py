@@ -1,7 +1,5 @@
 """The cocotb test of the detailed bench: cocotbext-axi bus models, random stalls, protocol monitors."""
 
-from __future__ import annotations
-
 import array
 import mmap
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ those phases only when the shell's `wake` changes or a timer expires. The model 
 visible signals beyond the shell's ports. `intloom bench` measures the remaining overhead over the bare loop.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 
 from intloom.common.extras import require_extra

@@ -3,8 +3,6 @@
 It awaits only changes of the shell's `wake` output, so Python runs about 100 times in a run of millions of cycles.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict

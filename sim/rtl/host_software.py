@@ -1,7 +1,5 @@
 """Host software in C on the simulated accelerator: the fast bench's simulator calls it instead of Python."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One RTL run as a value: memory model, register writes, limits; and its files."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from collections.abc import Sequence

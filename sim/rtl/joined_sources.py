@@ -1,7 +1,5 @@
 """Joins the C++ files that Verilator writes into a few: headers are most of what a compiler reads in each of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

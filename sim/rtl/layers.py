@@ -1,7 +1,5 @@
 """Maps instructions to layers: where each layer ends, and how many cycles it takes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass

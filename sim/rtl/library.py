@@ -4,8 +4,6 @@ It contains Verilator's library and the testbench environment, and is compiled o
 That takes longer than to compile the model of a small accelerator.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -1,7 +1,5 @@
 """The options of an RTL simulation, and the benches by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

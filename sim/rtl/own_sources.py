@@ -1,7 +1,5 @@
 """The benches' own C++ sources."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The ports of a generated top module, read back from its Verilog, so that every shell fits what was generated."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

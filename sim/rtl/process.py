@@ -1,7 +1,5 @@
 """Runs a simulator as a process group, which is killed as a whole on any error."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Generated sources around the accelerator: HDL shells of the benches, visibility file, ports of the bare loop."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from pathlib import Path

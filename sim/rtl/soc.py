@@ -1,7 +1,5 @@
 """The system on a chip as a simulator: core, accelerator and memory model in one C++ loop."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

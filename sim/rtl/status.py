@@ -1,7 +1,5 @@
 """The status block of a running simulator, and its output files: trace records and counter snapshots."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path

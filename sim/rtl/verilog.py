@@ -1,7 +1,5 @@
 """The accelerator's Verilog, generated once for every version of its sources."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import importlib.util

@@ -1,7 +1,5 @@
 """The record of every word that a unit wrote; see csrc/write_log.h."""
 
-from __future__ import annotations
-
 import struct
 from enum import IntEnum
 from pathlib import Path

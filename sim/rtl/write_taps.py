@@ -3,8 +3,6 @@
 Yosys drops ports with constant values and may rename others, so each signal is looked up in the text of its module.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import product

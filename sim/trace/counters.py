@@ -1,7 +1,5 @@
 """Counter tracks of a run: why units stall, and how many words of the local memories are in use."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Joins the pulses of a run with the program: one event for every instruction that ran."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from intloom.common.errors import UsageError

@@ -1,7 +1,5 @@
 """The timeline in the Chrome trace format, which Perfetto opens, and as a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

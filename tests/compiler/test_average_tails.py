@@ -3,8 +3,6 @@
 What compiles and runs also passes the comparison with onnxruntime.
 """
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """onnxruntime as the reference model adds exact products on every processor."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `inspect` advises is right: following the remedy of a node on the host brings it to the accelerator."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

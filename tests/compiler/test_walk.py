@@ -1,7 +1,5 @@
 """docs/walk.md: its functions are called in this order, and its instruction is the one that the compiler emits."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

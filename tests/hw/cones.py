@@ -1,7 +1,5 @@
 """What a signal depends on within a cycle, read off the netlist."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

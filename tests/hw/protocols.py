@@ -4,8 +4,6 @@ An offer stays, unchanged, until it is taken. Which members of a port are an off
 bench cannot forget a port.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Stream models for Amaranth's simulator: random sources and sinks, and a simulation that watches every port."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """The affine lane against its fixed-point semantics."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

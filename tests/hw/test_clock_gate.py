@@ -1,7 +1,5 @@
 """The clock enable against its model; a gated component beside one that is always clocked."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The credit FIFO: words leave in order for every pipeline latency, and each cycle follows the model."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from itertools import product

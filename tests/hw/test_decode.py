@@ -1,7 +1,5 @@
 """The RTL instruction layout against the encoder, and the field check against the table's limits."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Pipeline stages delay a value by N cycles; an output register has no reset."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

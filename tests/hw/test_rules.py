@@ -1,7 +1,5 @@
 """Rules for all components: benches, `valid` independent of `ready`, one docstring layout, state in `elaborate`."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from itertools import pairwise

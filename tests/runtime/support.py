@@ -1,7 +1,5 @@
 """Compiling the C runtime for the host, and small programs for it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The firmware's boxes equal those of the Python example, for random outputs of a detection network."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 from pathlib import Path

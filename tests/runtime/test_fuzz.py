@@ -1,7 +1,5 @@
 """The image reader on any bytes: the corpus under gcc's sanitizers, and libFuzzer every night."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

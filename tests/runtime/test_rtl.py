@@ -1,7 +1,5 @@
 """The exported example and the C runtime on the RTL: the same C code that runs on a chip, in one process with it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The C runtime on the host, under the sanitizers: uses, misuses, images, tensors."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import subprocess

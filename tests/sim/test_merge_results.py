@@ -1,7 +1,5 @@
 """The result of several regions: counts add up, shares are weighted by cycles."""
 
-from __future__ import annotations
-
 import pytest
 
 from intloom.sim.merge_results import merge_results

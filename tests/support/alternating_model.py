@@ -1,7 +1,5 @@
 """Random models in which operators of the host alternate with regions of the accelerator."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -5,8 +5,6 @@ only waits and the order inside a unit hold them back. So it is evidence about t
 footprints which emitter and checker share.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Integer graphs with random weights for tests: the regression's maker, with every field of a node to choose."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Changes the values of a program file and gives the result the right checksum, as an attacker would."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

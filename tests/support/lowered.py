@@ -1,7 +1,5 @@
 """Checks a lowering: the integer graph equals onnxruntime, and the instruction simulator equals the golden model."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 

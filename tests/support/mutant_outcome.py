@@ -1,7 +1,5 @@
 """What becomes of a changed model: refused with one line, or compiled, run and equal to onnxruntime."""
 
-from __future__ import annotations
-
 import time
 import traceback
 from dataclasses import dataclass

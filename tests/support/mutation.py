@@ -1,7 +1,5 @@
 """Damages model files: raw bytes, and the structure that they hold."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Parameters of a test of which some run every night only."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from typing import Any
 

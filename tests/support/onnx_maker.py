@@ -1,7 +1,5 @@
 """Builds small quantized ONNX models with random weights and scales that keep every tensor non-constant."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from math import sqrt

@@ -1,7 +1,5 @@
 """Compares a folded model, run by the golden model, with onnxruntime: every integer tensor, byte for byte."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random small integer graphs over all operations, and random legal hardware for them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from intloom.common.errors import ParameterError

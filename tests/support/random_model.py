@@ -1,7 +1,5 @@
 """Random small quantized models: branches, residuals, concatenations, several outputs."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

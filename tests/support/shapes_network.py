@@ -1,7 +1,5 @@
 """A convolutional classifier with SiLU, trained with numpy on generated pictures of shapes."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from numpy.lib.stride_tricks import sliding_window_view

@@ -1,7 +1,5 @@
 """Executes instructions byte by byte as the manual describes them, with the arithmetic of `hw.spec.arith`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE

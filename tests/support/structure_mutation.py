@@ -1,7 +1,5 @@
 """Changes the structure of valid quantized models: eleven kinds of changes, each from unusual to invalid."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """TFLite files of seeded values: each operator alone, and a small network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The same quantized model with uint8 weights: each weight and its zero point are larger by 128."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import numpy_helper

@@ -1,7 +1,5 @@
 """The topology of YOLOv8 detection as an integer graph with random weights, heads left as convolutions."""
 
-from __future__ import annotations
-
 from intloom.compiler.ir import IntGraph
 from tests.support.graph_maker import GraphMaker
 

@@ -1,7 +1,5 @@
 """A network of the zoo in every quantized form, with one calibration for all of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path

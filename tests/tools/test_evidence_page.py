@@ -1,7 +1,5 @@
 """The page of the evidence has every component and every measurement, and says which are of an older design."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

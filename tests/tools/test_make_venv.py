@@ -1,7 +1,5 @@
 """The environment is made where none is, and left alone where it works."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

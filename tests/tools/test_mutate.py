@@ -1,7 +1,5 @@
 """Mutation testing itself: a weak bench leaves holes, a strong one none, and harmless faults are told from holes."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """The end of a night: every step runs, long suites are recorded."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Branch coverage by package, from the files of coverage.py's report."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

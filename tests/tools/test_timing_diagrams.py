@@ -1,7 +1,5 @@
 """Every timing diagram of the manual shows what the real component does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

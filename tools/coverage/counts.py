@@ -1,7 +1,5 @@
 """Reads the files that Verilator's coverage writes, and adds them up."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """One HTML page: a table of modules, and what was not reached."""
 
-from __future__ import annotations
-
 import html
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Points that need no coverage, each with a reason."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

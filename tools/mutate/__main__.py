@@ -1,7 +1,5 @@
 """How many of a few dozen faults the bench of each component finds: `python -m tools.mutate dma.load:LoadUnit`."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import shutil

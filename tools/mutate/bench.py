@@ -1,7 +1,5 @@
 """Runs a component's bench in copies of this process: once without a fault, then once for each fault."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Proofs that a fault changes no output and no register: Yosys compares the netlists with and without it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Looks at every elaboration of a component, or changes it."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Callable, Iterator

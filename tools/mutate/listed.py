@@ -1,7 +1,5 @@
 """Faults that change nothing that matters, each with the reason: they are no holes in a bench."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path

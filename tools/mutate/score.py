@@ -1,7 +1,5 @@
 """Scores of the mutation tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path

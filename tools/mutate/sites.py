@@ -1,7 +1,5 @@
 """Where a fault can be planted in an elaborated component: the bits of operands in assignments and conditions."""
 
-from __future__ import annotations
-
 import functools
 import linecache
 import random

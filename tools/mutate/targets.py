@@ -1,7 +1,5 @@
 """The components that are mutated, and their benches."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from tools.components import components, name_of

@@ -1,7 +1,5 @@
 """Write the WaveDrom source of every timing diagram: `python -m tools.timing_diagrams`."""
 
-from __future__ import annotations
-
 from tools.timing_diagrams.catalogue import DIAGRAMS, source_path, source_text
 
 

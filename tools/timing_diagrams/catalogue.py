@@ -1,7 +1,5 @@
 """Every timing diagram of the manual: its name, its simulation, its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

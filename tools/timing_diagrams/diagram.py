@@ -1,7 +1,5 @@
 """WaveDrom sources from recorded signals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Diagram of the load unit: several bursts outstanding."""
 
-from __future__ import annotations
-
 from collections import deque
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Diagrams of the MAC unit: weight double buffer, accumulator banks, epilogue pipeline."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Diagrams of a whole accelerator: instruction issue, fault, soft reset."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

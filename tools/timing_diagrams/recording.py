@@ -1,7 +1,5 @@
 """Signal values of every clock cycle, recorded from Amaranth's simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path

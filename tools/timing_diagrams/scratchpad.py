@@ -1,7 +1,5 @@
 """Diagram of the scratchpad: arbitration among readers of one bank, read latency, a fault."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A whole accelerator in Amaranth's simulator: register accesses, a memory behind AXI, a program."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any

@@ -9,8 +9,6 @@ differ by at most `g * largest |byte - zero point| * input scale / result scale`
 `g = k * u / (1 - k * u)`. They are equal where no sum is that close to a rounding tie.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -9,8 +9,6 @@ is at most `128 * (1 + n) / one`, which is below 1/2 up to `MOST_VALUES` values.
 relative error of at most `n * 2^-24`. Results therefore differ by at most 1, and only next to a tie.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -7,8 +7,6 @@ between two adjacent results, so a table on the lower result selects the correct
     result = low + (high - low) * up(low)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -7,8 +7,6 @@ to a code that no other pair has. A table maps the code to a correction of +1 or
     mark = T(mark_a(a) + mark_b(b)), result = affine(a, b) + mark
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

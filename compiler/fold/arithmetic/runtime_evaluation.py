@@ -4,8 +4,6 @@ A chain of elementwise operators between bytes is a finite function. All its val
 model of its kernels, so tables and constants are exact for every operator that onnxruntime implements.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

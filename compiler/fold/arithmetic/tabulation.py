@@ -1,7 +1,5 @@
 """Tabulation: evaluate quantization units on chosen bytes, for tables and for the fits of Add and Mul."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

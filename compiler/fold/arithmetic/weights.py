@@ -1,7 +1,5 @@
 """Constant weights and biases in the array's format: nine-bit weights, int32 bias, mantissa and shift per channel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

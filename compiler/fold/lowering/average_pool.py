@@ -1,7 +1,5 @@
 """GlobalAveragePool, AveragePool and ReduceMean over the pixels of each channel: scaled sums of windows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod

@@ -5,8 +5,6 @@ per channel implement it. Two lines that meet at zero, as of a PRelu, are the su
 bounds that all 256 points set, and accepts constants only if the convolution returns the required byte at every point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Along channels, the result is then a matter of addresses. Along height and width
 size of the result, and the parts are added.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Conv with constant weights: int32 bias that includes the zero point, one scale per channel."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights

@@ -1,7 +1,5 @@
 """ConvTranspose with constant weights."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Custom operations between QuantizeLinear and DequantizeLinear."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Elementwise operators: a table where the result depends on one byte, else an Add or Mul proved over all pairs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 

@@ -1,7 +1,5 @@
 """Gemm and MatMul with constant weights: a convolution whose kernel covers the whole image."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

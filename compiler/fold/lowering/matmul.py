@@ -4,8 +4,6 @@ The array sums over channels. An operand that has its sums over pixels is transp
 matrix: its channels become pixels, its pixels channels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """MaxPool: the largest stored integer is the largest value, since scales are positive."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name

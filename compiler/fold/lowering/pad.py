@@ -1,7 +1,5 @@
 """Pad with a constant along height and width: an average over single pixels, or padding of the convolution after it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Registry of operator lowerings, by the main operator of a quantization unit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from intloom.common.registry import Registry

@@ -1,7 +1,5 @@
 """Reshape, Flatten, Squeeze, Unsqueeze: another view of the same bytes."""
 
-from __future__ import annotations
-
 from math import prod
 
 from intloom.common.errors import ModelError

@@ -1,7 +1,5 @@
 """Resize and Upsample: nearest-neighbor enlargement by whole factors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name

@@ -1,7 +1,5 @@
 """Split and Slice: an address offset along channels, a selection of pixels along height and width."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

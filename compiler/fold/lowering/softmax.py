@@ -5,8 +5,6 @@ and -1 computes it for both channels, saturated to a byte: once as d + 127, whic
 d - 128, which distinguishes all d >= 0. A table on each gives one part of the result; an Add joins the parts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Transpose: another view of the same bytes, or a permutation of channels."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

@@ -3,8 +3,6 @@
 Requires `live`. Ensures `absorbed`: no padding node is read only by convolutions that pad with the same byte.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

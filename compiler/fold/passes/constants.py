@@ -7,8 +7,6 @@ the integers before it are the weights.
 Requires nothing. Ensures `constants`: no Constant node is left; quantized weights and computed shapes are constants.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod

@@ -3,8 +3,6 @@
 Requires `constants`. Ensures `custom_shapes`: a registered operation's result has a shape if its operands have.
 """
 
-from __future__ import annotations
-
 from intloom.compiler.custom import AttributeValue, find
 from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.qparams import is_dequantize

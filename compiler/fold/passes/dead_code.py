@@ -3,8 +3,6 @@
 Requires nothing. Ensures `live`: every node's result is read or is an output.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from intloom.compiler.fold.passes.pass_manager import Pass

@@ -8,8 +8,6 @@ Requires `constants`. Ensures nothing: chains whose input scale is not constant 
 host.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 Requires `live`. Ensures `merged`: no Table is the only reader of the result of a node that can hold a table.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

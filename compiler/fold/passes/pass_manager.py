@@ -1,7 +1,5 @@
 """Passes, and the pass manager: it runs passes in order and verifies the graph after each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -9,8 +9,6 @@ the operator, because data movement and rounding commute.
 Requires `constants`. Ensures `propagated`: data movement operators are between DequantizeLinear and QuantizeLinear.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

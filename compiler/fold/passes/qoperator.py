@@ -8,8 +8,6 @@ Requires `constants`. Ensures `qdq`: no supported QLinear… or QGemm operator i
 are known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 

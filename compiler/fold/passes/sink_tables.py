@@ -6,8 +6,6 @@ Requires `live`. Ensures `sunk`: no Table is the only reader of a Concat whose p
 reads.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -12,8 +12,6 @@ Requires `constants`. Ensures `unsigned`: no known operator reads or produces an
 the values that are int8 in the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 

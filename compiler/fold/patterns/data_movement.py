@@ -1,7 +1,5 @@
 """Data movement operators: their results contain only values of their first input."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from intloom.compiler.importer import STANDARD, Model, OnnxNode

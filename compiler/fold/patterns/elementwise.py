@@ -1,7 +1,5 @@
 """Elementwise operators."""
 
-from __future__ import annotations
-
 from intloom.compiler.importer import Model, OnnxNode
 
 # fmt: off

@@ -1,7 +1,5 @@
 """Normalizations by statistics of the values themselves, which no integers define."""
 
-from __future__ import annotations
-
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 
 NORMALIZATIONS = frozenset(

@@ -4,8 +4,6 @@ A quantization unit is the fusion pattern that one operator lowering implements:
 float operators before it, and the DequantizeLinear nodes that they read.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

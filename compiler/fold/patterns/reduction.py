@@ -1,7 +1,5 @@
 """Axes of operators that reduce several values to one."""
 
-from __future__ import annotations
-
 from intloom.compiler.importer import Model, OnnxNode
 
 

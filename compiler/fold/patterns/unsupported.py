@@ -1,7 +1,5 @@
 """The error that a lowering raises for a pattern that it does not support."""
 
-from __future__ import annotations
-
 from intloom.common.errors import UnsupportedError
 
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})

@@ -1,7 +1,5 @@
 """Window geometry of convolutions and pools: kernel, strides, dilations and explicit padding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from intloom.common.errors import ModelError

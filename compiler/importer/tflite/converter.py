@@ -5,8 +5,6 @@ the QuantizeLinear of its result. The float operator of an elementwise unit carr
 kernel in LiteRT defines its results (`OnnxNode.qoperator`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ The generated accessors of the schema read at the offsets that the file states, 
 limit before it is used, and every exception of an accessor is a damaged file.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

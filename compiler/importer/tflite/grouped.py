@@ -4,8 +4,6 @@ Some exporters split the channels, convolve every part, and concatenate the resu
 operators to one CONV_2D, whose groups follow from the channels of its filters.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """From a TFLite file to a `Model`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

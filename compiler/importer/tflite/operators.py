@@ -1,7 +1,5 @@
 """The operators of TFLite that have a form in the model."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a model keeps of the TFLite file that it was converted from: its values, computed by LiteRT from known ones."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ file only changes this order; a Transpose of the model is needed where an operat
 does not have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Writing of TFLite flatbuffers: single operators of a file, and the file cut at some operators."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

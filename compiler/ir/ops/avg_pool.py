@@ -1,7 +1,5 @@
 """Average of windows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Convolution."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, ClassVar

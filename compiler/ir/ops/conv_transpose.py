@@ -1,7 +1,5 @@
 """Transposed convolution: every input pixel scatters a scaled kernel into the output."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """User-defined operations: the node of the integer graph, and the registry with their semantics."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

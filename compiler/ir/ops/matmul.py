@@ -1,7 +1,5 @@
 """Product of two tensors over their channels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Maximum of windows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

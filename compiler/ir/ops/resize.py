@@ -1,7 +1,5 @@
 """Nearest-neighbor enlargement."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 

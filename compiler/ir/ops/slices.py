@@ -1,7 +1,5 @@
 """A range of channels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The layout of DRAM: the constant image, then the buffers; buffers with disjoint lifetimes share words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ Instructions are dispatched in the order in which they would start with deep que
 the waits, which count its instructions, stay valid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Memory allocators. They see numbers only; all ranges are half-open."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections import Counter, deque

@@ -5,8 +5,6 @@ pool or an addition would start after the last task of the convolution before it
 tasks behind the last one that writes what it reads, so that the vector unit works in parallel with the array.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The program: instructions, constants, tensors and what is known about them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which words of which tensors the instructions write in the scratchpad, for comparisons and messages."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

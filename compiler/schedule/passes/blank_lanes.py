@@ -4,8 +4,6 @@ The array writes such words, and constants have them. A product of which neither
 through a copy by the array.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -8,8 +8,6 @@ pair: it is a transposed convolution of stride 2 along rows. Products with the a
 the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

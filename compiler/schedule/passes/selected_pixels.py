@@ -7,8 +7,6 @@ rows and columns, and each weight lies at its own pixel; all other weights are 0
 then stored as packed pixels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

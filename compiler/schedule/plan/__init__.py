@@ -1,7 +1,5 @@
 """Plan: which stages run together, what stays in the scratchpad, and how each stage is cut into tiles."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from intloom.compiler.schedule.plan.dataflow import Dataflow

@@ -1,7 +1,5 @@
 """Which blocks of which buffers the stages read and write, and how rows of results depend on rows of operands."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

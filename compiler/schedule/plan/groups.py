@@ -4,8 +4,6 @@ Dynamic programming over the cut positions: `best[stop]` is the cheapest schedul
 of a group is its estimated time plus a price for each word that it moves between DRAM and the chip.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Tensors that stay in the scratchpad between stages: whole, or the rows that are still needed in a ring buffer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -6,8 +6,6 @@ instruction never waits for the one just before it, and a buffer holds only the 
 reader. Rows that come from DRAM are loaded at the end of the step before they are read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm

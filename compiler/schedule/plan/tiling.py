@@ -5,8 +5,6 @@ array, or of the copies beside it where they take longer, a share of the words m
 the words that no earlier work can hide (the first tile's input, the last one's output).
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil

@@ -1,7 +1,5 @@
 """From a graph to its stages: fuse residuals, schedule every node, drop dead stages, order them branch by branch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

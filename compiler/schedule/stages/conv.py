@@ -1,7 +1,5 @@
 """Convolutions on the array: ordinary, grouped, depthwise, packed, transposed, with an optional residual addition."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

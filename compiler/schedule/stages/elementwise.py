@@ -1,7 +1,5 @@
 """Elementwise operations: an instruction of the vector unit, or the residual addition of a convolution."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ to the weight memory, between the constants of the output blocks. The hardware s
 operand times the sum of a column's weights, which the bias of a convolution contains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

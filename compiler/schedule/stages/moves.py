@@ -1,7 +1,5 @@
 """Operations that only move bytes: table look-up, enlargement, channel slice and concatenation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

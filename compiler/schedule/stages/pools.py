@@ -1,7 +1,5 @@
 """Maximum and average pooling."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from intloom.compiler.ir import AvgPool, MaxPool

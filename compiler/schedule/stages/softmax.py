@@ -1,7 +1,5 @@
 """The stage of a Softmax: all channels of a pixel in one instruction."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

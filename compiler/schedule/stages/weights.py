@@ -4,8 +4,6 @@ A `Geometry` is one pass over the output: an ordinary convolution has one, a tra
 its stride.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """From a board's system to its bitstream: Yosys, nextpnr with the board's pins, ecppack."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

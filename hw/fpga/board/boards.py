@@ -1,7 +1,5 @@
 """Boards: device, clocks, memory, and the pins that the system uses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

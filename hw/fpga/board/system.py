@@ -1,7 +1,5 @@
 """The LiteX system of a board: RISC-V core, SDRAM, UART bridge, LEDs and the accelerator."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 The longest path of a placed `base` is 16,365 ps by this module and 16,353 ps by nextpnr 0.11.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

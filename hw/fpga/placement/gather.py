@@ -1,7 +1,5 @@
 """Many cells at once toward their neighbors: what moves of single paths cannot do, where long paths share cells."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

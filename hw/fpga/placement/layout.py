@@ -1,7 +1,5 @@
 """Positions of cells that can be changed: the paths and the tiles of a placed netlist, always in agreement."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

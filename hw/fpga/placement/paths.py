@@ -1,7 +1,5 @@
 """Timing graph of a placed netlist: the longest path through each connection."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ the beginning, critical connections take wires from others at a low price, and t
 The router takes its settings from a netlist that nextpnr has written, not from the command line.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path

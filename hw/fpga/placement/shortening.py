@@ -7,8 +7,6 @@ then moves the cells of all long paths at once, and repeats both as long as that
 taken back. Chains, multipliers and memories keep their sites.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """LUTs and flip-flops in the tiles of a placed ECP5 netlist: which of them move together, and where to."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Sums of one column: two banks, one write port, and read ports for the array and for readout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from amaranth.hdl import Module, Mux, Signal, signed

@@ -1,7 +1,5 @@
 """Accumulators: two banks of a strip of sums per column, filled by the array and read by readout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import pairwise
 

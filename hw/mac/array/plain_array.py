@@ -4,8 +4,6 @@ Verilog that is written here, not generated from `MacArray`: numbers of 32 bits 
 computes with vector instructions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from intloom.hw.mac.array.mac_array import MacArray, dot_bits

@@ -3,8 +3,6 @@
 The product in LUTs has one interface, a form for synthesis and a plain one for simulation.
 """
 
-from __future__ import annotations
-
 from enum import Enum, auto
 
 from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal, Value, signed

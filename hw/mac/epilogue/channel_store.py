@@ -1,7 +1,5 @@
 """Channel parameters: bias and scale per channel of two output blocks, one loading while the other is in use."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory

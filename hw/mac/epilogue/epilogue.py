@@ -1,7 +1,5 @@
 """Epilogue: sums to bytes through requantizers, lookup table and residual adder."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out

@@ -1,7 +1,5 @@
 """Normalizes a requantization scale: a mantissa with its top bit set, and its exponent."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value

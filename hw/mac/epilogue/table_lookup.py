@@ -1,7 +1,5 @@
 """Table lookup: a 256-byte function of the result byte, per lane, in two sets."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory

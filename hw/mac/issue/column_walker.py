@@ -1,7 +1,5 @@
 """Column walker: the order of the words of a depthwise tile, and the output pixels whose sums they complete."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from amaranth.hdl import Module, Signal, Value

@@ -4,8 +4,6 @@ Each part has its own descriptor stream, so that weight fetch may be one instruc
 behind.
 """
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Shape, Value
 from amaranth.lib import data
 

@@ -1,7 +1,5 @@
 """Addresses in a ring of input rows."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Cat, Mux, Value
 
 from intloom.hw.spec.isa import SCRATCH_BITS

@@ -1,7 +1,5 @@
 """Loop nest over a strip's weight tiles, used by the weight fetcher and the tile planner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple

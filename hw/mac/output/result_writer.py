@@ -1,7 +1,5 @@
 """Result writer: writes result bytes into their output words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from amaranth.hdl import Cat, Module, Signal

@@ -1,7 +1,5 @@
 """Occupancy of the double-buffered constants: channel parameters, tables and residual constants."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

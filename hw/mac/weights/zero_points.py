@@ -1,7 +1,5 @@
 """Zero points of weights: subtracts each column's from the words on their way from the weight memory to the array."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from amaranth.hdl import Module, Mux, Signal, signed

@@ -4,8 +4,6 @@ An entry is built in a temporary folder under a file lock and appears by one ren
 entry at once, and a killed build leaves no incomplete entry.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

@@ -3,8 +3,6 @@
 Entries that another process is making or has pinned stay.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ An entry is a folder with the model and a record of how it was made. Its checksu
 appears by one rename, so a process never reads an incomplete entry of another.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -4,8 +4,6 @@ A process pins an entry with a shared file lock, which the kernel releases when 
 process has pinned is not removed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Cache entries that are one text file, named by key and checksum."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@
 7. At the end nothing is outstanding.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

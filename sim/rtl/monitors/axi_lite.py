@@ -4,8 +4,6 @@
 3. Every response belongs to an access: B after address and data, R after its address.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from intloom.sim.rtl.monitors.channels import watch_channels

@@ -1,7 +1,5 @@
 """The channels of an AXI port, each with its handshake monitor."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

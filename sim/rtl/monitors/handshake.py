@@ -6,8 +6,6 @@
    one: it keeps every `ready` low at times, and the run must still end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@
 2. At the end it has finished as many as it has started.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from intloom.hw.spec.isa import QUEUED_UNITS

@@ -1,7 +1,5 @@
 """What all monitors share: the broken rule as an error, and sampling of signals at clock edges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """TFLite files: every operator equals LiteRT's, and files that cannot run end in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Every operator in plain Python integers: one value of the result at a time, straight from the definition."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Program files made by an attacker: each ends in a result or in one line, never in another exception."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """The example of docs/adding-a-stage-kind.md: its only file, run as it stands there."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Sequence

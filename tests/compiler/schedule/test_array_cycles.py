@@ -1,7 +1,5 @@
 """The estimate of a stage's array cycles is the forecast's cost of the instructions that the stage becomes."""
 
-from __future__ import annotations
-
 import pytest
 
 from intloom.compiler.program.cost import conv_busy

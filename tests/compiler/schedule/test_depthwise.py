@@ -1,7 +1,5 @@
 """Depthwise convolutions with kernel taps on the array's rows: exact results, weights per tap, and cycles per word."""
 
-from __future__ import annotations
-
 import os
 from itertools import islice
 

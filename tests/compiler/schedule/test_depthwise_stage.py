@@ -1,7 +1,5 @@
 """Depthwise convolutions on the vector unit: results, constants, rings, choice of the unit, and dispatch order."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

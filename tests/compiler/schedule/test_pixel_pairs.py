@@ -1,7 +1,5 @@
 """Pairs of pixels in tensors of few channels: the same bytes as without, and fewer cycles."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

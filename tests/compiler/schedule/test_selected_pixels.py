@@ -1,7 +1,5 @@
 """A convolution of selected pixels reads the image: the same bytes, and no pass of the array for a selection."""
 
-from __future__ import annotations
-
 import os
 from itertools import product
 from typing import Any

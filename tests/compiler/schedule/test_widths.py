@@ -1,7 +1,5 @@
 """Hardware with fewer mantissa or accumulator bits: equal results, or an error that names the node."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The estimate in standard cells, on one component of the accelerator, and the page of the recorded estimates."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

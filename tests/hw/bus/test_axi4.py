@@ -1,7 +1,5 @@
 """AXI names: every signal of the standard that other tools look for, with its width and direction."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import In, Out
 

@@ -1,7 +1,5 @@
 """The stream buffer: order, no loss, full rate, and in every cycle what its model says."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The shared read channel: each master gets its own data in its own order, as the model says in every cycle."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

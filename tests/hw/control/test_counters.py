@@ -1,7 +1,5 @@
 """Performance counters: one cause a cycle, nothing outside a run."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Dispatch: legal instructions reach their queue whole and in order, illegal ones stop the program with their cause."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """The fault latch keeps the first fault, and of several at once the first source's."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fetch: every instruction in order, never more asked for than there is room, nothing after halt."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 from typing import Any

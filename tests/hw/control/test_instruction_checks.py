@@ -1,7 +1,5 @@
 """InstructionChecker: the hardware refuses exactly what the table's decoder refuses."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ProgramCheck: the CRC in hardware finds what its model finds, for all word widths."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The queues with their wait board: each unit's instructions in order, whole, and no sooner than their waits allow."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The register bank: every register of the table answers as the table says."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Awaitable, Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """Run control: no start while busy or in error, no clearing before the bus is idle, in every cycle as its model."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """The wait board: no row's waits are met before they are, nor long after; each row and each unit counts by itself."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """The watchdog: it bites after the limit, never before, and names the oldest unfinished instruction."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

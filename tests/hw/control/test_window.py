@@ -1,7 +1,5 @@
 """The window: base and size of a program's memory as they were at its start, and their sum in every width."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Programs that reach named cover points: one legal instruction for each, between random neighbors."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Cover points from the specification: values of every instruction field, and pairs of instructions of one unit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import product
 

@@ -4,8 +4,6 @@ Addresses and sizes are legal by themselves only: most programs end in an error 
 each register between fetch and the last stage of decoding has held both values of all bits in one run.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

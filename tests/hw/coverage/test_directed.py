@@ -1,7 +1,5 @@
 """Directed programs reach the cover points for which they are made."""
 
-from __future__ import annotations
-
 from intloom.hw.spec.isa import Kind
 from intloom.sim.random_programs.program import constant_area, is_legal
 from tests.hw.coverage.directed import directed_programs

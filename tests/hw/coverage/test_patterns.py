@@ -1,7 +1,5 @@
 """Pattern programs hold a value and its complement in every field of every kind."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 

@@ -1,7 +1,5 @@
 """What a DMA unit reports of its work, against what the bench sees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from intloom.hw.spec.regs import Stall

@@ -1,7 +1,5 @@
 """Memory behind AXI channels for Amaranth's simulator: latency, random pauses, words hashed from their address."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Random moves as the walkers take them, and the window that they stay in."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Local addresses: every word's address in order, without gaps between runs, as the model says."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 from typing import Any

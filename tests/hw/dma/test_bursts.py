@@ -1,7 +1,5 @@
 """Runs and bursts: every word once and in order, no burst too long or across 4 KiB, runs that touch joined."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """What load and store share: each move's bursts and addresses, independently of each other, and none after a halt."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 from typing import Any

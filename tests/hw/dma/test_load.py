@@ -1,7 +1,5 @@
 """The load unit: every word at its address under random back-pressure, and a beat a cycle in spite of latency."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

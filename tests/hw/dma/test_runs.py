@@ -1,7 +1,5 @@
 """Runs of a move: both sides of each, as the model says, under random stalls."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """The store unit: every word in its burst under random back-pressure, done only after the response, a beat a cycle."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from typing import Any

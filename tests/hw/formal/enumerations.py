@@ -4,8 +4,6 @@ Addresses lie in the memories of `WIDE`, the hardware of the enumeration. `test_
 and writes all pairs of bytes, all bytes and constants with extreme values to the words that are named here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """The contract of everything that holds words in order: nothing is lost, invented, changed or overtaken."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from amaranth.asserts import AnySeq

@@ -4,8 +4,6 @@ Passes and options are those of SymbiYosys 0.70 with its engine `smtbmc z3`. Sym
 proof; for small benches this took longer than the proof.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

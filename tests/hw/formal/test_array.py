@@ -13,8 +13,6 @@ inputs are free after that, for as many cycles as a pixel takes. With the depthw
 each of the last words, one for each row: there are as many cycles more.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

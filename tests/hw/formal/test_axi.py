@@ -3,8 +3,6 @@
 A3.2.1: what is offered stays offered, unchanged, until it is taken. A3.3.1: a response follows its request, once.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ A3.4.1: a burst has AWLEN + 1 beats, and WLAST is high on the last one only. A3.
 A3.3.1: a response is accepted once for each burst. A3.1.2: VALID is low in reset.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The zero-point correction's sum of shifted terms is the product of its operands, for all of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

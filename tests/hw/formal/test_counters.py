@@ -4,8 +4,6 @@ A shadow counts the events of one counter, chosen freely, in all its bits. At th
 is the shadow's two cycles ago, so nothing is lost between the short counter and the memory of upper bits.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

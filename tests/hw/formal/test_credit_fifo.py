@@ -1,7 +1,5 @@
 """Unbounded proofs about the credit FIFO, and checks that they find a fault."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ remainder of one bit more, again below the divisor or smaller by it, and the bit
 remainder is below the divisor, because dividends are in range.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -11,8 +11,6 @@ Two counterparts must fail: one field of one instruction of each kind differs in
 fault in the RTL.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 The accelerator's own wiring is proved: its register bank and run control, with an engine whose outputs are free.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The forms of a product are equal in every cycle, and equal to a multiplication `LutProduct.LATENCY` cycles before."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

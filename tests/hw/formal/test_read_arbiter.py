@@ -1,7 +1,5 @@
 """The arbiter of the AXI read channels, for all requests and for ever: priority, credits, routing, bounded wait."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ The lane normalizes, multiplies normal numbers and rounds at fixed bit positions
 multiplies the plain numbers, splits the product at the binary point, and looks how close the fraction is to a half.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -22,8 +22,6 @@ fraction: here its fraction is 0, which is a tie only if half an ulp reaches a h
 result is clamped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path

@@ -6,8 +6,6 @@ a second round.
 Nothing in them looks at the words' bits, so all but a few bits of each word are held at zero.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Proofs about the stream buffer, for all time: nothing lost, nothing made up, order kept, payload held until taken."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

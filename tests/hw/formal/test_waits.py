@@ -1,7 +1,5 @@
 """The wait board, for runs of any length: no row opens before all units it waits for have finished enough."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ loops that count up and add the step of each loop. Between these proofs and the 
 memories and lanes: `test_instructions.py` enumerates them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Unbounded proof about the watchdog for every limit of 32 bits: it raises its fault after the limit, never before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

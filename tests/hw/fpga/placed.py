@@ -1,7 +1,5 @@
 """Placed netlists as nextpnr writes them, of LUTs, flip-flops, chains and memories."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Registers beside a block move into it where the block's own do the same, and stay everywhere else."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

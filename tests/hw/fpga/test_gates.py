@@ -1,7 +1,5 @@
 """What synthesis makes of the accelerator for an FPGA runs programs as the accelerator does, cycle for cycle."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

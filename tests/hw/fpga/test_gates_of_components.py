@@ -3,8 +3,6 @@
 `make test` has these components, the nightly run the whole accelerator (`test_gates.py`).
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

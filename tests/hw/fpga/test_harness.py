@@ -1,7 +1,5 @@
 """The harness holds the whole accelerator: its ports are the Verilog's, and none is left open."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The ECP5 mapping of products and sums computes the same as the operators."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

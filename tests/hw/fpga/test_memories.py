@@ -1,7 +1,5 @@
 """How banks become block RAMs: no two RAMs have equal inputs, and the bank's output register is in the RAMs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

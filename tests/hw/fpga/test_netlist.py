@@ -1,7 +1,5 @@
 """Ends of carry chains: those that lead nowhere are cut off, all others stay. Constant zeros go, nothing changes."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

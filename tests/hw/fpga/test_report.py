@@ -1,7 +1,5 @@
 """nextpnr's report and log: figures, the limiting path, and designs that do not fit."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Measurements of the FPGA flow: a result replaces its preset's record, and the page shows the recorded figures."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

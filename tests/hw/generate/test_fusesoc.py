@@ -1,7 +1,5 @@
 """FuseSoC runs every target of the package's core description."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

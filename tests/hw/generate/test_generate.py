@@ -1,7 +1,5 @@
 """The generated package: deterministic, free of paths, clean in Verilator, Icarus and Yosys."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Builds a MAC unit with Verilator and runs instructions on it; see bench.cpp."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import struct

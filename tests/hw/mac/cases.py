@@ -1,7 +1,5 @@
 """Random legal CONV instructions that fit a small scratchpad, with the constants they need."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

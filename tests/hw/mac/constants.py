@@ -1,7 +1,5 @@
 """Stimulus for components that store constants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from intloom.hw.mac.weights.constants_loader import ConstantKind

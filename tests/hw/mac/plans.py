@@ -1,7 +1,5 @@
 """Random loop plans."""
 
-from __future__ import annotations
-
 import random
 
 from intloom.hw.mac.issue.loop_setup import precomputed

@@ -1,7 +1,5 @@
 """Hardware parameters for component tests."""
 
-from __future__ import annotations
-
 import random
 
 from amaranth.hdl import Shape

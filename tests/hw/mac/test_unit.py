@@ -1,7 +1,5 @@
 """MAC unit in Verilator: random programs against the instruction simulator, faults, and throughput."""
 
-from __future__ import annotations
-
 import struct
 from functools import cache
 

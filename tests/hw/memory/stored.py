@@ -1,7 +1,5 @@
 """Access to the words that a memory in Amaranth's simulator holds."""
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One bank: masked writes, reads `LATENCY` cycles later, and data that stays until the next read."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

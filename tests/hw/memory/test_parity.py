@@ -1,7 +1,5 @@
 """The parity checker: every byte with every flipped bit, granules of any width, reads of any distance."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

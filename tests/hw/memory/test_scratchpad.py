@@ -1,7 +1,5 @@
 """The scratchpad against a list of words, under random traffic on all ports."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The weight memory against its model."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cocotb tests: every fault is reported with its cause, unit and instruction, and survived."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

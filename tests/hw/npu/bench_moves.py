@@ -1,7 +1,5 @@
 """Cocotb tests: programs of LOAD and STORE against a model, under random latency and backpressure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cocotb

@@ -1,7 +1,5 @@
 """Cocotb tests: programs of all units, stopped at any moment; the next program runs right."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cocotb

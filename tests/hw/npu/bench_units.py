@@ -1,7 +1,5 @@
 """Cocotb tests: every instruction through the whole accelerator, against the instruction simulator, under stalls."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cocotb

@@ -1,7 +1,5 @@
 """The rules of AXI4 bursts, beyond those of a single handshake."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ An event is what stops or interrupts a program. A point is a state of an FSM, or
 with two. States come from the elaborated RTL, so that a new state has points as soon as it exists.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Memories that are told never to be read where they are written: a netlist in which doing so gives wrong data."""
 
-from __future__ import annotations
-
 import re
 
 _MODULE = re.compile(r"^module .*?^endmodule", re.DOTALL | re.MULTILINE)

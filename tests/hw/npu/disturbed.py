@@ -1,7 +1,5 @@
 """Short programs that are disturbed in every cycle: builds and runs disturbed.cpp."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

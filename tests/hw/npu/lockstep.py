@@ -4,8 +4,6 @@ The module has the accelerator's name and ports, so every bench runs it. It stop
 which an output of the two differs. The data of a channel counts in cycles in which its `valid` is high.
 """
 
-from __future__ import annotations
-
 import re
 
 from intloom.hw.clock_gate import GATE_MODULE

@@ -1,7 +1,5 @@
 """Random programs of moves, with a model of what they do to memory."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Short programs in which all units work side by side, some with an error, and the memory that they leave."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Builds the accelerator with cocotb's Verilator main program, and runs a cocotb test module on it."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from functools import cache

@@ -1,7 +1,5 @@
 """The accelerator without initial values on Icarus Verilog, where what no reset or write has set is X (start_up.v)."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

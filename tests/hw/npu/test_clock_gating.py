@@ -1,7 +1,5 @@
 """The accelerator with gated clocks and with clocks that always run: the same outputs in every cycle."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Events that meet in one cycle, in every state of every FSM of the accelerator."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The whole accelerator on Verilator with cocotb's independent bus models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

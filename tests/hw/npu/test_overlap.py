@@ -1,7 +1,5 @@
 """The four units at once: MAC, vector and both directions of DMA overlap, results equal and the array stays busy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Without initial values, after a reset alone: no X on a handshake or a valid output, and results without X."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random programs of all instructions, compared with the instruction simulator."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

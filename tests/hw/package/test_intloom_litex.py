@@ -1,7 +1,5 @@
 """`add_intloom`: LiteX systems with the accelerator run a program, and their own interconnect carries every access."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

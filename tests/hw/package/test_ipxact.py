@@ -1,7 +1,5 @@
 """`component.xml`: the order of elements that IEEE 1685-2014 demands, and the contents that other tools read."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree as ET
 
 import pytest

@@ -1,7 +1,5 @@
 """Readable Verilog: the same logic as the generated text, with names and a comment for each module."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

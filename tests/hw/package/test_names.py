@@ -1,7 +1,5 @@
 """Names of anonymous wires: one to one, plain, without any change of the logic."""
 
-from __future__ import annotations
-
 import re
 
 from intloom.hw.package.names import chosen_names, declarations, with_names

@@ -1,7 +1,5 @@
 """A memory behind an AXI4 port of Amaranth's simulator: random pauses, responses in request order."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

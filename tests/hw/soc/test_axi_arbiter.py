@@ -1,7 +1,5 @@
 """The arbiter: two masters write and read their own words through one memory."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

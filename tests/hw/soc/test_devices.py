@@ -1,7 +1,5 @@
 """The small slaves of the system: UART transmitter, register bridge, record of bus errors."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

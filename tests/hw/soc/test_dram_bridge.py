@@ -1,7 +1,5 @@
 """The CPU's memory bridge: lines, words, strobes, order of writes and reads, errors; for every width of a beat."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 from typing import Any

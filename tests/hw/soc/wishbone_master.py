@@ -1,7 +1,5 @@
 """A Wishbone master for benches: single accesses and line reads, with checks of the slave."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from intloom.hw.soc.wishbone import LINE_BYTES, CycleType

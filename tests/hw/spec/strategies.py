@@ -1,7 +1,5 @@
 """Random legal instructions and parameters for property tests."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from intloom.hw.spec.isa import INSTRUCTIONS, Field, Instruction, InstructionSpec, make

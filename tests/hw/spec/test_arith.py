@@ -1,7 +1,5 @@
 """Fixed-point semantics against exact fractions on small ranges, and mode `ort` against fp32 arithmetic."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import floor
 

@@ -1,7 +1,5 @@
 """A program runs only on the hardware and instruction set it was made for."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 

@@ -1,7 +1,5 @@
 """Encoding, decoding and assembly text are one another's inverses, and everything illegal is refused by name."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

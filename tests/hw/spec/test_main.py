@@ -1,7 +1,5 @@
 """The derived files in the tree are what the specification gives now."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Parameters: presets, files, and an error with the numbers for every contradiction."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import tomllib

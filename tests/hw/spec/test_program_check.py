@@ -1,7 +1,5 @@
 """The program check: which changes of a program are found, where, and that they are found without exception."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The register map: no overlaps, fields in and out, and every parameter readable from the capability registers."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

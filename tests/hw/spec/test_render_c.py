@@ -1,7 +1,5 @@
 """The C headers compile without warnings and encode, decode and reject exactly as Python does."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from pathlib import Path

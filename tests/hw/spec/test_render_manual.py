@@ -1,7 +1,5 @@
 """The manual pages say everything that the tables say, and the diagrams are drawn to scale."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A SystemRDL compiler reads our register map as we mean it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

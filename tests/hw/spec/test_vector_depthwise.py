@@ -1,7 +1,5 @@
 """Constants of VDEPTHWISE, and the words and cycles of its walk."""
 
-from __future__ import annotations
-
 import struct
 from itertools import product
 

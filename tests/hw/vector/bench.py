@@ -1,7 +1,5 @@
 """A bench for the vector unit: a scratchpad that obeys the port contracts, refuses at random and checks requests."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field

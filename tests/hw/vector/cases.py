@@ -1,7 +1,5 @@
 """Random vector instructions that stay inside a small scratchpad."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stimulus that the benches of the depthwise components share."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rasters for the raster walker and for the units that contain one."""
 
-from __future__ import annotations
-
 from amaranth.hdl import Shape
 
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT

@@ -1,7 +1,5 @@
 """Stimulus and recording for components that process slices."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

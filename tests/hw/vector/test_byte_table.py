@@ -1,7 +1,5 @@
 """Byte table: slices are looked up or passed."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Datapath: its stages in order."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Depthwise columns: the sums of all windows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """Depthwise constants: the destination of every word."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

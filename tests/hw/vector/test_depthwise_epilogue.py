@@ -1,7 +1,5 @@
 """Depthwise epilogue: the slices of requantized sums."""
 
-from __future__ import annotations
-
 import random
 import struct
 from typing import Any

@@ -1,7 +1,5 @@
 """Depthwise walker against its model."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Divider: quotients of every kind of operands."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operand fetcher on a port that refuses at random."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

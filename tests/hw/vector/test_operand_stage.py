@@ -1,7 +1,5 @@
 """Operand stage against its model."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pool: maxima and sums of windows, plain and sliding."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Raster setup: the walkers visit what the instruction states."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Result writer on a port that refuses at random."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """Sequencer: one operation at a time, faults and illegal instructions."""
 
-from __future__ import annotations
-
 import random
 from itertools import zip_longest
 from typing import Any

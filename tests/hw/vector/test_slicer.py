@@ -1,7 +1,5 @@
 """Slicer: words are split into slices or bytes."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

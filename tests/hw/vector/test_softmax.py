@@ -1,7 +1,5 @@
 """Softmax: the results of pixels whose bytes pass three times."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Vector unit against the instruction simulator, whose instructions `tests/sim/isa_sim` compares with plain loops."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Window walker against its model."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 from typing import Any

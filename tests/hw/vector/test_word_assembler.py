@@ -1,7 +1,5 @@
 """Word assembler: slices become rotated words."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A measurement is of an older design as soon as code that it depends on has changed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Optional extras: generating and compiling need none; the error for a missing one names its install command."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

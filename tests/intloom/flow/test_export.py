@@ -1,7 +1,5 @@
 """Exported C sources of programs whose file an attacker made."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The package's Verilog testbench passes under Icarus Verilog and Verilator, and fails for a wrong accelerator."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A board's system: its pins, its registers, its firmware, and the command that makes the bitstream."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The simulated system on a chip: firmware with the C runtime, core, accelerator and memory in one simulation."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

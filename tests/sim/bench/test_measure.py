@@ -1,7 +1,5 @@
 """The bare loops of two versions run alternately, and each counts with its best run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs run on the RTL through every transport: network sockets, a pseudo terminal, mapped files."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import sys

@@ -1,7 +1,5 @@
 """What a program from outside can do to a board: nothing outside the memory window, and nothing unchecked."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

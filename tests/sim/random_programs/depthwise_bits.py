@@ -1,7 +1,5 @@
 """Instructions VDEPTHWISE whose results depend on the highest bit of a field."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from intloom.hw.spec.fields import SCRATCH_BITS

@@ -1,7 +1,5 @@
 """One program that needs the highest bits of addresses, steps and counts, on hardware with the largest memories."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Result words for the instructions of an extreme program."""
 
-from __future__ import annotations
-
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.sim.random_programs.words import words_of
 from tests.sim.random_programs import extremes as x

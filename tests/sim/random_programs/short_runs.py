@@ -1,7 +1,5 @@
 """Programs of a few instructions whose ending is of interest, not their results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Faults of random programs end in their own error, and a wrong error is a problem."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Random programs: RTL and instruction simulator agree; programs are legal; failing ones are found and shrunk."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import fields, replace
 from itertools import combinations

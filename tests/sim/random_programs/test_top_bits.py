@@ -1,7 +1,5 @@
 """Every instruction field at its highest bit, on RTL and instruction simulator."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every register at its highest bit, in whole programs; counters and constants have tests of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs of VDEPTHWISE alone: RTL and instruction simulator agree, and the forecast has the cycles of each."""
 
-from __future__ import annotations
-
 import pytest
 
 from intloom.compiler.program.cost import instruction_cost

@@ -1,7 +1,5 @@
 """Sums that leave the accumulators: golden model, instruction simulator and RTL wrap alike."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field, fields
 

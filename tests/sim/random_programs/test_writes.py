@@ -1,7 +1,5 @@
 """Every instruction's writes are compared: a wrong word is found even if a later instruction overwrites it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

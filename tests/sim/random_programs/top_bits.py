@@ -3,8 +3,6 @@
 A field that no function below lists has its bits inverted in a base instruction of its kind whose result shows them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A program with changed bits never ends as if nothing had happened."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A hang names the unit without progress, and ends after a time that follows from the program."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

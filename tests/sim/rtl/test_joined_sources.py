@@ -1,7 +1,5 @@
 """Verilator's C++ files are joined into few of about equal size, each once, and compiled by its own rules."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from intloom.sim.rtl.joined_sources import MAKEFILE, join_sources, library_sources

@@ -1,7 +1,5 @@
 """A flipped bit in a local memory ends in an error with `memory_parity`, and in wrong bytes without it."""
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import replace

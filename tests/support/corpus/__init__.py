@@ -1,7 +1,5 @@
 """Small models of every form of quantization that files in use have."""
 
-from __future__ import annotations
-
 from tests.support.corpus.activations import MODELS as _ACTIVATIONS
 from tests.support.corpus.builder import Builder
 from tests.support.corpus.operators import MODELS as _OPERATORS

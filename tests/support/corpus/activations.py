@@ -1,7 +1,5 @@
 """Types of activations, and all rules for the type of a QuantizeLinear."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper

@@ -1,7 +1,5 @@
 """Notation of the corpus: short calls for constants, parameters and common parts of networks."""
 
-from __future__ import annotations
-
 import random
 import zlib
 from collections.abc import Callable

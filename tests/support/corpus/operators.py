@@ -1,7 +1,5 @@
 """Forms of operators: QOperator, QDQ, integer chains, weights, limits of sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

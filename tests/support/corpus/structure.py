@@ -1,7 +1,5 @@
 """Forms of files: data movement without pairs, partly quantized files, subgraphs, functions, names, outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper

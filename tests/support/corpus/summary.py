@@ -1,7 +1,5 @@
 """The assignment of all nodes of a model in one line."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from intloom.compiler.frontend import FoldedModel

@@ -1,7 +1,5 @@
 """Coverage files are added up, waivers apply, and cover points follow from the specification."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Coverage of components: modules of the Verilog belong to the component at their path."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 In an image of one row, as in a line of text, a 3x3 kernel with padding is a 1x3 kernel.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from intloom.compiler.fold.lowering.common.large_kernels import Filters

@@ -1,7 +1,5 @@
 """Convolution nodes, for all operators that multiply by constant weights."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table

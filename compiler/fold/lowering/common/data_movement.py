@@ -1,7 +1,5 @@
 """Lowering of data movement operators: one node, and a table where the result has another scale."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from intloom.compiler.fold.arithmetic.tabulation import requant_table

@@ -6,8 +6,6 @@ convolution with a single 1 for each channel moves the bytes, so the result is e
 are such convolutions.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Limits of instructions and memories that operator lowerings use, from the instruction table and the presets."""
 
-from __future__ import annotations
-
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import PRESETS, HardwareParams
 

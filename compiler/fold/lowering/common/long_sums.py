@@ -10,8 +10,6 @@ In a second step, a sum of 16 low digits is a byte. Two steps therefore give thr
 and 1.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Movement operators as a change of the recorded order of values: no byte moves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

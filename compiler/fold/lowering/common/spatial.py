@@ -4,8 +4,6 @@ All keep scale and zero point. Padding is an average over single pixels, whose p
 selecting every n-th pixel is a depthwise convolution whose kernel has a single 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Matrices of channels and pixels: transposition by a product with the identity matrix, and where results lie."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

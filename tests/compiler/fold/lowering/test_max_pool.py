@@ -1,7 +1,5 @@
 """Maxima over large windows, as several maxima over small ones."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Placement with a board's pins, timing check and packing, on a blinker; and the order of the commands."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Cells of long paths move to the middle of their neighbors on these paths."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Delays of paths through placed netlists, by hand and against a search of all paths."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

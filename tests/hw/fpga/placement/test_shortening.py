@@ -1,7 +1,5 @@
 """Moves of LUTs and flip-flops: paths get shorter, and nothing else changes."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Blocks change positions among the sites that the first placement took, and wires get shorter."""
 
-from __future__ import annotations
-
 import json
 import sys
 from itertools import permutations

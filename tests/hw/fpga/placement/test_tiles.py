@@ -1,7 +1,5 @@
 """Rules of ECP5's tiles: where a LUT, a flip-flop or both may be."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Accumulator column: array and readout read the last value written, in both memory organizations."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from typing import Any

@@ -1,7 +1,5 @@
 """Accumulators: strips are accumulated and read out behind the array, cycle by cycle."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

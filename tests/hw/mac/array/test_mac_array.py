@@ -1,7 +1,5 @@
 """MAC array against plain dot products, cycle by cycle."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

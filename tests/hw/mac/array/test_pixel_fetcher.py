@@ -1,7 +1,5 @@
 """Pixel fetcher: scratchpad words, packed pixels aligned, and padding."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from typing import Any

@@ -1,7 +1,5 @@
 """The array's module in Verilog: both forms under the same random inputs, cycle by cycle."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The product's module in Verilog: both forms, for all operands, cycle by cycle."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

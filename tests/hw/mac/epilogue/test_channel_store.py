@@ -1,7 +1,5 @@
 """Channel store: one set is read while the other is written."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Epilogue: items become bytes in order and with the stated latency, with gaps between items."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Requantizer lane against the requantization rule of the specification."""
 
-from __future__ import annotations
-
 import random
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """Residual adder: operands wait in the FIFO, and sums follow with the stated latency."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from typing import Any

@@ -1,7 +1,5 @@
 """Scale normalizer, one scale a cycle, against its model and the invariant factor."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Table lookup: bytes are looked up in both sets or bypass it, and results hold until the next."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Column walker against its model, word by word, with gaps between words."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

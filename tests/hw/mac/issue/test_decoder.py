@@ -1,7 +1,5 @@
 """Instruction decoder: each legal instruction yields its descriptors, and illegal ones stop there."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Loop setup against plain division and modulo."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sequencer: pixels of every tile issue in order, with weights and a bank, and without gaps."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tile loops, stepped with pauses, against a plain loop nest."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tile planner: each tile is ready in time and starts at the right position."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from itertools import islice

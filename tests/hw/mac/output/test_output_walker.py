@@ -1,7 +1,5 @@
 """Output walker, with back-pressure, against plain loops."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 from typing import Any

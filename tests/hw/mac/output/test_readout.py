@@ -1,7 +1,5 @@
 """Accumulator readout: items of finished strips retire in order, each with its residual operand."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Result writer: every result is written to its address, and `done` follows an instruction's last write."""
 
-from __future__ import annotations
-
 import random
 from itertools import accumulate
 from typing import Any

@@ -1,7 +1,5 @@
 """Constant sets: a set is free until it is loaded, and again when it is released."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Constants loader: every block's constants are written element by element, into free sets only."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import deque

@@ -1,7 +1,5 @@
 """Weight fetcher: tiles are read for every strip while the shadow is free, with one constants request per block."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from collections.abc import Iterator

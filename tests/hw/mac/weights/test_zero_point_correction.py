@@ -1,7 +1,5 @@
 """Corrections for the input's zero point against sums of the weights, from the first possible read on."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Zero points against plain subtraction, cycle by cycle."""
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from typing import Any

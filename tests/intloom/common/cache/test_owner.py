@@ -1,7 +1,5 @@
 """Whose folder may be a cache, and what is never deleted in it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
