@@ -6,8 +6,7 @@ tasks behind the last one that writes what it reads, so that the vector unit wor
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from intloom.compiler.program.footprint import Memory
@@ -17,30 +16,28 @@ from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.dataflow import LocalBuffer
 from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.plan.stripes import Stripes
-from intloom.compiler.schedule.plan.tiling import Tiling, tile_rects
+from intloom.compiler.schedule.plan.tiling import tile_rects
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.isa import Unit
 
 
-@dataclass(frozen=True, eq=False)
-class SlotTasks:
-    """The tasks of a slot in order, and what the constant image must hold for them."""
-
-    steps: list[Step]
-    constants: list[bytes]
-
-
-def slot_tasks(plan: Plan) -> list[SlotTasks]:
-    """The tasks of each slot."""
-    return [
-        _tiled(plan, slot, slot.stages[0], slot.tiling) if slot.tiling else _striped(plan, slot, slot.stripes)
-        for slot in plan.slots
-    ]
+def slot_tasks(plan: Plan) -> tuple[list[Step], list[bytes]]:
+    """The tasks of all slots in order, and what the constant image must hold for them."""
+    steps: list[Step] = []
+    constants: list[bytes] = []
+    for slot in plan.slots:
+        make = _tiled if slot.tiling else _striped
+        own, needed = make(plan, slot)
+        steps += own
+        constants += needed
+    return steps, constants
 
 
-def _tiled(plan: Plan, slot: Slot, stage: Stage, tiling: Tiling) -> SlotTasks:
+def _tiled(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
     """A stage tile by tile."""
+    stage, tiling = slot.stages[0], slot.tiling
+    assert tiling is not None  # else the slot is `_striped`
     rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
     tasks = StageTasks(slot, stage, stage.work(tiling.chunk, [r.height for r in rects]), plan.stages.needed)
     chunks, tiles = range(len(tasks.works)), range(len(rects))
@@ -57,52 +54,55 @@ def _tiled(plan: Plan, slot: Slot, stage: Stage, tiling: Tiling) -> SlotTasks:
         for number, local in enumerate(operands)
         if local.loaded and local.first_reader is stage
     ]
-    return SlotTasks([*fills, *made], list(tasks.constants))
+    return [*fills, *made], list(tasks.constants)
 
 
-def _striped(plan: Plan, slot: Slot, stripes: Stripes | None) -> SlotTasks:
+def _striped(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
     """A group in stripes: in each step the last stage first.
 
     The rows that a buffer gets from DRAM for the next step are loaded as soon as the last reader of the step has run.
     """
+    stripes = slot.stripes
     assert stripes is not None  # a slot has a tiling or stripes
-    group = [
-        _StageStripes(plan, slot, stage, rows.tolist())
-        for stage, rows in zip(slot.stages, stripes.progress, strict=True)
-    ]
+    tasks: list[list[list[Task]]] = []
+    constants: list[bytes] = []
+    for stage, rows in zip(slot.stages, stripes.progress, strict=True):
+        made, needed = _stage_stripes(plan, slot, stage, rows.tolist())
+        tasks.append(made)
+        constants += needed
     steps: list[Step] = []
     for step in range(stripes.steps + 1):
-        for stage in reversed(group):
-            steps += stage.step(step)
-            steps += _fills(slot, stripes, stage.tasks.stage, step)
-    return SlotTasks(steps, [block for stage in group for block in stage.tasks.constants])
+        for stage, own in reversed(list(zip(slot.stages, tasks, strict=True))):
+            steps += own[step]
+            steps += _fills(slot, stripes, stage, step)
+    return steps, constants
 
 
-class _StageStripes:
-    """The stripes of one stage, with its finished rows after each step."""
+def _stage_stripes(
+    plan: Plan, slot: Slot, stage: Stage, rows: Sequence[int]
+) -> tuple[list[list[Task]], Iterable[bytes]]:
+    """The tasks of a stage in each step, after which these rows are finished, and its constants."""
+    rings = list(_rings(slot, stage))
+    pieces = [list(_pieces(rings, low, high)) for low, high in pairwise([0, *rows])]
+    heights = [bottom - top for step in pieces for top, bottom in step]
+    works = stage.work(_chunk_size(stage, resident=slot.resident_weights), heights)
+    tasks, width = StageTasks(slot, stage, works, plan.stages.needed), stage.extent[1]
+    made = [
+        [
+            tasks.make(Rect(top, bottom, 0, width), work, 0 if slot.resident_weights else number)
+            for work in works
+            for top, bottom in step
+        ]
+        for number, step in enumerate(pieces)
+    ]
+    return made, tasks.constants
 
-    def __init__(self, plan: Plan, slot: Slot, stage: Stage, rows: Sequence[int]) -> None:
-        self._resident = slot.resident_weights
-        self._rings = list(_rings(slot, stage))
-        self._rows = list(pairwise([0, *rows]))
-        heights = [bottom - top for low, high in self._rows if low < high for top, bottom in self._pieces(low, high)]
-        works = stage.work(_chunk_size(stage, resident=slot.resident_weights), heights)
-        self.tasks = StageTasks(slot, stage, works, plan.stages.needed)
 
-    def _pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
-        cuts = {low, high}
-        for ring, factor in self._rings:
-            cuts.update(stop // factor for _, stop in ring.pieces(low * factor, high * factor))
-        yield from pairwise(sorted(cuts))
-
-    def step(self, step: int) -> Iterator[Task]:
-        """The tasks of a step."""
-        low, high = self._rows[step]
-        if low < high:
-            for work in self.tasks.works:
-                for top, bottom in self._pieces(low, high):
-                    rect = Rect(top, bottom, 0, self.tasks.stage.extent[1])
-                    yield self.tasks.make(rect, work, 0 if self._resident else step)
+def _pieces(rings: Iterable[tuple[LocalBuffer, int]], low: int, high: int) -> Iterator[tuple[int, int]]:
+    cuts = {low, high}
+    for ring, factor in rings:
+        cuts.update(stop // factor for _, stop in ring.pieces(low * factor, high * factor))
+    return pairwise(sorted(cuts))
 
 
 def _rings(slot: Slot, stage: Stage) -> Iterator[tuple[LocalBuffer, int]]:
@@ -148,14 +148,6 @@ def _first_reader(slot: Slot, buffer: Buffer) -> Stage:
 _Writers = dict[Buffer, list[tuple[Region, int]]]
 
 
-@dataclass(frozen=True)
-class Interleaved:
-    """A task order, and the slot during which each buffer is first written in that order."""
-
-    tasks: list[Step]
-    first_writes: dict[Buffer, int]
-
-
 def _ready(task: Task, writers: _Writers) -> int | None:
     """Position of the last task that writes what `task` reads, or None if every input is in DRAM from the start."""
     last = -1
@@ -178,8 +170,11 @@ def _may_move(task: Task, slots: Sequence[Slot]) -> bool:
     return max(s.low for s in slots) + 2 * own <= task.stage.params.scratch_words
 
 
-def interleave(tasks: Sequence[Step], slots: Sequence[Slot]) -> Interleaved:
-    """Reorder the tasks; every read still follows the writes that it depends on."""
+def interleave(tasks: Sequence[Step], slots: Sequence[Slot]) -> tuple[list[Step], dict[Buffer, int]]:
+    """The tasks in another order, and the slot during which each buffer is first written in that order.
+
+    Every read still follows the writes that it depends on.
+    """
     writers: _Writers = defaultdict(list)
     first_writes: dict[Buffer, int] = {}
     keys: list[tuple[int, bool, int]] = []
@@ -198,4 +193,4 @@ def interleave(tasks: Sequence[Step], slots: Sequence[Slot]) -> Interleaved:
             first_writes[region.buffer] = min(first_writes.get(region.buffer, slot), slot)
         # At equal positions the task that stays comes first, and moved tasks keep their order.
         keys.append((position, moved, number))
-    return Interleaved([tasks[number] for _, _, number in sorted(keys)], first_writes)
+    return [tasks[number] for _, _, number in sorted(keys)], first_writes

@@ -1,19 +1,19 @@
 """The program: instructions, constants, tensors and what is known about them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words, paired_name
 from intloom.compiler.program.program import Layer, LocalTensor, MemoryTiming, Program, Residence, Role, TensorBuffer
-from intloom.compiler.schedule.emit.dram import DramLayout, lay_out
+from intloom.compiler.schedule.emit.dram import lay_out
 from intloom.compiler.schedule.emit.emitter import Emitter, dispatch_order
 from intloom.compiler.schedule.emit.order import interleave, slot_tasks
 from intloom.compiler.schedule.emit.task_emitter import TaskEmitter
 from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.dataflow import Inside
 from intloom.compiler.schedule.plan.residency import Slot
+from intloom.compiler.schedule.stages.stage_list import Stages
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
 
@@ -21,42 +21,43 @@ Progress = Callable[[int, int], None]
 """Called with tasks emitted and tasks in all."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Emitted:
-    """What a program is assembled from."""
-
-    graph: IntGraph
-    """The graph before the passes, whose nodes are the program's layers."""
-    plan: Plan
-    dram: DramLayout
-    emitter: Emitter
-    tasks: TaskEmitter
-    keep: bool
-    """Every tensor is stored."""
-
-    @property
-    def tensors(self) -> list[str]:
-        """The graph's tensors that are stored in their own shape, or with pairs of pixels."""
-        stored = self.plan.stages.graph.tensors
-        return [n for name in self.graph.tensors for n in (name, paired_name(name)) if n in stored]
-
-
 def emit_program(
     graph: IntGraph, plan: Plan, memory: MemoryTiming, *, keep: bool, progress: Progress | None
 ) -> Program:
     """The program of a plan for the nodes of `graph`; with `keep`, every tensor is stored."""
-    slots = slot_tasks(plan)
-    order = interleave([task for slot in slots for task in slot.steps], plan.slots)
-    dram = lay_out(plan, (block for slot in slots for block in slot.constants), order.first_writes)
+    tasks, constants = slot_tasks(plan)
+    tasks, first_writes = interleave(tasks, plan.slots)
+    dram = lay_out(plan, constants, first_writes)
     emitter = Emitter(plan.stages.params, dram.words)
-    tasks = TaskEmitter(emitter, _layer_numbers(graph, plan.stages.graph), dram)
+    emission = TaskEmitter(emitter, _layer_numbers(graph, plan.stages.graph), dram)
     emitter.begin()
-    tasks.run(order.tasks, progress)
+    emission.run(tasks, progress)
     emitter.end()
     dispatched = dispatch_order(emitter, len(graph.nodes), memory)
     emitter.reorder(dispatched)
-    tasks.reorder(dispatched)
-    return _program(_Emitted(graph, plan, dram, emitter, tasks, keep), memory)
+    emission.reorder(dispatched)
+    params = plan.stages.params
+    expected = forecast(emitter.instructions, emitter.provenance, len(graph.nodes), params, memory)
+    # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
+    code_at = dram.words + -dram.words % instruction_words(1, params)
+    tensors = _tensors(graph, plan, emission, keep)
+    return Program(
+        name=graph.name,
+        params=params,
+        instructions=tuple(emitter.instructions),
+        provenance=tuple(emitter.provenance),
+        instructions_at=code_at,
+        image_at=0,
+        image=dram.image,
+        memory_words=code_at + instruction_words(len(emitter.instructions), params),
+        tensors=tensors,
+        residences=tuple(_residences(plan)),
+        local_tensors=_local_tensors(graph, plan, emission, {t.name for t in tensors}),
+        local_results=tuple(emission.local.results),
+        layers=_layers(graph, emitter, expected.layers),
+        predicted_cycles=expected.cycles,
+        memory=memory,
+    )
 
 
 def _layer_numbers(graph: IntGraph, scheduled: IntGraph) -> dict[str, int]:
@@ -69,15 +70,21 @@ def _layer_numbers(graph: IntGraph, scheduled: IntGraph) -> dict[str, int]:
     return numbers
 
 
-def _tensors(made: _Emitted) -> tuple[TensorBuffer, ...]:
-    shared = [] if made.keep else [n for n in made.tensors if _is_stored(made, n)]
-    names = made.tensors if made.keep else [*made.graph.inputs, *made.graph.outputs, *shared]
+def _own_tensors(graph: IntGraph, plan: Plan) -> list[str]:
+    """The graph's tensors that are stored in their own shape, or with pairs of pixels."""
+    stored = plan.stages.graph.tensors
+    return [n for name in graph.tensors for n in (name, paired_name(name)) if n in stored]
+
+
+def _tensors(graph: IntGraph, plan: Plan, emission: TaskEmitter, keep: bool) -> tuple[TensorBuffer, ...]:
+    stages, own = plan.stages, _own_tensors(graph, plan)
+    names = own if keep else [*graph.inputs, *graph.outputs, *(n for n in own if _is_stored(stages, emission, n))]
     buffers = []
     for name in dict.fromkeys(names):
-        view, tensor = made.plan.stages.placement.view(name), made.plan.stages.graph.tensors[name]
-        role = Role.INTERMEDIATE if made.keep else Role.SHARED
-        role = Role.OUTPUT if name in made.graph.outputs else role
-        role = Role.INPUT if name in made.graph.inputs else role
+        view, tensor = stages.placement.view(name), stages.graph.tensors[name]
+        role = Role.INTERMEDIATE if keep else Role.SHARED
+        role = Role.OUTPUT if name in graph.outputs else role
+        role = Role.INPUT if name in graph.inputs else role
         buffer = view.buffer
         buffers.append(
             TensorBuffer(
@@ -85,36 +92,33 @@ def _tensors(made: _Emitted) -> tuple[TensorBuffer, ...]:
                 role=role,
                 shape=tensor.shape,
                 layout=buffer.layout,
-                address=made.dram.buffers[buffer] + view.first_block * buffer.plane,
+                address=emission.dram.buffers[buffer] + view.first_block * buffer.plane,
                 words=view.blocks * buffer.plane if view.channels != buffer.channels else buffer.words,
                 scale=tensor.scale,
                 zero_point=tensor.zero_point,
                 unsigned=tensor.unsigned,
-                first_instruction=made.tasks.last_store.get(buffer),
+                first_instruction=emission.last_store.get(buffer),
             )
         )
     return tuple(buffers)
 
 
-def _local_tensors(made: _Emitted, stored: set[str]) -> tuple[LocalTensor, ...]:
+def _local_tensors(graph: IntGraph, plan: Plan, emission: TaskEmitter, stored: set[str]) -> tuple[LocalTensor, ...]:
     """Tensors that are only in the scratchpad, complete and at whole words."""
     local = []
-    for name in made.tensors:
-        view = made.plan.stages.placement.view(name)
-        number = made.tasks.local.number(view)
+    for name in _own_tensors(graph, plan):
+        view = plan.stages.placement.view(name)
+        number = emission.local.number(view)
         if name not in stored and number is not None and view.aligned:
-            shape = made.plan.stages.graph.tensors[name].shape
+            shape = plan.stages.graph.tensors[name].shape
             local.append(LocalTensor(name=name, shape=shape, buffer=number, first_block=view.first_block))
     return tuple(local)
 
 
-def _is_stored(made: _Emitted, tensor: str) -> bool:
-    view = made.plan.stages.placement.view(tensor)
-    buffer = view.buffer
+def _is_stored(stages: Stages, emission: TaskEmitter, tensor: str) -> bool:
     # Of a tensor that is partly stored, the rest was never in memory.
-    return made.tasks.stored[buffer].issuperset(
-        range(view.first_block, (view.channel + view.channels - 1) // made.plan.stages.params.rows + 1)
-    )
+    view = stages.placement.view(tensor)
+    return emission.stored[view.buffer].issuperset(view.touched_blocks)
 
 
 def _dram_words(emitter: Emitter, count: int) -> list[int]:
@@ -125,13 +129,13 @@ def _dram_words(emitter: Emitter, count: int) -> list[int]:
     return words
 
 
-def _layers(made: _Emitted, cycles: Sequence[int]) -> tuple[Layer, ...]:
-    words = _dram_words(made.emitter, len(made.graph.nodes))
+def _layers(graph: IntGraph, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer, ...]:
+    words = _dram_words(emitter, len(graph.nodes))
     # Layers that lead to no output have no instructions.
-    used = {origin.layer for origin in made.emitter.provenance}
-    issued = zip(made.emitter.instructions, made.emitter.provenance, strict=True)
+    used = {origin.layer for origin in emitter.provenance}
+    issued = zip(emitter.instructions, emitter.provenance, strict=True)
     on_vector = {origin.layer for instruction, origin in issued if instruction.kind is Kind.VDEPTHWISE}
-    macs = [node.macs(made.graph.tensors) if k in used else 0 for k, node in enumerate(made.graph.nodes)]
+    macs = [node.macs(graph.tensors) if k in used else 0 for k, node in enumerate(graph.nodes)]
     return tuple(
         Layer(
             name=node.name,
@@ -142,33 +146,7 @@ def _layers(made: _Emitted, cycles: Sequence[int]) -> tuple[Layer, ...]:
             predicted_cycles=cycles[k],
             dram_words=words[k],
         )
-        for k, node in enumerate(made.graph.nodes)
-    )
-
-
-def _program(made: _Emitted, memory: MemoryTiming) -> Program:
-    stages, emitter = made.plan.stages, made.emitter
-    params = stages.params
-    expected = forecast(emitter.instructions, emitter.provenance, len(made.graph.nodes), params, memory)
-    # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
-    code_at = made.dram.words + -made.dram.words % instruction_words(1, params)
-    tensors = _tensors(made)
-    return Program(
-        name=made.graph.name,
-        params=params,
-        instructions=tuple(emitter.instructions),
-        provenance=tuple(emitter.provenance),
-        instructions_at=code_at,
-        image_at=0,
-        image=made.dram.image,
-        memory_words=code_at + instruction_words(len(emitter.instructions), params),
-        tensors=tensors,
-        residences=tuple(_residences(made.plan)),
-        local_tensors=_local_tensors(made, {t.name for t in tensors}),
-        local_results=tuple(made.tasks.local.results),
-        layers=_layers(made, expected.layers),
-        predicted_cycles=expected.cycles,
-        memory=memory,
+        for k, node in enumerate(graph.nodes)
     )
 
 

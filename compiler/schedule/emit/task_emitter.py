@@ -49,13 +49,8 @@ class LocalRecord:
 
     def number(self, view: View) -> int | None:
         """The number of a view's buffer, if all its words were recorded."""
-        whole = all(self._written[view.buffer, b] >= view.buffer.plane for b in _blocks(view))
+        whole = all(self._written[view.buffer, b] >= view.buffer.plane for b in view.touched_blocks)
         return self._numbers.get(view.buffer) if whole else None
-
-
-def _blocks(view: View) -> range:
-    rows = view.buffer.params.rows
-    return range(view.first_block, (view.channel + view.channels - 1) // rows + 1)
 
 
 def _targets(task: Task) -> Iterator[tuple[LocalBuffer, Rect]]:
@@ -72,20 +67,15 @@ class TaskEmitter:
     def __init__(self, emitter: Emitter, layers: Mapping[str, int], dram: DramLayout) -> None:
         self._emitter = emitter
         self._layers = layers
-        self._dram = dram
+        self.dram = dram
         self._scratch = ScratchMemory(emitter.params.scratch_words, self._load)
         self._weights = WeightMemory(emitter.params.weight_words, self._load)
         self._held = LoadedTables()
-        self._local = LocalRecord(emitter)
+        self.local = LocalRecord(emitter)
         self._lows: list[int] = []
         self.last_store: dict[Buffer, int] = {}
         self.stored: dict[Buffer, set[int]] = defaultdict(set)
         """Blocks of each buffer that were stored."""
-
-    @property
-    def local(self) -> LocalRecord:
-        """What was written to local buffers."""
-        return self._local
 
     @property
     def _stores(self) -> tuple[LocalMemory, ...]:
@@ -119,8 +109,8 @@ class TaskEmitter:
         """Follow a new order of the instructions, of which each is given by its old number."""
         new = {old: number for number, old in enumerate(order)}
         self.last_store = {buffer: new[old] for buffer, old in self.last_store.items()}
-        results = (r._replace(instruction=new[r.instruction]) for r in self._local.results)
-        self._local.results = sorted(results)
+        results = (r._replace(instruction=new[r.instruction]) for r in self.local.results)
+        self.local.results = sorted(results)
 
     def _prefetch(self, tasks: Sequence[Step], index: int, heads: dict[LocalMemory, int]) -> None:
         """Emit loads of tasks up to tuning.PREFETCH_DEPTH ahead, the nearest task first, until memory is full."""
@@ -157,16 +147,16 @@ class TaskEmitter:
         """Load `words` words of a request, from `first` on, to `start`."""
         ring = self._emitter.params.weight_words
         for part in request.parts:
-            self._emit(task, "weights", part.fields(self._dram.address(part.source), start, ring))
+            self._emit(task, "weights", part.fields(self.dram.address(part.source), start, ring))
         if request.constant is not None:
             weights = request.memory is Memory.WEIGHT
             target = LoadTarget.WEIGHT if weights else LoadTarget.SCRATCH
-            dram = self._dram.address(request.constant) + first
+            dram = self.dram.address(request.constant) + first
             fields = {"dram": dram, "local": start, "n0": words, "target": target}
             self._emit(task, "weights" if weights else "table", fields)
         elif request.region is not None:
             region, row = request.region, request.row
-            address = self._dram.address(region.buffer)
+            address = self.dram.address(region.buffer)
             fields = region.move(address, start + request.guard, region.rect.height * row, row)
             self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
 
@@ -180,10 +170,10 @@ class TaskEmitter:
         first = len(self._emitter.instructions)
         task.work.emit(context)
         stage.emit_copies(context)
-        self._local.record(task, first)
+        self.local.record(task, first)
         # Stores come last: the emitter's waits make them follow the instructions that write these words.
         for region, tile in regions:
-            fields = region.move(self._dram.address(region.buffer), tile.base, tile.plane, tile.row)
+            fields = region.move(self.dram.address(region.buffer), tile.base, tile.plane, tile.row)
             self.last_store[region.buffer] = self._emit(task, region.buffer.name, fields, Kind.STORE)
             self.stored[region.buffer].update(range(region.first, region.first + region.blocks))
 
@@ -191,7 +181,7 @@ class TaskEmitter:
         for region in task.results:
             tile = task.slot.local[region.buffer].tile(region.first)
             local = tile.word(0, region.rect.y0, region.rect.x0)
-            fields = region.move(self._dram.address(region.buffer), local, tile.plane, tile.row)
+            fields = region.move(self.dram.address(region.buffer), local, tile.plane, tile.row)
             self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
 
     def _context(self, task: Task) -> tuple[TileContext, list[tuple[Region, Tile]]]:

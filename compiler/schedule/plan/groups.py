@@ -14,7 +14,7 @@ import numpy as np
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Access, Dataflow
-from intloom.compiler.schedule.plan.stripes import Cycles, StripePlanner, Stripes, stripe_cycles
+from intloom.compiler.schedule.plan.stripes import Cycles, Stripes, plan_stripes, stripe_cycles
 from intloom.compiler.schedule.plan.tiling import Tiling
 from intloom.compiler.schedule.stages.placement import Rect
 from intloom.compiler.schedule.stages.stage import Stage
@@ -64,7 +64,6 @@ class GroupCosts:
         self._goal = goal
         self._tilings = tilings
         self._params = params
-        self._planner = StripePlanner(flow)
         self._weights = [s.weight_words(s.chunk_sizes()[0]) for s in flow.stages]
         self.cycles = cache(self._cycles)
 
@@ -87,9 +86,9 @@ class GroupCosts:
 
     # Groups of one stage.
 
-    def tiled(self, index: int, tiling: Tiling) -> Group:
+    def tiled(self, index: int) -> Group:
         """A stage whose tiles come from DRAM and go there."""
-        stage = self._flow.stages[index]
+        stage, tiling = self._flow.stages[index], self._tilings[index]
         stored = sum(w.words for w in self._flow.writes[index])
         moved = tiling.moved + stored
         time = self._time(*self.cycles(index, stage.extent[0], False), moved)
@@ -147,7 +146,7 @@ class GroupCosts:
         stages = self._flow.stages[first:stop]
         if self._loads_own_results(first, stop):
             return None
-        plan = self._planner.plan(first, stop, rows)
+        plan = plan_stripes(self._flow, first, stop, rows)
         if plan is None or plan.words + self._work(plan, stages) > self._params.scratch_words:
             return None
         weights = sum(self._weights[first:stop])
@@ -248,61 +247,40 @@ def _paces(stage: Stage) -> list[int]:
     return sizes[::-1]
 
 
-class CutSearch:
-    """Finds the cheapest cuts."""
-
-    def __init__(self, costs: GroupCosts, flow: Dataflow, tilings: Sequence[Tiling], stripe_heights: int) -> None:
-        self._costs = costs
-        self._flow = flow
-        self._tilings = tilings
-        self._stripe_heights = stripe_heights
-
-    def run(self) -> list[Group]:
-        """The groups, in order."""
-        count = len(self._flow.stages)
-        best: list[tuple[float, Group | None]] = [(0.0, None)]
-        best += [(inf, None)] * count
-        for first in range(count):
-            for group in self._groups(first):
-                cost = best[first][0] + group.cost
-                if cost < best[group.stop][0]:
-                    best[group.stop] = (cost, group)
-        groups: list[Group] = []
-        while count:
-            last = best[count][1]
-            assert last is not None  # every stage may be a group of its own
-            groups.append(last)
-            count = last.first
-        return groups[::-1]
-
-    def _groups(self, first: int) -> list[Group]:
-        flow = self._flow
-        groups = [self._costs.tiled(first, self._tilings[first])]
-        paces = _paces(flow.stages[first])
-        blocked = False
-        for stop in range(first + 1, min(first + tuning.LONGEST_GROUP, len(flow.stages)) + 1):
-            blocked = blocked or not flow.stages[stop - 1].writes_only_result
-            if blocked:
-                break
-            whole = self._costs.whole(first, stop) if stop > first + 1 else None
-            striped = []
-            while paces:
-                group = self._costs.striped(first, stop, paces[0])
-                if group is None:
-                    # What does not fit for these stages does not fit for more of them.
-                    paces.pop(0)
-                    continue
-                striped.append(group)
-                striped += [
-                    g for p in paces[1 : 1 + self._stripe_heights] if (g := self._costs.striped(first, stop, p))
-                ]
-                break
-            groups += [*([whole] if whole else []), *striped]
-            if stop > first + 1 and whole is None and not paces:
-                break
-        return groups
-
-
 def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> list[Group]:
-    """The cheapest cut of all stages into groups."""
-    return CutSearch(GroupCosts(flow, params, tilings, goal), flow, tilings, goal.stripe_heights).run()
+    """The cheapest cut of all stages into groups, in order."""
+    costs, count = GroupCosts(flow, params, tilings, goal), len(flow.stages)
+    best: list[tuple[float, Group | None]] = [(0.0, None)]
+    best += [(inf, None)] * count
+    for first in range(count):
+        for group in _groups_from(first, flow, costs, goal.stripe_heights):
+            cost = best[first][0] + group.cost
+            if cost < best[group.stop][0]:
+                best[group.stop] = (cost, group)
+    groups: list[Group] = []
+    while count:
+        last = best[count][1]
+        assert last is not None  # every stage may be a group of its own
+        groups.append(last)
+        count = last.first
+    return groups[::-1]
+
+
+def _groups_from(first: int, flow: Dataflow, costs: GroupCosts, stripe_heights: int) -> list[Group]:
+    """The groups that begin with a stage."""
+    groups = [costs.tiled(first)]
+    paces = _paces(flow.stages[first])
+    for stop in range(first + 1, min(first + tuning.LONGEST_GROUP, len(flow.stages)) + 1):
+        if not flow.stages[stop - 1].writes_only_result:
+            break
+        whole = costs.whole(first, stop) if stop > first + 1 else None
+        groups += [whole] if whole else []
+        # What does not fit for these stages does not fit for more of them.
+        while paces and (group := costs.striped(first, stop, paces[0])) is None:
+            paces.pop(0)
+        if paces and group:
+            slower = (costs.striped(first, stop, pace) for pace in paces[1 : 1 + stripe_heights])
+            groups += [group, *(g for g in slower if g)]
+        if stop > first + 1 and whole is None and not paces:
+            break
+    return groups

@@ -96,81 +96,73 @@ def _disjoint(a: range, b: range) -> bool:
     return a.stop <= b.start or b.stop <= a.start
 
 
-class StripePlanner:
-    """Plans groups of consecutive stages of one program."""
+def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> Stripes | None:
+    """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
+    progress = _progress(flow, first, stop, rows_per_step)
+    if any(p[-1] < s.extent[0] for p, s in zip(progress, flow.stages[first:stop], strict=True)):
+        return None
+    group = Stripes(first, stop, progress)
+    held = [
+        inside
+        for inside in flow.inside(first, stop)
+        if inside.reads or not flow.needed.get(inside.buffer, frozenset()).isdisjoint(inside.written)
+    ]
+    group = replace(group, arrivals={i.buffer: _arrival(flow, group, i.reads) for i in held if i.loaded})
+    return replace(group, buffers={i.buffer: _local(flow, group, i) for i in held})
 
-    def __init__(self, flow: Dataflow) -> None:
-        self._flow = flow
 
-    def plan(self, first: int, stop: int, rows_per_step: int) -> Stripes | None:
-        """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
-        progress = _progress(self._flow, first, stop, rows_per_step)
-        if any(p[-1] < s.extent[0] for p, s in zip(progress, self._flow.stages[first:stop], strict=True)):
-            return None
-        group = Stripes(first, stop, progress)
-        held = [
-            inside
-            for inside in self._flow.inside(first, stop)
-            if inside.reads or not self._flow.needed.get(inside.buffer, frozenset()).isdisjoint(inside.written)
-        ]
-        group = replace(group, arrivals={i.buffer: self._arrival(group, i.reads) for i in held if i.loaded})
-        return replace(group, buffers={i.buffer: self._local(group, i) for i in held})
+def _local(flow: Dataflow, group: Stripes, inside: Inside) -> LocalBuffer:
+    guard = max((r.guard for r in inside.reads), default=0)
+    return replace(inside.local(), rows=_ring_rows(flow, group, inside), guard=guard)
 
-    def _local(self, group: Stripes, inside: Inside) -> LocalBuffer:
-        return replace(
-            inside.local(),
-            rows=self._ring_rows(group, inside),
-            guard=max((r.guard for r in inside.reads), default=0),
-        )
 
-    def _arrival(self, group: Stripes, reads: list[Read]) -> Rows:
-        """Rows that must be loaded by the end of each step: those that the next step reads."""
-        need = np.zeros(group.steps + 1, np.int32)
-        for read in reads:
-            done = group.progress[read.index - group.first]
-            need = np.maximum(need, np.where(done > 0, read.windows[1][done - 1], 0))
-        # The only stage of its unit runs again at once: its rows must come one step earlier.
-        ahead = 2 if group.stop - group.first == 1 or self._is_only_convolution(group, reads) else 1
-        return np.concatenate([need[ahead:], np.full(ahead, need[-1], np.int32)])
+def _arrival(flow: Dataflow, group: Stripes, reads: list[Read]) -> Rows:
+    """Rows that must be loaded by the end of each step: those that the next step reads."""
+    need = np.zeros(group.steps + 1, np.int32)
+    for read in reads:
+        done = group.progress[read.index - group.first]
+        need = np.maximum(need, np.where(done > 0, read.windows[1][done - 1], 0))
+    # The only stage of its unit runs again at once: its rows must come one step earlier.
+    convs = [s for s in flow.stages[group.first : group.stop] if s.unit is Unit.MAC]
+    alone = group.stop - group.first == 1 or (len(convs) == 1 and any(r.stage is convs[0] for r in reads))
+    ahead = 2 if alone else 1
+    return np.concatenate([need[ahead:], np.full(ahead, need[-1], np.int32)])
 
-    def _is_only_convolution(self, group: Stripes, reads: list[Read]) -> bool:
-        """Whether the array has no other work in a step than the stage that reads these rows."""
-        convs = [s for s in self._flow.stages[group.first : group.stop] if s.unit is Unit.MAC]
-        return len(convs) == 1 and any(r.stage is convs[0] for r in reads)
 
-    def _is_alone(self, group: Stripes, write: Write) -> bool:
-        """Whether the unit that writes has no other work in a step."""
-        others = (k for k in range(group.first, group.stop) if k != write.index)
-        if write.by_vector_unit:
-            return not any(w.by_vector_unit for k in others for w in self._flow.writes[k])
-        return not any(self._flow.stages[k].unit is Unit.MAC for k in others)
+def _is_alone(flow: Dataflow, group: Stripes, write: Write) -> bool:
+    """Whether the unit that writes has no other work in a step."""
+    others = (k for k in range(group.first, group.stop) if k != write.index)
+    if write.by_vector_unit:
+        return not any(w.by_vector_unit for k in others for w in flow.writes[k])
+    return not any(flow.stages[k].unit is Unit.MAC for k in others)
 
-    def _ring_rows(self, group: Stripes, inside: Inside) -> int:
-        """The most rows that are live at once, rounded so that no unit of rows wraps."""
-        height = inside.buffer.height
-        top = group.arrivals.get(inside.buffer, np.zeros(group.steps + 1, np.int32))
-        low = np.full(group.steps + 1, height, np.int32)
-        unit = 1
-        for read in inside.reads:
-            if read.in_order:
-                return height
-            unit = lcm(unit, read.unit)
-            done = group.progress[read.index - group.first]
-            if on_both_units(read, inside.writes):
-                # One unit writes its rows while the other one still reads those of the step before.
-                done = np.concatenate([[0], done[:-1]])
-            starts = np.append(read.windows[0], height)
-            low = np.minimum(low, starts[done])
-        for write in inside.writes:
-            done = group.progress[write.index - group.first] * write.factor
-            top = np.maximum(top, done)
-            unit = lcm(unit, write.factor * write.stage.stripe_rows)
-            if inside.stored:
-                # Rows stay until their store has ended: one step, or two where the stage runs again at once.
-                back = 2 if self._is_alone(group, write) else 1
-                low = np.minimum(low, np.concatenate([np.zeros(back, np.int32), done[:-back]]))
-        rows = max(int((top - low).max()), 1)
-        return min(height, -(-rows // unit) * unit)
+
+def _ring_rows(flow: Dataflow, group: Stripes, inside: Inside) -> int:
+    """The most rows that are live at once, rounded so that no unit of rows wraps."""
+    height = inside.buffer.height
+    top = group.arrivals.get(inside.buffer, np.zeros(group.steps + 1, np.int32))
+    low = np.full(group.steps + 1, height, np.int32)
+    unit = 1
+    for read in inside.reads:
+        if read.in_order:
+            return height
+        unit = lcm(unit, read.unit)
+        done = group.progress[read.index - group.first]
+        if on_both_units(read, inside.writes):
+            # One unit writes its rows while the other one still reads those of the step before.
+            done = np.concatenate([[0], done[:-1]])
+        starts = np.append(read.windows[0], height)
+        low = np.minimum(low, starts[done])
+    for write in inside.writes:
+        done = group.progress[write.index - group.first] * write.factor
+        top = np.maximum(top, done)
+        unit = lcm(unit, write.factor * write.stage.stripe_rows)
+        if inside.stored:
+            # Rows stay until their store has ended: one step, or two where the stage runs again at once.
+            back = 2 if _is_alone(flow, group, write) else 1
+            low = np.minimum(low, np.concatenate([np.zeros(back, np.int32), done[:-back]]))
+    rows = max(int((top - low).max()), 1)
+    return min(height, -(-rows // unit) * unit)
 
 
 Cycles = NDArray[np.int64]

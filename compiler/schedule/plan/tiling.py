@@ -260,11 +260,11 @@ def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
     return all(tile_words(stage, r, c, space.local) <= space.scratch for r in rects for c in chunks)
 
 
-def choose_tiling(stage: Stage, space: Space, most_blocks: int | None = None) -> Tiling | None:
+def choose_tiling(stage: Stage, space: Space, max_blocks: int | None = None) -> Tiling | None:
     """The cheapest cut that fits, or None if even the smallest does not; its chunks have at most so many blocks."""
     sizes = _fitting_sizes(stage, space)
-    if most_blocks is not None:
-        sizes = [s for s in sizes if s <= most_blocks] or [s for s in stage.chunk_sizes() if s <= most_blocks][:1]
+    if max_blocks is not None:
+        sizes = [s for s in sizes if s <= max_blocks] or [s for s in stage.chunk_sizes() if s <= max_blocks][:1]
         sizes = sizes or [stage.chunk_sizes()[-1]]
     # Full width first: narrower tiles read the columns at their edges more than once, so they are used only where
     # nothing else fits.

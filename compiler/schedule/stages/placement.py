@@ -118,6 +118,11 @@ class View:
         return range(self.first_block, self.first_block + self.blocks)
 
     @property
+    def touched_blocks(self) -> range:
+        """The buffer's blocks that have channels of the view."""
+        return range(self.first_block, (self.channel + self.channels - 1) // self.buffer.params.rows + 1)
+
+    @property
     def aligned(self) -> bool:
         """Whether it starts at a block's first byte."""
         return self.channel % self.buffer.params.rows == 0

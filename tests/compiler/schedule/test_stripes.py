@@ -10,7 +10,7 @@ from intloom.compiler.program.program import Program
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.plan.dataflow import Dataflow
-from intloom.compiler.schedule.plan.stripes import StripePlanner, Stripes, on_both_units
+from intloom.compiler.schedule.plan.stripes import Stripes, on_both_units, plan_stripes
 from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
@@ -51,7 +51,7 @@ def moved(program: Program) -> tuple[int, int, int]:
 def planned(graph: IntGraph, rows: int) -> tuple[Dataflow, Stripes]:
     """All stages of a graph as one group."""
     flow = Dataflow(build_stages(graph, BASE, keep_intermediates=False))
-    plan = StripePlanner(flow).plan(0, len(flow.stages), rows)
+    plan = plan_stripes(flow, 0, len(flow.stages), rows)
     assert plan is not None
     return flow, plan
 
