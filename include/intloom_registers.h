@@ -49,13 +49,13 @@
 #define INTLOOM_REG_LOCK_WINDOW_LSB 0u
 #define INTLOOM_REG_LOCK_WINDOW_MASK 0x00000001u /* BASE_LOW, BASE_HIGH and LIMIT keep their values until the reset input. */
 #define INTLOOM_REG_CAP_ROWS 0x080u /* ro: Parameter rows. Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32. */
-#define INTLOOM_REG_CAP_COLS 0x084u /* ro: Parameter cols. Output-channel lanes of the MAC array. A power of two, 4 to 32. */
+#define INTLOOM_REG_CAP_COLS 0x084u /* ro: Parameter cols. Output-channel lanes of the MAC array. A power of two, 4 to 64. */
 #define INTLOOM_REG_CAP_LANES 0x088u /* ro: Parameter lanes. Parallel requantizer lanes; an output pixel is read out of the accumulators in cols/lanes cycles. Divides rows and cols. */
 #define INTLOOM_REG_CAP_STRIP 0x08cu /* ro: Parameter strip. Accumulators in a bank: the longest strip of pixels that is multiplied by one weight tile. A power of two, 16 to 256. */
 #define INTLOOM_REG_CAP_SCRATCH_KIB 0x090u /* ro: Parameter scratch_kib. Scratchpad for activations, KiB. A power of two, 4 to 1024. */
 #define INTLOOM_REG_CAP_SCRATCH_BANKS 0x094u /* ro: Parameter scratch_banks. Scratchpad banks, interleaved by word. A power of two, 2 to 16. */
 #define INTLOOM_REG_CAP_WEIGHT_KIB 0x098u /* ro: Parameter weight_kib. Weight memory, KiB: a circular buffer. A power of two, 2 to 1024. */
-#define INTLOOM_REG_CAP_AXI_DATA_BITS 0x09cu /* ro: Parameter axi_data_bits. AXI4 data width; must equal 8*rows: one beat is one word. */
+#define INTLOOM_REG_CAP_AXI_DATA_BITS 0x09cu /* ro: Parameter axi_data_bits. AXI4 data width; must equal 8*rows: one beat is one word. 0 means that. */
 #define INTLOOM_REG_CAP_AXI_ADDR_BITS 0x0a0u /* ro: Parameter axi_addr_bits. AXI4 address width, 32 to 64. */
 #define INTLOOM_REG_CAP_AXI_BURST 0x0a4u /* ro: Parameter axi_burst. Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB. */
 #define INTLOOM_REG_CAP_AXI_OUTSTANDING 0x0a8u /* ro: Parameter axi_outstanding. Outstanding AXI bursts in each direction. A power of two, 1 to 32. */

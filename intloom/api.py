@@ -154,9 +154,10 @@ class Run:
 
 def compile(  # noqa: A001  # named like torch.compile
     model: PathLike | bytes | onnx.ModelProto,
-    preset: str | None = None,
+    preset: str | HardwareParams | None = None,
     *,
     config: PathLike | None = None,
+    changes: Mapping[str, Any] | None = None,
     match: str | None = None,
     dims: Mapping[str, int] | None = None,
     keep_intermediates: bool = False,
@@ -164,12 +165,13 @@ def compile(  # noqa: A001  # named like torch.compile
 ) -> Program:
     """Compile a quantized model (a file, its bytes or a ModelProto) for a preset, or for the hardware in `config`.
 
+    `preset` may also be hardware parameters. `changes` are changed parameters, such as `{"rows": 8}`.
     `effort` is how many fused schedules the compiler tries, 1 to 3; with 0, every tensor goes through DRAM.
     """
     if match is not None and match not in list(RoundingMode):
         raise UsageError(f"match must be one of {', '.join(RoundingMode)}, not {match!r}")
     chosen = None if match is None else RoundingMode(match)
-    params = choose_params(preset, None if config is None else Path(config), chosen)
+    params = choose_params(preset, None if config is None else Path(config), chosen, changes)
     source = _model_source(model)
     compiled = compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates, effort=effort)
     return Program(Bundle(compiled.programs, source, compiled.folded, compiled.inputs, compiled.outputs))

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from intloom.files import check_folder, write_bytes
+from intloom.files import check_folder, write_bytes, write_text
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.inputs import read_inputs
 from intloom.flow.record import save_run
 from intloom.flow.running import execute, open_backend, open_host
-from intloom.hw.spec.params import preset
+from intloom.hw.spec.params import PRESETS, HardwareParams, preset_name
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.report import write_report
 from intloom.sim.result import ProgressCallback
 from intloom.zoo import build
+
+DEMO_PRESET = "small"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +27,7 @@ class DemoOptions:
     folder: Path
     model: str = "yolov8n"
     imgsz: int = 96
-    preset: str = "small"
+    params: HardwareParams = PRESETS[DEMO_PRESET]
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,18 @@ class Demo:
 
 def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, watch: ProgressCallback) -> Demo:
     """Run all steps, and print the equivalent command of each."""
-    folder, name, params = options.folder, options.model, preset(options.preset)
+    folder, name, params = options.folder, options.model, options.params
     check_folder(folder, "the output")
     floats, quantized, program = (folder / f"{name}{end}" for end in (".onnx", ".q.onnx", ".loom"))
     say(f"$ intloom zoo build {name} --imgsz {options.imgsz} -o {floats}")
     write_bytes(floats, build(name, options.imgsz).SerializeToString(deterministic=True))
     say(f"$ intloom quantize {floats} -o {quantized}")
     quantize(floats, quantized, options=QuantizeOptions(), progress=tell)
-    say(f"$ intloom compile {quantized} --preset {options.preset} -o {program}")
+    hardware = f"--preset {preset_name(params)}"
+    if preset_name(params) not in PRESETS:
+        write_text(folder / "hardware.toml", params.to_toml())
+        hardware = f"--config {folder / 'hardware.toml'}"
+    say(f"$ intloom compile {quantized} {hardware} -o {program}")
     store(compile_model(quantized, params, progress=tell).programs, quantized, program)
     say(f"$ intloom run {program} --backend rtl --check -o {folder / 'run'}")
     record = _simulate(program, folder / "run", watch)

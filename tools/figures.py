@@ -19,7 +19,7 @@ import psutil  # type: ignore[import-untyped]  # it has no stubs
 import intloom
 from intloom.common import evidence
 from intloom.common.errors import EnvironmentFault
-from intloom.demo import DemoOptions
+from intloom.demo import DEMO_PRESET, DemoOptions
 from intloom.files import write_text
 from intloom.flow.networks import quantized_network
 from intloom.hw.spec.params import preset
@@ -88,7 +88,7 @@ ROWS = (
     Row("MobileNetV2, 224x224", "mobilenet_v2", 224, "base"),
     Row("MobileNetV3 large, 224x224", "mobilenet_v3_large", 224, "base"),
     Row("EfficientNet-lite0, 224x224", "efficientnet_lite0", 224, "base"),
-    Row("YOLOv8n, 96x96", DEMO.model, DEMO.imgsz, DEMO.preset),
+    Row("YOLOv8n, 96x96", DEMO.model, DEMO.imgsz, DEMO_PRESET),
 )
 """The last row is what `intloom demo` prints."""
 

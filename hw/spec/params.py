@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from math import gcd
 from pathlib import Path
 from types import MappingProxyType
@@ -38,7 +39,7 @@ class HardwareParams:
     rows: int = _doc(
         "Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32."
     )
-    cols: int = _doc("Output-channel lanes of the MAC array. A power of two, 4 to 32.")
+    cols: int = _doc("Output-channel lanes of the MAC array. A power of two, 4 to 64.")
     lanes: int = _doc(
         "Parallel requantizer lanes; an output pixel is read out of the accumulators in cols/lanes cycles. Divides "
         "rows and cols."
@@ -50,7 +51,7 @@ class HardwareParams:
     scratch_kib: int = _doc("Scratchpad for activations, KiB. A power of two, 4 to 1024.")
     scratch_banks: int = _doc("Scratchpad banks, interleaved by word. A power of two, 2 to 16.", 4)
     weight_kib: int = _doc("Weight memory, KiB: a circular buffer. A power of two, 2 to 1024.")
-    axi_data_bits: int = _doc("AXI4 data width; must equal 8*rows: one beat is one word.")
+    axi_data_bits: int = _doc("AXI4 data width; must equal 8*rows: one beat is one word. 0 means that.", 0)
     axi_addr_bits: int = _doc("AXI4 address width, 32 to 64.", 40)
     axi_burst: int = _doc("Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB.", 64)
     axi_outstanding: int = _doc("Outstanding AXI bursts in each direction. A power of two, 1 to 32.", 16)
@@ -105,6 +106,7 @@ class HardwareParams:
         object.__setattr__(self, "match", _as_match(self.match))
         _check_types(self)
         object.__setattr__(self, "vector_lanes", self.vector_lanes or self.rows)
+        object.__setattr__(self, "axi_data_bits", self.axi_data_bits or 8 * self.rows)
         # Column c reads byte c of a word, which must be channel c of its output block.
         object.__setattr__(self, "depthwise", self.depthwise and self.rows == self.cols)
         # A slice of the vector unit holds whole groups of requantized channels.
@@ -254,7 +256,7 @@ MULTIPLIERS = (18, WIDE_MULTIPLIER)
 """Values of `multiplier_bits`."""
 POWERS = {
     "rows": (4, 32),
-    "cols": (4, 32),
+    "cols": (4, 64),
     "lanes": (1, 32),
     "strip": (16, 256),
     "scratch_kib": (4, 1024),
@@ -266,6 +268,8 @@ POWERS = {
     "vector_lanes": (1, 32),
 }
 """Smallest and largest value of the parameters that are powers of two."""
+_MAX_BURST_BYTES = 4096
+"""A burst must not cross a boundary of 4 KiB (AXI)."""
 RANGES = {"axi_addr_bits": (32, 64), "mantissa_bits": (8, 24), "acc_bits": (20, 32)}
 """Smallest and largest value of the parameters that may have any value between."""
 
@@ -288,9 +292,10 @@ def _check_agreement(p: HardwareParams) -> None:
         raise ParameterError(f"vector_lanes must divide rows, but {p.vector_lanes} does not divide {p.rows}")
     if p.axi_data_bits != 8 * p.rows:
         raise ParameterError(f"axi_data_bits must be 8*rows = {8 * p.rows}, not {p.axi_data_bits}")
-    if p.axi_burst * p.word_bytes > 4096:
+    if p.axi_burst * p.word_bytes > _MAX_BURST_BYTES:
         raise ParameterError(
-            f"axi_burst of {p.axi_burst} beats of {p.word_bytes} bytes crosses 4 KiB: at most {4096 // p.word_bytes}"
+            f"axi_burst of {p.axi_burst} beats of {p.word_bytes} bytes crosses 4 KiB: at most "
+            f"{_MAX_BURST_BYTES // p.word_bytes}"
         )
     if p.match is RoundingMode.ORT and p.mantissa_bits != FP32_SIGNIFICAND_BITS:
         raise ParameterError(f"mantissa_bits must be {FP32_SIGNIFICAND_BITS} with match 'ort', not {p.mantissa_bits}")
@@ -317,7 +322,6 @@ PRESETS: dict[str, HardwareParams] = {
         strip=16,
         scratch_kib=32,
         weight_kib=16,
-        axi_data_bits=32,
         axi_addr_bits=32,
         vector_lanes=1,
         scratch_banks=2,
@@ -331,7 +335,6 @@ PRESETS: dict[str, HardwareParams] = {
         strip=16,
         scratch_kib=64,
         weight_kib=32,
-        axi_data_bits=64,
         axi_addr_bits=32,
         vector_lanes=1,
         lut_products=52,
@@ -345,7 +348,6 @@ PRESETS: dict[str, HardwareParams] = {
         strip=64,
         scratch_kib=128,
         weight_kib=128,
-        axi_data_bits=128,
         depthwise=True,
         vector_lanes=8,
         lut_products=272,
@@ -359,7 +361,6 @@ PRESETS: dict[str, HardwareParams] = {
         strip=64,
         scratch_kib=1024,
         weight_kib=256,
-        axi_data_bits=256,
         depthwise=True,
         vector_softmax=True,
         vector_depthwise=True,
@@ -385,16 +386,104 @@ def preset_name(params: HardwareParams) -> str:
 
 def from_dict(values: dict[str, Any]) -> HardwareParams:
     """Parameters from plain values; an unknown or missing field is an error that names it."""
-    known = {f.name for f in dataclasses.fields(HardwareParams)}
+    _check_known(sorted(values))
     required = {f.name for f in dataclasses.fields(HardwareParams) if f.default is dataclasses.MISSING}
-    if unknown := sorted(set(values) - known):
-        raise ParameterError(f"unknown hardware parameter {unknown[0]!r}: known are {', '.join(sorted(known))}")
     if missing := sorted(required - set(values)):
         raise ParameterError(
             f"hardware parameter {missing[0]!r} is missing; add it, or name a base with preset = one of "
             f"{', '.join(PRESETS)}"
         )
     return HardwareParams(**values)
+
+
+def changed(params: HardwareParams, changes: Mapping[str, Any]) -> HardwareParams:
+    """A copy with some fields changed; those that depend on them and are not named follow, as far as they must.
+
+    Raises
+    ------
+    ParameterError
+        The parameters are invalid; the message ends with the nearest valid value of a changed field.
+    """
+    values = {**params.to_dict(), **changes}
+    try:
+        _check_known(values)
+        return _following(values, changes)
+    except ParameterError as error:
+        raise ParameterError(f"{error}{_nearest(values, changes)}") from None
+
+
+def _following(values: Mapping[str, Any], changes: Mapping[str, Any]) -> HardwareParams:
+    """Parameters whose fields outside `changes` are lowered or raised until they agree with the others."""
+    rows, cols = values["rows"], values["cols"]
+    if {type(rows), type(cols)} != {int} or min(rows, cols) < 1:
+        return from_dict(dict(values))  # the error
+    follows = {
+        "axi_data_bits": 8 * rows,
+        "lanes": min(values["lanes"], gcd(rows, cols)),
+        "vector_lanes": min(values["vector_lanes"], rows),
+        "strip": max(values["strip"], cols),
+        "axi_burst": min(values["axi_burst"], _MAX_BURST_BYTES // rows),
+    }
+    return from_dict({**values, **{name: value for name, value in follows.items() if name not in changes}})
+
+
+def _nearest(values: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
+    """The nearest value of the last changed field for which the parameters are valid, in words; empty without one."""
+    for name in reversed(list(changes)):
+        wanted = values.get(name)
+        candidates = valid_values(name)
+        if isinstance(wanted, int):
+            candidates = sorted(candidates, key=lambda value: abs(value - wanted))
+        for value in candidates:
+            if value != wanted:
+                try:
+                    _following({**values, name: value}, changes)
+                except ParameterError:
+                    continue
+                return f"; the nearest valid value is {name} = {_toml_value(value)}"
+    return ""
+
+
+def valid_values(name: str) -> list[Any]:
+    """Values that a field may have by itself; of a range, its ends."""
+    if name in POWERS:
+        low, high = POWERS[name]
+        return [1 << n for n in range(low.bit_length() - 1, high.bit_length())]
+    fixed: dict[str, Any] = {
+        **RANGES,
+        "match": map(str, RoundingMode),
+        "multiplier_bits": MULTIPLIERS,
+        "axi_data_bits": (8 * rows for rows in valid_values("rows")),
+        "lut_products": (0,),
+    }
+    return list(fixed.get(name, (False, True) if FIELD_TYPES.get(name) is bool else ()))
+
+
+def parse_changes(words: Iterable[str]) -> dict[str, int | bool | str]:
+    """Changes of fields from `FIELD=VALUE` words; values are checked by `changed`."""
+    changes: dict[str, int | bool | str] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise ParameterError(f"a change must be FIELD=VALUE, such as rows=8, not {word!r}")
+        _check_known([name.strip()])
+        text = text.strip()
+        digits = text.removeprefix("-")
+        known = {"true": True, "false": False}
+        number = digits.isascii() and digits.isdecimal()
+        changes[name.strip()] = known[text] if text in known else int(text) if number else text
+    return changes
+
+
+def _check_known(names: Iterable[str]) -> None:
+    """Raise an error for a name that is no field; it names the most similar field."""
+    for name in names:
+        if name not in FIELD_TYPES:
+            close = get_close_matches(name, FIELD_TYPES, 1)
+            similar = f"did you mean {close[0]}? " if close else ""
+            raise ParameterError(
+                f"unknown hardware parameter {name!r}: {similar}known are {', '.join(sorted(FIELD_TYPES))}"
+            )
 
 
 def from_toml(path: Path) -> HardwareParams:
@@ -407,6 +496,6 @@ def from_toml(path: Path) -> HardwareParams:
         raise FileFormatError(f"{path} must be a TOML file: {error}") from None
     base = values.pop("preset", None)
     try:
-        return from_dict(values) if base is None else preset(base).replace(**values)
+        return from_dict(values) if base is None else changed(preset(base), values)
     except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from None

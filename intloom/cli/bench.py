@@ -13,15 +13,15 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, PresetName, grouped, terminal_of
+from intloom.cli.hardware_options import HardwareOptions
+from intloom.cli.options import AsJson, grouped, terminal_of
 from intloom.common.errors import MismatchError, UsageError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.files import check_output, write_text
-from intloom.flow.compiling import DEFAULT_PRESET
 from intloom.flow.networks import load_network
-from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.params import HardwareParams, preset_name
 from intloom.sim.backend import GoldenBackend, RtlBackend
 from intloom.sim.bench.baseline import read_baseline
 from intloom.sim.bench.compare import compare_benches
@@ -65,7 +65,7 @@ class _Options:
             autocompletion=_network_words,
         ),
     ] = None
-    preset_name: PresetName = DEFAULT_PRESET
+    hardware: HardwareOptions
     within: Annotated[float, typer.Option(metavar="PERCENT", help="Largest prediction error of a layer.")] = 3.0
     fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild all simulators, and measure the build time.")] = False
     baseline: Annotated[
@@ -91,7 +91,7 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    params = preset(given.preset_name)
+    params = given.hardware.params
     if not 0 <= given.within < math.inf:
         raise UsageError(f"--within must be a finite percentage of at least 0, not {given.within}")
     check_output(given.output)
@@ -105,7 +105,7 @@ def _run(
             if speed.stopped:
                 terminal.say("clock stopped: " + ", ".join(f"{n} {s:.1%}" for n, s in speed.stopped.items()))
         timed = [_time(terminal, word, found, params) for word, found in networks]
-    record = {"preset": given.preset_name, "benches": _rows(speeds), "networks": timed}
+    record = {"preset": preset_name(params), "benches": _rows(speeds), "networks": timed}
     write_text(given.output, json.dumps(record, indent=1))
     if as_json:
         terminal.json(record)

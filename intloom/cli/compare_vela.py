@@ -8,10 +8,11 @@ import typer
 
 from intloom.cli.compile import summarize
 from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, Config, Preset, terminal_of
+from intloom.cli.hardware_options import HardwareOptions
+from intloom.cli.options import AsJson, grouped, terminal_of
 from intloom.compiler.program.program import MemoryTiming
 from intloom.flow.bundle import Bundle
-from intloom.flow.compiling import choose_params, compile_model
+from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
 from intloom.flow.running import execute, open_backend, open_host
 from intloom.flow.vela import check_tool, estimate, peers
@@ -27,14 +28,13 @@ Example: [bold]intloom compare-vela yolov8n_full_integer_quant.tflite --preset b
 
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
-    app.command("compare-vela", help=_HELP)(_run)
+    app.command("compare-vela", help=_HELP)(grouped(_run))
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.tflite", help="An int8 model.")],
-    preset: Preset = None,
-    config: Config = None,
+    hardware: HardwareOptions,
     rtl: Annotated[bool, typer.Option("--rtl", help="Run the program in RTL, and compare its bytes.")] = False,
     cache: Annotated[
         int, typer.Option(metavar="KIB", min=16, help="SRAM of U65 and U85, as in Vela's own modes.")
@@ -43,7 +43,7 @@ def _run(
 ) -> None:
     terminal = terminal_of(context)
     check_tool()
-    params, memory = choose_params(preset, config, None), MemoryTiming()
+    params, memory = hardware.params, MemoryTiming()
     with terminal.progress() as tell:
         compiled = compile_model(model, params, memory=memory, progress=tell)
     summary, multipliers = summarize(compiled), params.rows * params.cols

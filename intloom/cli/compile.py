@@ -10,16 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, Config, Dims, Preset, grouped, parse_dims, terminal_of
+from intloom.cli.hardware_options import HardwareOptions
+from intloom.cli.options import AsJson, Dims, grouped, parse_dims, terminal_of
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.program import MemoryTiming, array_use
 from intloom.compiler.schedule import DEFAULT_MEMORY
 from intloom.files import check_output, write_text
-from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
+from intloom.flow.compiling import Compiled, compile_model, model_beside, store
 from intloom.flow.host_share import host_share
 from intloom.flow.record import hardware_name
-from intloom.hw.spec.arith import RoundingMode
 from intloom.report.memory_page import write_memory_page
 from intloom.report.page import measured_mhz
 
@@ -44,9 +44,7 @@ class _Options:
     """Options of the command."""
 
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PROGRAM.loom", help="Output file.")]
-    preset: Preset = None
-    config: Config = None
-    match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None
+    hardware: HardwareOptions
     dim: Dims = None
     keep_intermediates: Annotated[
         bool,
@@ -98,7 +96,7 @@ def _run(
         check_output(given.memory_map, model, given.output, model_beside(given.output))
     if given.summary is not None:
         check_output(given.summary, model, given.output, model_beside(given.output))
-    params = choose_params(given.preset, given.config, given.match)
+    params = given.hardware.params
     with terminal.progress() as tell:
         compiled = compile_model(
             model,

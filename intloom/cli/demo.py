@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, PresetName, grouped, terminal_of, zoo_names
+from intloom.cli.hardware_options import HardwareOptions
+from intloom.cli.options import AsJson, grouped, terminal_of, zoo_names
 from intloom.cli.run_output import show_record, watcher
 from intloom.common.errors import ExitCode
 from intloom.common.temporary_files import check_temporary_space
-from intloom.demo import DemoOptions, run_demo
+from intloom.demo import DEMO_PRESET, DemoOptions, run_demo
 
 _HELP = """Build a small YOLOv8n, quantize and compile it, simulate it in RTL, compare every byte, write the report.
 
@@ -27,7 +28,7 @@ class _Options:
         "yolov8n"
     )
     imgsz: Annotated[int, typer.Option(metavar="N", help="Image height and width.")] = 96
-    preset: PresetName = "small"
+    hardware: HardwareOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +44,9 @@ def _run(
     terminal = terminal_of(context)
     check_temporary_space()
     with terminal.progress() as tell:
-        options = DemoOptions(folder=given.output, model=given.model, imgsz=given.imgsz, preset=given.preset)
+        options = DemoOptions(
+            folder=given.output, model=given.model, imgsz=given.imgsz, params=given.hardware.params_or(DEMO_PRESET)
+        )
         done = run_demo(options, say=terminal.say, tell=tell, watch=watcher(tell))
     if as_json:
         terminal.json({**done.record, "report": str(done.report)})

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, Dims, Preset, check_least, grouped, parse_dims, terminal_of
+from intloom.cli.hardware_options import HardwareOptions
+from intloom.cli.options import AsJson, Dims, check_least, grouped, parse_dims, terminal_of
 from intloom.common.errors import ExitCode
 from intloom.common.temporary_files import check_temporary_space
 from intloom.evaluation import EvaluateOptions, Evaluation, Task, evaluate
@@ -44,7 +45,7 @@ class _Options:
     float_model: Annotated[
         Path | None, typer.Option("--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program.")
     ] = None
-    preset: Preset = None
+    hardware: HardwareOptions
     images: Annotated[int | None, typer.Option(metavar="N", help="Only the first N images.")] = None
     rtl: Annotated[int, typer.Option(metavar="N", help="Images that also run in RTL.")] = 1
     normalization: Annotated[
@@ -73,7 +74,7 @@ def _run(
         task=given.task,
         folder=given.output,
         float_model=given.float_model,
-        preset=given.preset,
+        params=given.hardware.chosen,
         images=given.images,
         rtl_images=given.rtl,
         normalization=given.normalization,

@@ -9,14 +9,14 @@ import typer
 from rich.text import Text
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, Config, Dims, Preset, grouped, parse_dims, terminal_of
+from intloom.cli.hardware_options import HardwareOptions
+from intloom.cli.options import AsJson, Dims, grouped, parse_dims, terminal_of
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment
 from intloom.compiler.program.program import Program
-from intloom.flow.compiling import DEFAULT_PRESET, choose_params, compile_model
+from intloom.flow.compiling import DEFAULT_PRESET, compile_model
 from intloom.flow.crossings import Crossing, find_crossings
-from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
 
 _HELP = """Show where every node of a model runs, and why.
@@ -51,15 +51,13 @@ _COLORS = {
 class _Options:
     """Options of the command."""
 
-    match: Annotated[RoundingMode, typer.Option(help="Rounding mode.")] = RoundingMode.ORT
     dim: Dims = None
     all: Annotated[bool, typer.Option("--all", help="List every node.")] = False
     dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the graph after this pass.")] = None
     memory: Annotated[
         bool, typer.Option("--memory", help="Compile, and show which tensors leave the chip, and why.")
     ] = False
-    preset: Preset = None
-    config: Config = None
+    hardware: HardwareOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -74,18 +72,16 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
+    params = given.hardware.params
     if given.memory:
-        compiled = compile_model(
-            model, choose_params(given.preset, given.config, given.match), dims=parse_dims(given.dim)
-        )
+        compiled = compile_model(model, params, dims=parse_dims(given.dim))
         _show_memory(terminal, compiled.program, as_json=as_json)
         return
     loaded = load_model(model, dims=parse_dims(given.dim))
     if given.dump_after is not None:
-        terminal.result(dump_pass(loaded, given.dump_after, match=given.match))
+        terminal.result(dump_pass(loaded, given.dump_after, match=params.match))
         return
-    params = choose_params(given.preset, given.config, given.match)
-    folded = fold_model(loaded, match=given.match, softmax=params.vector_softmax, weight_sums=params.weight_sums)
+    folded = fold_model(loaded, match=params.match, softmax=params.vector_softmax, weight_sums=params.weight_sums)
     if as_json:
         terminal.json(_as_dict(folded))
     else:

@@ -15,25 +15,11 @@ import typer
 from intloom.cli.console import Terminal
 from intloom.common.cache.models import ModelCache
 from intloom.common.errors import UsageError
-from intloom.hw.spec.params import PRESETS
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 CacheFolder = Annotated[
     Path | None,
     typer.Option("--cache", metavar="DIR", help="Cache folder. Default: INTLOOM_CACHE, or the user's cache folder."),
-]
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset", metavar="P", help=f"Hardware preset: {', '.join(PRESETS)}.", autocompletion=lambda: [*PRESETS]
-    ),
-]
-PresetName = Annotated[
-    str, typer.Option("--preset", metavar="P", help="Hardware preset.", autocompletion=lambda: [*PRESETS])
-]
-Config = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE", help="TOML file with hardware parameters, or a preset and changes to it."),
 ]
 Dims = Annotated[
     list[str] | None,

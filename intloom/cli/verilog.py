@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, Config, Preset, grouped, terminal_of
+from intloom.cli.hardware_options import HardwareOptions
+from intloom.cli.options import AsJson, grouped, terminal_of
 from intloom.files import check_folder
-from intloom.flow.compiling import choose_params
 from intloom.flow.testbench import render_testbench
 from intloom.hw.generate import write_package
-from intloom.hw.spec.arith import RoundingMode
 
 _HELP = """Write the accelerator as Verilog-2005, with C header, register documentation and FuseSoC core file.
 
@@ -26,9 +25,7 @@ class _Options:
     """Options of the command."""
 
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")]
-    preset: Preset = None
-    config: Config = None
-    match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None
+    hardware: HardwareOptions
     split: Annotated[bool, typer.Option("--split", help="Write one file per module instead of npu.v.")] = False
     memory_macros: Annotated[
         bool,
@@ -48,7 +45,7 @@ def _run(
 ) -> None:
     terminal = terminal_of(context)
     check_folder(given.output, "output")
-    params = choose_params(given.preset, given.config, given.match)
+    params = given.hardware.params
     with terminal.progress() as tell:
         tell("generate", 0, 1)
         files = write_package(

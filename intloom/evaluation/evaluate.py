@@ -28,6 +28,7 @@ from intloom.evaluation.engines import (
 from intloom.evaluation.layer_cost import LayerCost, layer_costs
 from intloom.evaluation.scoring import Scored, score_classes, score_objects
 from intloom.files import check_folder
+from intloom.hw.spec.params import HardwareParams
 from intloom.models import is_quantized, load_onnx, model_proto, operators
 from intloom.pictures import draw_boxes, read_picture
 from intloom.quantization import QuantizeOptions, quantize
@@ -50,7 +51,8 @@ class EvaluateOptions:
     """Results of every image, and pictures of the worst ones."""
     float_model: Path | None = None
     """The float model of a quantized model or program."""
-    preset: str | None = None
+    params: HardwareParams | None = None
+    """The accelerator of a model; a program has its own."""
     images: int | None = None
     """Maximum number of images."""
     rtl_images: int = 1
@@ -135,8 +137,11 @@ def _prepare(
     """The float model if there is one, and the program."""
     program = load_program(model)
     if program is not None:
-        if options.preset is not None:
-            raise UsageError("--preset cannot be set for a program, which is compiled already; give the model")
+        if options.params is not None:
+            raise UsageError(
+                "--preset, --config, --set and --match cannot be given for a program, which is compiled already; give "
+                "the model"
+            )
         program.bundle.need_model("evaluate")
         return options.float_model, program
     float_model, quantized = options.float_model, model
@@ -151,7 +156,7 @@ def _prepare(
     tell("compile", 0, 1)
     # What was quantized here has its sizes already.
     dims = options.dims if quantized == model else None
-    return float_model, compile(quantized, options.preset, dims=dims or None)
+    return float_model, compile(quantized, options.params, dims=dims or None)
 
 
 def _with_sizes(model: onnx.ModelProto, dims: Mapping[str, int]) -> onnx.ModelProto:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from intloom.common.collector import collector_paused
 from intloom.common.errors import UnsupportedError, UsageError
@@ -18,7 +19,7 @@ from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import NodeArg, input_args, output_args
 from intloom.flow.trial import try_host_parts
 from intloom.hw.spec.arith import RoundingMode
-from intloom.hw.spec.params import HardwareParams, from_toml, preset
+from intloom.hw.spec.params import HardwareParams, changed, from_toml, preset
 from intloom.models import ModelSource, is_quantized, is_tflite_file, load_onnx
 
 DEFAULT_PRESET = "base"
@@ -42,20 +43,29 @@ class Compiled:
         return combined_program(self.programs)
 
 
-def choose_params(preset_name: str | None, config: Path | None, match: RoundingMode | None) -> HardwareParams:
-    """Hardware parameters from a preset or a TOML file; `match` overrides the rounding mode.
+def choose_params(
+    base: str | HardwareParams | None,
+    config: Path | None = None,
+    match: RoundingMode | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> HardwareParams:
+    """Hardware parameters from a preset, a TOML file or others, with changes; `match` overrides the rounding mode.
 
     Raises
     ------
     UsageError
         Both a preset and a file are given.
     ParameterError
-        The preset is unknown or parameters of the file contradict each other.
+        The preset is unknown or parameters contradict each other.
     """
-    if preset_name is not None and config is not None:
-        raise UsageError(f"--preset {preset_name} and --config {config} exclude each other; give one of them")
-    params = from_toml(config) if config is not None else preset(DEFAULT_PRESET if preset_name is None else preset_name)
-    return params if match is None else params.replace(match=str(match))
+    if base is not None and config is not None:
+        raise UsageError(f"--preset {base} and --config {config} exclude each other; give one of them")
+    if isinstance(base, HardwareParams):
+        params = base
+    else:
+        params = from_toml(config) if config is not None else preset(DEFAULT_PRESET if base is None else base)
+    asked = dict(changes or {}) | ({} if match is None else {"match": str(match)})
+    return changed(params, asked) if asked else params
 
 
 @collector_paused()

@@ -12,7 +12,7 @@ from PIL import Image
 
 import intloom
 from intloom.cli import main
-from intloom.demo import DemoOptions
+from intloom.demo import DEMO_PRESET, DemoOptions
 from intloom.flow.networks import quantized_network
 from intloom.hw.spec.params import from_toml, preset
 from intloom.manual import PAGES
@@ -84,7 +84,7 @@ def test_the_demo_row_of_the_readme_is_the_demo():
     row, line = figures.ROWS[-1], readme_rows()[-1]
     assert line.startswith(f"| {row.label} | `{row.preset}` |")
     assert (row.network, row.imgsz, row.preset, row.memory) == (
-        DemoOptions.model, DemoOptions.imgsz, DemoOptions.preset, MemorySettings()
+        DemoOptions.model, DemoOptions.imgsz, DEMO_PRESET, MemorySettings()
     )  # fmt: skip
 
 

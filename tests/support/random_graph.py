@@ -165,7 +165,7 @@ def random_params(seed: int) -> HardwareParams:
     """Random legal parameters, small memories included."""
     rng = np.random.default_rng(seed)
     while True:
-        rows, cols = (int(n) for n in rng.choice([4, 8, 16, 32], 2))
+        rows, cols = int(rng.choice([4, 8, 16, 32])), int(rng.choice([4, 8, 16, 32, 64]))
         if rng.integers(2):
             cols = rows
         try:
@@ -173,10 +173,9 @@ def random_params(seed: int) -> HardwareParams:
                 rows=rows,
                 cols=cols,
                 lanes=int(rng.choice([1, 2, 4, 8, 16, 32])),
-                strip=int(rng.choice([16, 32, 64])),
+                strip=int(rng.choice([16, 32, 64, 128])),
                 scratch_kib=int(rng.choice([4, 8, 16, 32, 256])),
                 weight_kib=int(rng.choice([8, 16, 32, 64, 128])),
-                axi_data_bits=8 * rows,
                 match=RoundingMode(str(rng.choice(["ort", "exact"]))),
                 queue_depth=int(rng.choice([2, 4, 8])),
                 depthwise=rows == cols and bool(rng.integers(4)),

@@ -9,16 +9,19 @@ from intloom.hw.spec.params import preset
 
 NANO = preset("nano")
 _WIDE = NANO.replace(rows=4, cols=8, weight_kib=64)
+_COLUMNS = NANO.replace(cols=64, strip=64, weight_kib=64)
 OUTPUT_SHAPES = {
     "nano": NANO,
     "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64),
     "wide": _WIDE,
+    "64 columns": _COLUMNS,
     "whole": NANO.replace(lanes=4),
 }
 """For readout and write: words wider and narrower than a block, and one group per pixel."""
 WEIGHT_SHAPES = {
     "nano": NANO,
     "wide": _WIDE,
+    "64 columns": _COLUMNS,
     "deep": NANO.replace(rows=16, cols=4, axi_data_bits=128, weight_kib=64),
     "base": preset("base"),
 }

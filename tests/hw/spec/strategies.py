@@ -31,7 +31,7 @@ def powers(low: int, high: int) -> st.SearchStrategy[int]:
 @st.composite
 def hardware(draw: st.DrawFn) -> HardwareParams:
     """Any consistent hardware, not only the presets."""
-    rows, cols = draw(powers(4, 32)), draw(powers(4, 32))
+    rows, cols = draw(powers(4, 32)), draw(powers(4, 64))
     match = draw(st.sampled_from(["ort", "exact"]))
     return PRESETS["large"].replace(
         rows=rows,
@@ -41,7 +41,7 @@ def hardware(draw: st.DrawFn) -> HardwareParams:
         scratch_kib=draw(powers(4, 1024)),
         scratch_banks=draw(powers(2, 16)),
         weight_kib=draw(powers(16, 1024)),
-        axi_data_bits=8 * rows,
+        axi_data_bits=0,
         axi_addr_bits=draw(st.integers(32, 64)),
         axi_burst=draw(powers(4, 4096 // max(rows, 16))),
         axi_outstanding=draw(powers(1, 32)),

@@ -10,7 +10,16 @@ from hypothesis import given
 
 from intloom.common.errors import FileFormatError, ParameterError
 from intloom.hw.spec.arith import RoundingMode
-from intloom.hw.spec.params import PRESETS, HardwareParams, from_dict, from_toml, preset, preset_name
+from intloom.hw.spec.params import (
+    PRESETS,
+    HardwareParams,
+    changed,
+    from_dict,
+    from_toml,
+    parse_changes,
+    preset,
+    preset_name,
+)
 from tests.hw.spec.strategies import hardware
 
 BASE = PRESETS["base"]
@@ -46,11 +55,11 @@ def test_toml_files_give_all_fields_or_a_preset_and_changes(tmp_path: Path):
         ("rows = ", FileFormatError, "must be a TOML file"),
         ('preset = "huge"', ParameterError, "preset must be one of .*not 'huge'"),
         ('preset = "base"\nrow = 8', ParameterError, "unknown hardware parameter 'row'"),
-        ("rows = 8", ParameterError, "'axi_data_bits' is missing; .* preset = one of nano, small"),
+        ("rows = 8", ParameterError, "'cols' is missing; .* preset = one of nano, small"),
         (
-            'preset = "base"\nrows = 4',
+            'preset = "base"\nrows = 4\nlanes = 8',
             ParameterError,
-            "lanes must divide rows and cols, but 8 does not divide 4 and 16",
+            "lanes must divide rows and cols, but 8 does not divide 4 and 16; the nearest valid value is lanes = 4",
         ),
         ('preset = "base"\nrows = "8"', ParameterError, "rows must be an integer, not '8'"),
     ],
@@ -98,9 +107,41 @@ def test_a_contradiction_is_refused_with_its_numbers(changes: dict[str, object],
         BASE.replace(**changes)
 
 
+def test_fields_that_depend_on_a_change_follow_unless_they_are_named():
+    assert changed(BASE, {"rows": 4}) == BASE.replace(rows=4, axi_data_bits=32, lanes=4, vector_lanes=4)
+    wide = changed(BASE, {"cols": 64, "rows": 32, "axi_burst": 128})
+    assert (wide.strip, wide.axi_burst, wide.axi_data_bits) == (64, 128, 256)
+    with pytest.raises(ParameterError, match=r"axi_data_bits must be 8\*rows = 64, not 128; .* axi_data_bits = 64$"):
+        changed(BASE, {"rows": 8, "axi_data_bits": 128})
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("rows=12", "rows must be a power of two from 4 to 32, not 12; the nearest valid value is rows = 8"),
+        ("acc_bits=40", "acc_bits must be from 20 to 32, not 40; the nearest valid value is acc_bits = 32"),
+        ("weight_kib=2048", "the nearest valid value is weight_kib = 1024"),
+        ("multiplier_bits=27", "the nearest valid value is multiplier_bits = 25"),
+        ("match=tflite", 'the nearest valid value is match = "ort"'),
+        ("trace=1", "trace must be true or false, not 1; the nearest valid value is trace = false"),
+        ("lut_products=-1", "the nearest valid value is lut_products = 0"),
+        ("rows", "a change must be FIELD=VALUE, such as rows=8, not 'rows'"),
+        ("scratch=4", "unknown hardware parameter 'scratch': did you mean scratch_kib?"),
+        ("rows=²", "rows must be an integer, not '²'"),
+    ],
+)
+def test_a_bad_change_names_the_nearest_valid_value(word: str, message: str):
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        changed(BASE, parse_changes([word]))
+
+
+def test_more_products_in_luts_than_there_are_mean_all():
+    assert changed(BASE, parse_changes(["rows=4", "lut_products=999"])).lut_products == 4 * 16 + 12
+
+
 RANGES = {
     "rows": (4, 32, True),
-    "cols": (4, 32, True),
+    "cols": (4, 64, True),
     "lanes": (1, 32, True),
     "strip": (16, 256, True),
     "scratch_kib": (4, 1024, True),
