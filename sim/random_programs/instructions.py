@@ -6,6 +6,7 @@ depend on what was loaded before.
 """
 
 import random
+from collections.abc import Sequence
 
 from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import DEPTHWISE_MODES, is_depthwise, tile_cycles
@@ -24,13 +25,6 @@ _BLOCKS = (1 << 12) - 1
 _AVERAGE_TAPS = 1023
 """The most window words whose sum fits 18 bits with its sign."""
 _OUTPUT_WORDS = 600
-_SOFTMAX_WORDS = 60
-"""Each takes three cycles per group of bytes, up to three per byte."""
-_DEPTHWISE_WORDS = 4000
-"""Input words that a VDEPTHWISE reads, about its cycles."""
-_MOVE_WORDS = 1500
-_MOST_PRODUCTS = 20_000
-"""Strips times tiles, about the cycles of the array."""
 
 
 def make_known(kind: Kind, fields: Fields) -> Instruction:
@@ -42,11 +36,19 @@ def make_known(kind: Kind, fields: Fields) -> Instruction:
 class InstructionMaker:
     """Random instructions for one accelerator; addresses are in range only by chance, so callers check them."""
 
-    def __init__(self, rng: random.Random, params: HardwareParams, islands: list[tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        params: HardwareParams,
+        islands: Sequence[tuple[int, int]] = (),
+        words: int = _OUTPUT_WORDS,
+    ) -> None:
         self._rng = rng
-        self._params = params
-        self._islands = islands
+        self.params = params
+        self.islands = islands
         """First word and number of words of the memory ranges that loads and stores use."""
+        self._words = words
+        """The most result words of an instruction; other lengths follow."""
         self.loaded: set[Unit] = set()
         """The units with a loaded table."""
         self.exponentials: set[int] = set()
@@ -58,17 +60,17 @@ class InstructionMaker:
         if kind is Kind.VSOFTMAX and missing:
             # Exponentials keep what an earlier program left.
             kind = Kind.VEXP
-        fields = any_fields(self._rng, kind, self._params) | getattr(self, f"_{BY_KIND[kind].pattern}")(kind)
+        fields = any_fields(self._rng, kind, self.params) | getattr(self, f"_{BY_KIND[kind].pattern}")(kind)
         if kind is Kind.VEXP and missing:
             fields["part"] = missing[0]
         return make_known(kind, fields)
 
     def _base(self) -> int:
-        words = self._params.scratch_words
+        words = self.params.scratch_words
         return self._rng.choice((0, words - 1, self._rng.randrange(words), self._rng.randrange(words)))
 
     def _reach(self) -> int:
-        return self._rng.choice((8, 64, 512, self._params.scratch_words))
+        return self._rng.choice((8, 64, 512, self.params.scratch_words))
 
     def _output(self, budget: int) -> Fields:
         rng = self._rng
@@ -109,24 +111,26 @@ class InstructionMaker:
         return fields | {"m2": fields["m1"]} if BY_KIND[kind].one_factor else fields
 
     def _elementwise(self, kind: Kind) -> Fields:
-        fields = self._output(_OUTPUT_WORDS)
+        fields = self._output(self._words)
         shape = (fields["out_h"], fields["out_w"], fields["blocks"])
         return fields | self._operand("a", *shape) | self._operand("b", *shape) | self._affine(kind)
 
     def _table(self, kind: Kind) -> Fields:
-        return {"a_base": self._rng.randint(0, self._params.scratch_words - self._params.table_words)}
+        return {"a_base": self._rng.randint(0, self.params.scratch_words - self.params.table_words)}
 
     def _channels(self, kind: Kind) -> Fields:
         rng = self._rng
-        fields = self._output(_SOFTMAX_WORDS)
+        # Each takes three cycles per group of bytes, up to three per byte.
+        words = self._words // 10
+        fields = self._output(words)
         while fields["blocks"] > BY_KIND[kind].field("blocks").maximum or fields["out_h"] > _BLOCKS:
-            fields = self._output(_SOFTMAX_WORDS)
+            fields = self._output(words)
         fields |= self._operand("a", fields["out_h"], fields["out_w"], fields["blocks"])
-        return fields | {"last_bytes": rng.randint(1, self._params.word_bytes)}
+        return fields | {"last_bytes": rng.randint(1, self.params.word_bytes)}
 
     def _copy(self, kind: Kind) -> Fields:
-        rng, word = self._rng, self._params.word_bytes
-        fields = self._output(_OUTPUT_WORDS) | some(rng, kind, "up_h", "up_w")
+        rng, word = self._rng, self.params.word_bytes
+        fields = self._output(self._words) | some(rng, kind, "up_h", "up_w")
         if rng.random() < 0.5:
             fields |= {"up_h": rng.randint(1, 3), "up_w": rng.randint(1, 3)}
         rows, columns = -(-fields["out_h"] // fields["up_h"]), -(-fields["out_w"] // fields["up_w"])
@@ -142,9 +146,9 @@ class InstructionMaker:
 
     def _window(self, kind: Kind) -> Fields:
         rng = self._rng
-        fields = self._output(_OUTPUT_WORDS)
+        fields = self._output(self._words)
         outputs = fields["out_h"] * fields["out_w"] * fields["blocks"]
-        taps = min(_AVERAGE_TAPS, 1 + 8 * _OUTPUT_WORDS // outputs)
+        taps = min(_AVERAGE_TAPS, 1 + 8 * self._words // outputs)
         kernel_h, kernel_w = sizes(rng, (255, 255), taps)
         window = some(rng, kind, "stride_h", "stride_w", "in_h", "in_w", "iy0", "ix0")
         if rng.random() < 0.8:
@@ -162,9 +166,10 @@ class InstructionMaker:
     def _depthwise(self, kind: Kind) -> Fields:
         rng = self._rng
         while True:
-            fields = self._output(rng.choice((30, 200, _OUTPUT_WORDS))) | some(rng, kind, "stride_h", "stride_w")
+            fields = self._output(rng.choice((30, 200, self._words))) | some(rng, kind, "stride_h", "stride_w")
             fields["kernel_h"] = rng.choice((3, size(rng, 15, 15)))
-            if fields["blocks"] == 1 and walk_words(make_known(kind, fields)) <= _DEPTHWISE_WORDS:
+            # It takes about a cycle for each word that it reads.
+            if fields["blocks"] == 1 and walk_words(make_known(kind, fields)) <= 20 * self._words // 3:
                 break
         fields["b_base"] = self._base()
         rows = (fields["out_h"] - 1) * fields["stride_h"] + fields["kernel_h"]
@@ -187,10 +192,10 @@ class InstructionMaker:
         return {n: min(max(v, BY_KIND[kind].field(n).minimum), _LONGEST) for n, v in window.items()}
 
     def _move(self, kind: Kind) -> Fields:
-        rng, p = self._rng, self._params
-        n0, n1, n2 = sizes(rng, (p.scratch_words, (1 << 16) - 1, (1 << 16) - 1), _MOVE_WORDS)
-        first, words = rng.choice(self._islands)
-        other, _ = rng.choice(self._islands)
+        rng, p = self._rng, self.params
+        n0, n1, n2 = sizes(rng, (p.scratch_words, (1 << 16) - 1, (1 << 16) - 1), 5 * self._words // 2)
+        first, words = rng.choice(self.islands)
+        other, _ = rng.choice(self.islands)
         far = (other - first) % (1 << 32)
         reach = self._reach()
         steps = (n0, step(rng, n1, min(words, reach), 32), *((far,) if n1 == 2 else ()))
@@ -213,7 +218,7 @@ class InstructionMaker:
         return fields
 
     def _conv(self, kind: Kind) -> Fields:
-        rng, p = self._rng, self._params
+        rng, p = self._rng, self.params
         fields = self._conv_shape()
         fields |= self._conv_input(fields)
         reach, planes = self._reach(), -(-fields["out_blocks"] * p.cols // p.rows) + 1
@@ -229,9 +234,9 @@ class InstructionMaker:
         }
 
     def _conv_shape(self) -> Fields:
-        rng, p = self._rng, self._params
+        rng, p = self._rng, self.params
         while True:
-            budget = rng.choice((20, 100, _OUTPUT_WORDS))
+            budget = rng.choice((20, 100, self._words))
             fields = self._output(budget)
             fields["out_blocks"] = size(rng, max(1, budget * p.rows // p.cols), 4095)
             kernel_h, kernel_w, in_blocks = sizes(rng, (15, 15, 4095), rng.choice((9, 40, 4095)))
@@ -244,14 +249,14 @@ class InstructionMaker:
             pixels = fields["out_h"] * fields["out_w"]
             fields["out_plane"] = rng.choice((fields["out_row"] * fields["out_h"], step(rng, planes, 4096, 20)))
             fields["out_plane"] %= 1 << SCRATCH_BITS
-            if pixels * planes <= 4 * _OUTPUT_WORDS and self._products(fields) <= _MOST_PRODUCTS:
+            if pixels * planes <= 4 * self._words and self._products(fields) <= 100 * self._words // 3:
                 return fields
 
     def _conv_mode(self, fields: Fields) -> ConvMode:
         """Depthwise for half of the outputs that fit it."""
         if (
-            self._params.depthwise
-            and fields["out_h"] * fields["out_w"] <= self._params.strip
+            self.params.depthwise
+            and fields["out_h"] * fields["out_w"] <= self.params.strip
             and self._rng.random() < 0.5
         ):
             return self._rng.choice(DEPTHWISE_MODES)
@@ -261,10 +266,10 @@ class InstructionMaker:
         """Cycles of the array for a CONV."""
         conv = make_known(Kind.CONV, fields)
         tile = tile_cycles(conv) if is_depthwise(conv) else conv["out_h"] * conv["out_w"]
-        return conv_tiles(conv) * conv["out_blocks"] * max(tile, self._params.cols)
+        return conv_tiles(conv) * conv["out_blocks"] * max(tile, self.params.cols)
 
     def _conv_input(self, f: Fields) -> Fields:
-        rng, p = self._rng, self._params
+        rng, p = self._rng, self.params
         group = p.pixels_per_word if f["mode"] == ConvMode.PACKED else 1
         rows = (f["out_h"] - 1) * f["stride_h"] + (f["kernel_h"] - 1) * f["dilation_h"] + 1
         columns = (f["out_w"] - 1) * f["stride_w"] + ((f["kernel_w"] - 1) * f["dilation_w"] + 1) * group

@@ -163,6 +163,17 @@ def is_legal(i: Instruction, params: HardwareParams, islands: Sequence[tuple[int
     return i.spec.pattern is AccessPattern.MOVE or len(np.unique(words.written)) == len(words.written)
 
 
+def legal_instruction(maker: InstructionMaker, kind: Kind) -> Instruction | None:
+    """A random legal instruction of `kind`, if some attempts find one; what it loads counts as loaded."""
+    candidates = (maker.instruction(kind) for _ in range(_ATTEMPTS))
+    legal = next((i for i in candidates if is_legal(i, maker.params, maker.islands)), None)
+    if legal is not None and loads_table(legal):
+        maker.loaded.add(legal.unit)
+    if legal is not None and legal.kind is Kind.VEXP:
+        maker.exponentials.add(legal["part"])
+    return legal
+
+
 def _in_islands(addresses: NDArray[np.int64], islands: Sequence[tuple[int, int]]) -> bool:
     inside = np.zeros(len(addresses), bool)
     for first, words in islands:
@@ -295,16 +306,10 @@ def random_program(seed: int, params: HardwareParams, length: int = 24, kinds: S
     chosen = kinds or rng.choice((known, rng.sample(known, 3), [Kind.CONV, Kind.LOAD, Kind.STORE]))
     steps = []
     for _ in range(rng.randint(1, length)):
-        kind = rng.choice(chosen)
-        candidates = (maker.instruction(kind) for _ in range(_ATTEMPTS))
-        found = next((i for i in candidates if is_legal(i, params, spans)), None)
-        if found is None:
+        instruction = legal_instruction(maker, rng.choice(chosen))
+        if instruction is None:
             continue
-        if loads_table(found):
-            maker.loaded.add(found.unit)
-        if found.kind is Kind.VEXP:
-            maker.exponentials.add(found["part"])
         lag = (rng.choice((1 << 20, 1 << 20, rng.randrange(4))) for _ in QUEUED_UNITS)
-        steps += constant_loads(rng, found, params, constants_word)
-        steps.append(Step(found, (next(lag), next(lag), next(lag), next(lag))))
+        steps += constant_loads(rng, instruction, params, constants_word)
+        steps.append(Step(instruction, (next(lag), next(lag), next(lag), next(lag))))
     return RandomProgram(seed, params, base, image, program, constants_word, tuple(spans), tuple(steps))

@@ -5,25 +5,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from intloom.hw.spec import isa, regs
-from intloom.hw.spec.isa import Instruction, Kind, LoadTarget, TableUse, Unit
+from intloom.hw.spec.isa import Instruction, Kind, LoadTarget, Unit
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.hw.vector.operation import kinds_of
 from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
+from tests.hw.instructions import BenchInstructions
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
 from tests.hw.npu.host import Host
-from tests.hw.vector.cases import InstructionGenerator
 
 IMAGE_WORD = 0x800
 """Where the scratchpad's content starts in memory; that of the weight memory and the results follow."""
-_VECTOR_KINDS = (Kind.VTABLE, Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG)
 
 
 def vector_kinds(params: HardwareParams) -> tuple[Kind, ...]:
-    """Instructions of the vector unit that this hardware has: first those that load tables."""
-    exponentials = (Kind.VEXP,) * EXPONENTIAL_BYTES if params.vector_softmax else ()
-    softmax = (Kind.VSOFTMAX,) if params.vector_softmax else ()
-    return (*exponentials, *_VECTOR_KINDS, *softmax, *(Kind.VDEPTHWISE,) * params.vector_depthwise)
+    """Instructions of the vector unit that this hardware has: first those that load exponentials."""
+    return (*(Kind.VEXP,) * EXPONENTIAL_BYTES * params.vector_softmax, *kinds_of(params))
 
 
 def _after(instruction: Instruction, done: dict[Unit, int]) -> Instruction:
@@ -31,13 +29,6 @@ def _after(instruction: Instruction, done: dict[Unit, int]) -> Instruction:
     others = {u: n for u, n in done.items() if u is not instruction.unit}
     done[instruction.unit] += 1
     return instruction.with_fields(**{f"wait_{u.name.lower()}": n for u, n in others.items()})
-
-
-def _with_loaded_tables(program: list[Instruction]) -> list[Instruction]:
-    """The program without uses of a table that nothing has loaded."""
-    loads = [k for k, i in enumerate(program) if i["table"] == TableUse.LOAD]
-    first = loads[0] if loads else len(program)
-    return [i.with_fields(table=TableUse.NONE) if k < first else i for k, i in enumerate(program)]
 
 
 def fill(host: Host) -> list[Instruction]:
@@ -79,18 +70,13 @@ def random_work(host: Host, mac: int, vectors: tuple[Kind, ...]) -> Work:
     """So many convolutions, and vector instructions of these kinds."""
     p = host.params
     case = random_case(host.rng.getrandbits(32), p, mac)
-    maker = InstructionGenerator(host.rng, p.replace(scratch_kib=SCRATCH_WORDS * host.word // 1024))
+    maker = BenchInstructions(host.rng, p.replace(scratch_kib=SCRATCH_WORDS * host.word // 1024), exponentials=False)
     image = bytearray(host.rng.randbytes(host.memory_bytes))
     at = IMAGE_WORD * host.word
     image[at : at + SCRATCH_WORDS * host.word] = case.scratch.tobytes()
     at += SCRATCH_WORDS * host.word
     image[at : at + case.weights.size] = case.weights.tobytes()
-    made = [maker.instruction(kind) for kind in vectors]
-    parts = [k for k, i in enumerate(made) if i.kind is Kind.VEXP]
-    # A softmax needs all parts of the exponentials.
-    for part, k in enumerate(parts):
-        made[k] = made[k].with_fields(part=part % EXPONENTIAL_BYTES)
-    return Work(_with_loaded_tables(case.program), made, bytes(image))
+    return Work(case.program, [maker.instruction(kind) for kind in vectors], bytes(image))
 
 
 async def compare(host: Host, stalls: float, mac: int, vectors: tuple[Kind, ...]) -> None:

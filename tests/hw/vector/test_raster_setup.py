@@ -17,8 +17,8 @@ from intloom.hw.vector.operation import OPERATION_LAYOUT, operation_of
 from intloom.hw.vector.raster_setup import RasterSetup
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
 from intloom.hw.vector.window_walker import WINDOW_LAYOUT, WindowWalker
+from tests.hw.instructions import BenchInstructions
 from tests.hw.streams import run
-from tests.hw.vector.cases import InstructionGenerator
 
 PARAMS = preset("nano").replace(scratch_kib=4)
 WALKS = ("a", "b", "out")
@@ -91,7 +91,7 @@ def _widened(operation: dict[str, int], rng: random.Random) -> dict[str, int]:
 @pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG])
 @pytest.mark.parametrize("wide", [False, True])
 def test_raster_setup_matches_the_instruction(kind: Kind, wide: bool, rng: random.Random) -> None:
-    maker = InstructionGenerator(rng, PARAMS)
+    maker = BenchInstructions(rng, PARAMS)
     operations = [operation_of(maker.instruction(kind), PARAMS) for _ in range(80)]
     if wide:
         operations = [_widened(operation, rng) for operation in operations]
@@ -110,7 +110,7 @@ def test_raster_setup_matches_the_instruction(kind: Kind, wide: bool, rng: rando
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_softmax_visits_each_pixel_three_times(wide: bool, rng: random.Random) -> None:
-    maker = InstructionGenerator(rng, PARAMS)
+    maker = BenchInstructions(rng, PARAMS)
     operations = [operation_of(maker.instruction(Kind.VSOFTMAX), PARAMS) for _ in range(25)]
     if wide:
         operations = [_widened(operation, rng) for operation in operations]
@@ -122,7 +122,7 @@ def test_a_softmax_visits_each_pixel_three_times(wide: bool, rng: random.Random)
 
 
 def test_a_depthwise_convolution_reads_its_constants_as_one_line(rng: random.Random) -> None:
-    maker = InstructionGenerator(rng, PARAMS)
+    maker = BenchInstructions(rng, PARAMS)
     operations = [operation_of(maker.instruction(Kind.VDEPTHWISE), PARAMS) | {"kernel_h": k} for k in range(1, 16)]
     wide = [_widened(operation, rng) | {"b_base": (1 << SCRATCH_BITS) - k} for k, operation in enumerate(operations)]
     for operation, plan in zip(operations + wide, _plans(operations + wide), strict=True):
@@ -164,7 +164,7 @@ def _large_windows(kind: Kind, one: dict[str, int]) -> Iterator[dict[str, int]]:
 @pytest.mark.parametrize("kernel", [(1, 1), (1, 3), (3, 1), (2, 2)])
 @pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMAX, Kind.VAVG, Kind.VSOFTMAX])
 def test_every_count_and_limit_has_its_whole_width(kind: Kind, kernel: tuple[int, int], rng: random.Random) -> None:
-    operation = operation_of(InstructionGenerator(rng, PARAMS).instruction(kind), PARAMS)
+    operation = operation_of(BenchInstructions(rng, PARAMS).instruction(kind), PARAMS)
     if operation["bounded"]:
         operation |= {"kernel_h": kernel[0], "kernel_w": kernel[1], "stride_h": 1, "stride_w": 1}
     operations = list(_large(kind, operation))

@@ -11,8 +11,8 @@ from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import Cause, Stall
 from intloom.hw.vector.operation import OPERATION_LAYOUT, VECTOR_KINDS
 from intloom.hw.vector.sequencer import Sequencer
+from tests.hw.instructions import BenchInstructions
 from tests.hw.streams import run
-from tests.hw.vector.cases import InstructionGenerator
 
 NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True, vector_depthwise=True)
 
@@ -41,7 +41,7 @@ class Reports:
 
 def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> None:
     sequencer = Sequencer(NANO)
-    maker = InstructionGenerator(rng, NANO)
+    maker = BenchInstructions(rng, NANO)
     instructions = [maker.instruction(rng.choice(VECTOR_KINDS)) for _ in range(12)]
     done = 0
 
@@ -147,7 +147,7 @@ def test_a_halt_stops_the_sequencer(runs: bool) -> None:
 @pytest.mark.parametrize(("multiply", "average"), [(True, True), (False, False)])
 def test_illegal_instructions_are_refused(kind: Kind, multiply: bool, average: bool, rng: random.Random) -> None:
     params = NANO.replace(vector_multiply=multiply, vector_average=average)
-    legal = InstructionGenerator(rng, params).instruction(kind)
+    legal = BenchInstructions(rng, params).instruction(kind)
     variants = [legal, *([legal.with_fields(m2=legal["m1"] ^ 1)] if "m1" in legal.values else [])]
     for instruction in variants:
         sequencer = Sequencer(params)

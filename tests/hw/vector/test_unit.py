@@ -20,8 +20,8 @@ from intloom.hw.vector.raster_walker import RasterWalker
 from intloom.hw.vector.sequencer import Sequencer
 from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
+from tests.hw.instructions import BenchInstructions
 from tests.hw.vector.bench import Bench, Outcome
-from tests.hw.vector.cases import InstructionGenerator
 
 NANO = preset("nano").replace(scratch_kib=4, vector_lanes=4)
 SMALL = preset("small").replace(scratch_kib=8, vector_lanes=8)
@@ -96,7 +96,7 @@ def _check(
 def test_each_kind(kind: Kind, lanes: int, rng: random.Random) -> None:
     params = {"vector_softmax": SOFTMAX, "vector_depthwise": DEPTHWISE}.get(BY_KIND[kind].requires, NANO)
     params = params.replace(vector_lanes=lanes)
-    maker = InstructionGenerator(rng, params)
+    maker = BenchInstructions(rng, params)
     _check(params, rng, [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))])
 
 
@@ -104,7 +104,7 @@ def test_each_kind(kind: Kind, lanes: int, rng: random.Random) -> None:
 @pytest.mark.parametrize("grant", [1.0, 0.5])
 def test_a_softmax_uses_the_exponentials_loaded_before(lanes: int, grant: float, rng: random.Random) -> None:
     params = SOFTMAX.replace(vector_lanes=lanes)
-    maker = InstructionGenerator(rng, params)
+    maker = BenchInstructions(rng, params)
     parts = [make(Kind.VEXP, a_base=3 + 40 * part, part=part) for part in range(EXPONENTIAL_BYTES)]
     between = [maker.instruction(Kind.VADD), maker.instruction(Kind.VTABLE)]
     softmax = [maker.instruction(Kind.VSOFTMAX) for _ in range(3)]
@@ -129,7 +129,7 @@ def test_results_wait_for_their_writes(kind: Kind, rng: random.Random) -> None:
 @pytest.mark.parametrize("count", [9, pytest.param(24, marks=pytest.mark.nightly)])
 def test_random_programs(count: int, shape: str, grant: float, rng: random.Random) -> None:
     params = SHAPES[shape]
-    maker = InstructionGenerator(rng, params)
+    maker = BenchInstructions(rng, params)
     kinds = kinds_of(params)
     instructions = [maker.instruction(rng.choice(kinds)) for _ in range(count)]
     _check(params, rng, instructions, grant, offer=grant)
@@ -212,7 +212,7 @@ def _depthwise_shape(rng: random.Random) -> HardwareParams:
 @pytest.mark.parametrize("grant", [0.3, 0.8])
 def test_depthwise_convolutions_wait_for_grants(grant: float, rng: random.Random) -> None:
     params = _depthwise_shape(rng)
-    maker = InstructionGenerator(rng, params)
+    maker = BenchInstructions(rng, params)
     kinds = (Kind.VTABLE, Kind.VDEPTHWISE, Kind.VCOPY, Kind.VDEPTHWISE, Kind.VADD, Kind.VDEPTHWISE)
     _check(params, rng, [maker.instruction(kind) for kind in kinds], grant)
 
@@ -220,7 +220,7 @@ def test_depthwise_convolutions_wait_for_grants(grant: float, rng: random.Random
 @pytest.mark.parametrize("cycle", [0, 16, 40, 90])
 def test_a_soft_reset_ends_a_depthwise_convolution(cycle: int, rng: random.Random) -> None:
     params = DEPTHWISE.replace(vector_lanes=rng.choice((1, 2, 4)))
-    maker = InstructionGenerator(rng, params)
+    maker = BenchInstructions(rng, params)
     instructions = [make(Kind.VDEPTHWISE, **_LAYER, kernel_h=3, out_h=2, out_w=9), maker.instruction(Kind.VADD)]
     _check(params, rng, instructions, rng.choice((0.5, 1.0)), reset_at=cycle + rng.randrange(20))
 
