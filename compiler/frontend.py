@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from intloom.common.errors import UnsupportedError, UsageError
+from intloom.compiler.fold.byte_order import Positions
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.lower_model import graph_of, lower_units
+from intloom.compiler.fold.lower_model import graph_of, lower_units, orders_of
 from intloom.compiler.fold.passes import (
     absorb_pads,
     constants,
@@ -85,6 +86,9 @@ class FoldedModel:
     warnings: tuple[str, ...]
     input_quant: Mapping[str, TensorQuantization]
     output_quant: Mapping[str, TensorQuantization]
+    orders: Mapping[str, tuple[str, Positions]] = field(default_factory=dict)
+    """For tensors that hold a quantized value of the model in another order: its name, and the positions of its values.
+    """
     source: str = ""
     """SHA-256 hash of the model."""
     shifted: frozenset[str] = frozenset()
@@ -190,6 +194,7 @@ def fold_model(
         warnings=find_warnings(builder, model),
         input_quant={name: _quant(builder, name, name) for name in graph.inputs},
         output_quant={tensor: _quant(builder, stored, tensor) for stored, tensor in leaving.items()},
+        orders=orders_of(builder),
         source=model.source,
         shifted=prepared.shifted,
         model=model,

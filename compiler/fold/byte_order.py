@@ -37,6 +37,21 @@ def row_major(tensor: str, shape: tuple[int, ...]) -> Ordered:
     return Ordered(tensor, np.arange(prod(shape), dtype=np.int64).reshape(shape))
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of values that are pixels: value k of row r is in channel `channels[k]` of pixel `pixels[r]`."""
+
+    channels: Positions
+    pixels: Positions
+
+
+def as_rows(positions: Positions, pixels: int) -> Rows | None:
+    """Rows (the first axis) that are pixels of a tensor with this number of pixels; None if they are not."""
+    found = Rows(positions[0] // pixels, positions[:, 0] % pixels)
+    same = np.array_equal(positions, found.channels * pixels + found.pixels[:, None])
+    return found if same else None
+
+
 def channel_runs(positions: Positions, pixels: int) -> list[tuple[int, int]] | None:
     """Whole channels in the order of the positions, as runs (first, stop); None if channels are not whole."""
     if positions.size % pixels:

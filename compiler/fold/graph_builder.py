@@ -111,16 +111,21 @@ class GraphBuilder:
         """Look up the tensor that holds a dequantized value, whose bytes may have another order there."""
         node = self._dequantize(value)
         order = self.orders.get(node.inputs[0])
-        if node.inputs[0] in self.views or order is None:
+        if order is None:
             return self.operand(value)
         return self._checked(value, node, self.tensors[order.tensor], order.shape)
 
     def ordered(self, value: str) -> Ordered | None:
         """Where the values of a dequantized value lie; None if the host computes it."""
         source = self._dequantize(value).inputs[0]
-        if source in self.views:
+        # A value that was restored for the host still has its own order.
+        if source in self.views and source not in self.orders:
             return row_major(*self.views[source])
         return self.orders.get(source)
+
+    def in_model_order(self, value: str) -> bool:
+        """Whether a tensor holds a dequantized value in the model's order."""
+        return self._dequantize(value).inputs[0] in self.views
 
     def channels(self, tensor: str, first: int, stop: int) -> str:
         """A tensor of some channels of another one."""

@@ -4,9 +4,13 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
+
+import numpy as np
 
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.custom import find
+from intloom.compiler.fold.byte_order import Positions
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
 from intloom.compiler.fold.lowering.channelwise import is_channelwise_unit, lower_channelwise
 from intloom.compiler.fold.lowering.common.reordering import is_reordering, reorder
@@ -229,3 +233,13 @@ def graph_of(builder: GraphBuilder, file: Model) -> tuple[IntGraph, dict[str, st
     tensors = {name: replace(t, unsigned=t.unsigned and name not in shifted) for name, t in builder.tensors.items()}
     graph = IntGraph(builder.model.name, tensors, tuple(builder.nodes), tuple(builder.inputs), outputs)
     return graph, leaving
+
+
+def orders_of(builder: GraphBuilder) -> dict[str, tuple[str, Positions]]:
+    """For tensors whose values lie in another order than the model's: the model's value, and their positions."""
+    orders: dict[str, tuple[str, Positions]] = {}
+    for stored, order in builder.orders.items():
+        every = np.arange(prod(builder.tensors[order.tensor].shape))
+        if order.tensor not in orders and np.array_equal(np.sort(order.positions, axis=None), every):
+            orders[order.tensor] = (stored, order.positions)
+    return orders

@@ -92,8 +92,11 @@ def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) 
     builder.nodes[:] = kept
     builder.inputs[:] = [e for e in builder.inputs if e not in gone]
     builder.host_computed[:] = [e for e in builder.host_computed if e not in gone]
-    for stored in [s for s, (tensor, _) in builder.views.items() if tensor in gone]:
-        del builder.views[stored]
+    held = {s: tensor for s, (tensor, _) in builder.views.items()}
+    held = {s: order.tensor for s, order in builder.orders.items()} | held
+    for stored in [s for s, tensor in held.items() if tensor in gone]:
+        builder.views.pop(stored, None)
+        builder.orders.pop(stored, None)
         for name in builder.producing_nodes.get(stored, ()):
             if builder.targets.get(name, (Target.HOST,))[0] is not Target.HOST:
                 builder.targets[name] = (Target.HOST, reason)

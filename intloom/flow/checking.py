@@ -112,13 +112,24 @@ def reference_tensors(
     names = reference_names(folded, proto, tensors)
     given = {n: as_unsigned(array, n in shifted) for n, array in feeds.items()}
     values = run_with_outputs(proto, list(dict.fromkeys(names.values())), given, optimized=optimized)
-    return {t: as_internal(values[name], folded.graph.tensors[t].shape) for t, name in names.items()}
+    return {t: tensor_values(folded, t, values[name]) for t, name in names.items()}
+
+
+def tensor_values(folded: FoldedModel, tensor: str, values: Array) -> Int8:
+    """A value of the model as the integers that the graph's tensor holds, in the tensor's order."""
+    if tensor in folded.orders:
+        _, positions = folded.orders[tensor]
+        lying = np.empty(values.size, values.dtype)
+        lying[positions] = values
+        values = lying
+    return as_internal(values, folded.graph.tensors[tensor].shape)
 
 
 def reference_names(folded: FoldedModel, reference: onnx.ModelProto, tensors: Iterable[str]) -> dict[str, str]:
     """For those of `tensors` that exist in the reference model: their names there."""
     made = {o for n in reference.graph.node for o in n.output}
-    border = {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())}
+    ordered = {name: stored for name, (stored, _) in folded.orders.items()}
+    border = ordered | {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())}
     return {t: border.get(t, t) for t in tensors if border.get(t, t) in made}
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.reference import open_session
-from intloom.flow.checking import reference_model, reference_names
-from intloom.flow.host import HostSide, as_internal, as_signed, as_unsigned, run_session, with_outputs
+from intloom.flow.checking import reference_model, reference_names, tensor_values
+from intloom.flow.host import HostSide, as_signed, as_unsigned, run_session, with_outputs
 from intloom.flow.regions import all_inputs, run_regions
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
@@ -121,7 +121,7 @@ class Comparison:
         made = run_session(self._session, self._wanted, given)
         different, largest = {}, 0
         for name, stored in self._names.items():
-            gap = np.abs(as_internal(made[stored], ours[name].shape).astype(np.int32) - ours[name])
+            gap = np.abs(tensor_values(self.folded, name, made[stored]).astype(np.int32) - ours[name])
             if gap.any():
                 different[name], largest = int(np.count_nonzero(gap)), max(largest, int(gap.max()))
         last = self.host.after(ours, feeds) if self._outputs else {}

@@ -20,18 +20,14 @@ Int8s = NDArray[np.int8]
 
 
 def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, ...]:
-    """The leaves that are tensors of the graph; the others must be quantized scalar constants."""
+    """The leaves that are tensors: of the graph, or constants. A table absorbs quantized scalar constants."""
     leaves = []
     for leaf in unit.leaves:
         node = builder.model.producers.get(leaf)
         stored_name = node.inputs[0] if node is not None and is_dequantize(node) else ""
-        if stored_name not in builder.model.constants:
+        stored = builder.model.constants.get(stored_name)
+        if stored is None or stored.array.size != 1:
             leaves.append(leaf)
-        # A table has one index: it can absorb one scalar per operand, not a constant that varies over the tensor.
-        elif builder.model.constants[stored_name].array.size != 1:
-            raise UnsupportedPattern(
-                f"{leaf!r} is a constant with many values", "use a scalar, or compute it with a quantized operator"
-            )
     return tuple(leaves)
 
 
@@ -40,7 +36,7 @@ def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str,
     length = len(next(iter(values.values())))
     model = builder.model
     makers = {leaf: model.producers[leaf] for leaf in values}
-    codes = {leaf: to_stored(data, builder.operand_in_any_order(leaf).tensor.unsigned) for leaf, data in values.items()}
+    codes = {leaf: to_stored(data, read_qparams(model, makers[leaf]).unsigned) for leaf, data in values.items()}
     feeds = {makers[leaf].inputs[0]: data for leaf, data in codes.items()}
     # onnxruntime computes a QOperator node in integers whatever its types are.
     nodes = (unit.qoperator,) if unit.qoperator else (*(model.producers[v] for v in unit.leaves), *unit.nodes)

@@ -1,5 +1,6 @@
 """Elementwise operators: a table where the result depends on one byte, else an Add or Mul proved over all pairs."""
 
+import contextlib
 from dataclasses import replace
 from math import prod
 
@@ -8,15 +9,19 @@ import numpy as np
 from intloom.compiler.fold.arithmetic.affine_fit import Points, SampledFunction, closest_affine, fit_affine_with_table
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.pair_correction import correct
-from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
+from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, to_int8
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, tabulate, tensor_leaves
 from intloom.compiler.fold.byte_order import Ordered
 from intloom.compiler.fold.graph_builder import ByteFunction, GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.tokens import read_tokens, token_order
+from intloom.compiler.fold.lowering.common.transposition import resized
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
+from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Add, Mul, Tensor
+from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir import Add, Constant, Mul, Tensor
 from intloom.hw.spec.arith import Affine, RoundingMode
 
 _OTHER_MATCH = {RoundingMode.ORT: RoundingMode.EXACT, RoundingMode.EXACT: RoundingMode.ORT}
@@ -31,14 +36,13 @@ def is_elementwise_unit(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
 def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a unit whose operators are elementwise."""
     leaves = tensor_leaves(builder, unit)
-    if not leaves:
+    constants = [leaf for leaf in leaves if _constant(builder, leaf) is not None]
+    if len(constants) == len(leaves):
         raise UnsupportedPattern("it computes a constant", "fold constants in the exporter")
-    # Of a table, the order of the bytes does not matter.
-    look_up = builder.operand_in_any_order if len(leaves) == 1 else builder.operand
-    operands = {leaf: look_up(leaf) for leaf in leaves}
+    operands, order = _operands(builder, unit, leaves)
     shape = builder.model.shape(unit.output)
     for leaf, operand in operands.items():
-        if operand.shape != shape and not _is_pixel(operand, shape):
+        if leaf not in constants and operand.shape != shape and not _is_pixel(operand, shape):
             raise UnsupportedPattern(
                 f"{leaf!r} of shape {operand.shape} is broadcast",
                 "expand it in the model, or use a scalar",
@@ -46,13 +50,73 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     names = {o.tensor.name for o in operands.values()}
     roots = {builder.function(n).root for n in names}
     if len(roots) == 1:
-        _lower_table(builder, unit, operands)
+        _lower_table(builder, unit, operands, order)
     elif len(names) == 2 and len(leaves) == 2:
-        _lower_pair(builder, unit, operands)
+        _lower_pair(builder, unit, operands, order)
     else:
         raise UnsupportedPattern(
             f"it combines {len(names)} tensors without quantizing between", "quantize after every such operator"
         )
+
+
+def _constant(builder: GraphBuilder, leaf: str) -> OnnxNode | None:
+    """The DequantizeLinear of a leaf that is a constant."""
+    node = builder.model.producers.get(leaf)
+    return node if node is not None and is_dequantize(node) and node.inputs[0] in builder.model.constants else None
+
+
+def _operands(
+    builder: GraphBuilder, unit: QuantizationUnit, leaves: tuple[str, ...]
+) -> tuple[dict[str, Operand], Ordered | None]:
+    """The tensors of the leaves, and the order of their values if it is not the model's; it is the same for all.
+
+    Leaves with different recorded orders get their last axis along channels.
+    """
+    moving = [leaf for leaf in leaves if _constant(builder, leaf) is None]
+    orders = [builder.ordered(leaf) for leaf in moving]
+    first, plain = orders[0], all(map(builder.in_model_order, moving))
+    # Of a table, the order of the bytes does not matter.
+    same = all(o is not None and first is not None and np.array_equal(o.positions, first.positions) for o in orders)
+    operands, order = {}, None
+    if same and not plain:
+        operands, order = {leaf: builder.operand_in_any_order(leaf) for leaf in moving}, first
+        size = operands[moving[0]].tensor.shape[2:]
+        for leaf, operand in operands.items():
+            operands[leaf] = replace(operand, tensor=resized(builder, operand.tensor, size, unit.origins))
+    else:
+        with contextlib.suppress(UnsupportedPattern):
+            operands = {leaf: builder.operand(leaf) for leaf in moving}
+    if not operands:
+        tokens = {leaf: read_tokens(builder, unit, leaf) for leaf in moving}
+        pixels = tokens[moving[0]].pixels
+        if not all(len(t.parts) == 1 and np.array_equal(t.pixels, pixels) for t in tokens.values()):
+            raise UnsupportedPattern("its operands have their values in different orders", "reshape both alike")
+        operands = {leaf: replace(t.operand, tensor=t.parts[0]) for leaf, t in tokens.items()}
+        order = token_order(tokens[moving[0]].parts[0], pixels, operands[moving[0]].shape)
+    whole = order or builder.ordered(moving[0])
+    for leaf in leaves:
+        if leaf not in operands and whole is not None:
+            operands[leaf] = _constant_operand(builder, unit, leaf, operands[moving[0]], whole)
+    return {leaf: operands[leaf] for leaf in leaves}, order
+
+
+def _constant_operand(
+    builder: GraphBuilder, unit: QuantizationUnit, leaf: str, like: Operand, order: Ordered
+) -> Operand:
+    """Emit a constant in the shape and order of another operand, or one pixel of it if all pixels are equal."""
+    node = builder.model.producers[leaf]
+    array, params = builder.model.constants[node.inputs[0]].array, read_qparams(builder.model, node)
+    if array.size > 1 and np.broadcast_shapes(array.shape, order.shape) != order.shape:
+        raise UnsupportedPattern(f"it broadcasts an operand to the shape of {leaf!r}", "expand it in the model")
+    name = f"{unit.output}/{leaf}"
+    tensor = builder.tensor(name, like.tensor.shape, params)
+    image = np.zeros(prod(tensor.shape), np.int8)
+    image[order.positions] = np.broadcast_to(to_int8(array), order.shape)
+    image = image.reshape(like.tensor.shape[1:])
+    if (image == image[:, :1, :1]).all():
+        image, tensor = image[:, :1, :1], replace(tensor, shape=(1, tensor.channels, 1, 1))
+    builder.emit(Constant(name=name, inputs=(), output=name, values=image, origin=unit.origins), tensor)
+    return Operand(tensor, params, order.shape)
 
 
 def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:
@@ -61,23 +125,33 @@ def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:
     return wide and operand.has_model_shape and set(operand.shape[2:]) == {1}
 
 
-def _result(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> Tensor:
+def _result(
+    builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand], order: Ordered | None
+) -> Tensor:
     """Describe the result in the shape of its operands, which may be views."""
     tensors = [o.tensor for o in operands.values()]
-    plain = builder.result(unit)
     # A pixel is broadcast over the other operand.
     shape = max((t.shape for t in tensors), key=prod)
-    return Tensor(plain.name, shape, plain.scale, plain.zero_point, plain.unsigned)
+    # Only a tensor in the model's order has the name of the model's value.
+    name = unit.output if order is None else f"{unit.output}/any_order"
+    return builder.tensor(name, shape, builder.params(unit))
 
 
-def _lower_table(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> None:
+def _bind(builder: GraphBuilder, unit: QuantizationUnit, tensor: str, order: Ordered | None) -> None:
+    """Record that `tensor` holds the unit's result, in this order or the model's."""
+    if order is None:
+        builder.bind(unit.output, tensor)
+    else:
+        builder.orders[unit.output] = Ordered(tensor, order.positions)
+
+
+def _lower_table(
+    builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand], order: Ordered | None
+) -> None:
     names = {o.tensor.name for o in operands.values()}
     functions = {leaf: builder.function(o.tensor.name) for leaf, o in operands.items()}
     root = next(iter(functions.values())).root
-    result = _result(builder, unit, operands)
-    if not _is_plain(builder, operands):
-        # Only a tensor in the model's order has the name of the model's value.
-        result = replace(result, name=f"{result.name}/any_order")
+    result = _result(builder, unit, operands, order)
     if len(names) == 1:
         # The node's table maps the operand; the recorded function is composed, so that it maps the root.
         source = next(iter(names))
@@ -88,30 +162,19 @@ def _lower_table(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[s
         table = composed = tabulate(builder, unit, {leaf: f.table for leaf, f in functions.items()}, builder.match)
     before = builder.tensors[source]
     if np.array_equal(table, all_bytes()) and (before.scale, before.zero_point) == (result.scale, result.zero_point):
-        builder.bind(unit.output, source)
+        _bind(builder, unit, source, order)
         builder.assign(unit, Target.PLACEMENT, "identity")
-        _keep_order(builder, unit, operands, source)
         return
     builder.functions[result.name] = ByteFunction(root, composed)
     node = builder.table_node(unit_name(unit), source, table, result.name)
-    builder.finish(unit, node, result, Target.TABLE)
-    _keep_order(builder, unit, operands, result.name)
+    builder.emit(replace(node, origin=unit.origins), result)
+    _bind(builder, unit, result.name, order)
+    builder.assign(unit, Target.TABLE)
 
 
-def _keep_order(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand], tensor: str) -> None:
-    """Give the result in `tensor` the order of the only operand."""
-    order = builder.ordered(next(iter(operands)))
-    if order is not None and not _is_plain(builder, operands):
-        del builder.views[unit.output]
-        builder.orders[unit.output] = Ordered(tensor, order.positions)
-
-
-def _is_plain(builder: GraphBuilder, operands: dict[str, Operand]) -> bool:
-    """Whether the tensors hold the operands in the model's order; of several, all do."""
-    return builder.model.producers[next(iter(operands))].inputs[0] in builder.views
-
-
-def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> None:
+def _lower_pair(
+    builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand], order: Ordered | None
+) -> None:
     main = unit.main
     (leaf_a, a), (leaf_b, b) = operands.items()
     if main is None or len(unit.operators) != 1 + len(unit.clamps) or main.op not in (*_SIGNS, "Mul"):
@@ -122,9 +185,11 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
     if main.inputs[0] == leaf_b:
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
     same = a.tensor.shape == b.tensor.shape
-    if not same and not (a.has_model_shape and b.has_model_shape):
+    constant = _constant(builder, leaf_a) or _constant(builder, leaf_b)
+    if not same and constant is None and not (a.has_model_shape and b.has_model_shape):
         raise UnsupportedPattern("its operands are views of different shapes", "reshape both to the same shape")
-    result = _result(builder, unit, operands)
+    result = _result(builder, unit, operands, order)
+    _bind(builder, unit, result.name, order)
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
     pairs = {leaf_a: one, leaf_b: two}
     truth = tabulate(builder, unit, pairs, builder.match).astype(np.int64)
@@ -135,16 +200,14 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
     x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
     fitted = fit_affine_with_table(x1, x2, truth, ratios, clamps)
     if fitted is not None:
-        builder.finish(
-            unit, _pair_node(unit, (a, b), result, *fitted), result, Target.VECTOR, "proved over 65,536 pairs"
-        )
+        builder.emit(replace(_pair_node(unit, (a, b), result, *fitted), origin=unit.origins), result)
+        builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs")
         return
     bracket = fit_bracket(SampledFunction(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None
     if bracket is not None:
         rough = _pair_node(unit, (a, b), result, bracket.low, None)
         assert isinstance(rough, Mul)
         emit_bracket(builder, replace(rough, origin=unit.origins), result, bracket, clamps)
-        builder.bind(unit.output, result.name)
         builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs, rounding ties by a table")
         return
     affine, missing = closest_affine(x1, x2, truth, ratios, clamps)

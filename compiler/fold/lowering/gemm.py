@@ -1,22 +1,28 @@
-"""Gemm and MatMul with constant weights: a convolution whose kernel covers the whole image."""
+"""Gemm and MatMul with constant weights: a convolution.
+
+Over several rows its kernel is one pixel, since rows are pixels. Over one row its kernel covers the whole image.
+"""
 
 from dataclasses import replace
 from itertools import product
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.convolution import finish_convolution
+from intloom.compiler.fold.lowering.common.convolution import convolution, finish_convolution
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
+from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_tensor
 from intloom.compiler.fold.lowering.matmul import lower_products
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.qparams import is_dequantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
+from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Concat
 
@@ -25,22 +31,26 @@ _PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 
 @lowers("Gemm", "MatMul")
 def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower `x @ weights + bias` for one row `x`, which may be a flattened image, and a MatMul of two activations."""
+    """Lower `x @ weights + bias`, where one row may be a flattened image, and a MatMul of two activations."""
     main = unit.operator
     if main.op == "MatMul" and _is_activation(builder, main.input(1)):
         lower_products(builder, unit)
         return
-    x = builder.operand(main.input(0))
+    _check_form(main)
     columns = main.op == "Gemm" and main.integer("transB", 0) == 1
-    _check_form(main, x)
     weights = read_weights(builder.model, main.input(1), channel_axis=0 if columns else 1)
     if weights.values.ndim != 2:
         raise UnsupportedPattern(f"its weights have {weights.values.ndim} dimensions", "multiply by a matrix")
     matrix = weights.values if columns else weights.values.T
-    if matrix.shape[1] != x.shape[1]:
+    shape = builder.model.shape(main.input(0)) or ()
+    if not shape or matrix.shape[1] != shape[-1]:
         raise UnsupportedPattern(
-            f"it multiplies {x.shape[1]} values by a matrix of {matrix.shape[1]} rows", "correct the model"
+            f"it multiplies values of shape {shape} by a matrix of {matrix.shape[1]} rows", "correct the model"
         )
+    if prod(shape[:-1]) > 1:
+        _lower_rows(builder, unit, Weights(matrix[:, :, None, None], weights.scale))
+        return
+    x = builder.operand(main.input(0))
     x, kernel = _as_kernel(builder, unit, matrix, x)
     finish_convolution(builder, unit, x, Weights(kernel, weights.scale), _PLAIN)
 
@@ -50,9 +60,19 @@ def _is_activation(builder: GraphBuilder, value: str) -> bool:
     return node is not None and is_dequantize(node) and node.inputs[0] not in builder.model.constants
 
 
-def _check_form(main: OnnxNode, x: Operand) -> None:
-    if len(x.shape) != 2:
-        raise UnsupportedPattern(f"its operand has shape {x.shape}", "multiply one row, of shape (1, K)")
+def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights) -> None:
+    """Lower a product of many rows: a 1x1 convolution of their pixels, for each matrix of them."""
+    x = read_tokens(builder, unit, unit.operator.input(0))
+    results = []
+    for number, part in enumerate(x.parts):
+        result = token_tensor(builder, unit, part, len(weights.values), number)
+        builder.emit(convolution(builder, unit, replace(x.operand, tensor=part), weights, _PLAIN, result), result)
+        results.append(result)
+    bind_tokens(builder, unit, results, x.pixels)
+    builder.assign(unit, Target.ARRAY)
+
+
+def _check_form(main: OnnxNode) -> None:
     if main.op == "Gemm" and (main.integer("transA", 0), main.real("alpha", 1.0), main.real("beta", 1.0)) != (
         0,
         1.0,

@@ -7,7 +7,7 @@ from intloom.compiler.importer import STANDARD, Model, OnnxNode
 # fmt: off
 DATA_MOVEMENT = frozenset({
     "MaxPool", "GlobalMaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Resize",
-    "Upsample", "Identity", "Dropout", "Pad",
+    "Upsample", "Identity", "Dropout", "Pad", "Gather",
 })
 # fmt: on
 """Operators whose result contains only values of their first input (Resize in mode nearest; Pad adds one constant)."""

@@ -8,7 +8,7 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.ir import Conv, ConvTranspose, Tensor
 from intloom.compiler.ir.node import Pair
 
 
@@ -26,8 +26,24 @@ def finish_convolution(
 
     `weights.values` are [out, in / group, kernel rows, kernel columns], with one scale or one for each output.
     """
-    main = unit.operator
     result = builder.result(unit)
+    node = convolution(builder, unit, x, weights, geometry, result, group=group, extra=extra)
+    builder.finish(unit, node, result, Target.ARRAY)
+
+
+def convolution(
+    builder: GraphBuilder,
+    unit: QuantizationUnit,
+    x: Operand,
+    weights: Weights,
+    geometry: Window,
+    result: Tensor,
+    *,
+    group: int = 1,
+    extra: Pair | None = None,
+) -> Conv:
+    """The convolution with the unit's weights, bias and clamps, from `x` to `result`."""
+    main = unit.operator
     bias = read_bias(builder.model, main.input(2), x.params, weights.scale)
     table = clamp_table(builder, unit)
     # ConvTranspose has no integer reference.
@@ -50,7 +66,8 @@ def finish_convolution(
         dilations=geometry.dilations,
         group=group,
         table=None if table is None else table.tobytes(),
+        origin=unit.origins,
     )
     if extra is not None:
         node = ConvTranspose(**{f.name: getattr(node, f.name) for f in fields(node)}, output_padding=extra)
-    builder.finish(unit, node, result, Target.ARRAY)
+    return node

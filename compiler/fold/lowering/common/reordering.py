@@ -1,37 +1,41 @@
 """Movement operators as a change of the recorded order of values: no byte moves."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from intloom.compiler.fold.arithmetic.tabulation import requant_table
 from intloom.compiler.fold.byte_order import Ordered, Positions
-from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 
 
 def reorder(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
-    """Record the order of a movement operator's result; False if it is none, or changes the scale."""
+    """Record the order of a movement operator's result, after a table if it changes the scale; False if it is none."""
     main = unit.operator
     rule = _RULES.get(main.op)
     if rule is None or main.domain:
         return False
     source = builder.ordered(main.input(0))
     shape = builder.model.shape(unit.output)
-    # The host writes its tensors in any order.
-    if (
-        source is None
-        or source.tensor in builder.inputs
-        or shape is None
-        or requant_table(builder, main.input(0), unit) is not None
-    ):
+    if source is None or shape is None:
+        return False
+    # The host transposes what it computes itself.
+    if source.tensor in builder.host_computed and main.op == "Transpose":
         return False
     positions = rule(builder, unit, source.positions)
     if positions is None or positions.shape != shape:
         return False
-    builder.orders[unit.output] = Ordered(source.tensor, positions)
-    builder.assign(unit, Target.PLACEMENT, "the same bytes in another order")
+    tensor, table = source.tensor, requant_table(builder, main.input(0), unit)
+    if table is not None:
+        tensor = f"{unit.output}/any_order"
+        node = builder.table_node(unit_name(unit), source.tensor, table, tensor)
+        result = builder.tensor(tensor, builder.tensors[source.tensor].shape, builder.params(unit))
+        builder.emit(replace(node, origin=unit.origins), result)
+    builder.orders[unit.output] = Ordered(tensor, positions)
+    builder.assign(unit, Target.PLACEMENT if table is None else Target.TABLE, "the same bytes in another order")
     return True
 
 

@@ -14,16 +14,18 @@ from intloom.hw.spec.arith import scale_from_float
 _ONE = scale_from_float(1.0)
 
 
-def transpose(builder: GraphBuilder, x: Tensor, name: str, origin: tuple[str, ...]) -> Tensor:
-    """Emit a tensor with the pixels of `x` as channels and its channels as pixels of one row."""
-    identity = np.eye(x.channels, dtype=np.int8)
+def transpose(
+    builder: GraphBuilder, x: Tensor, name: str, origin: tuple[str, ...], size: tuple[int, int] | None = None
+) -> Tensor:
+    """Emit a tensor with the pixels of `x` as channels and its channels as pixels of one row, or of this size."""
+    height, width = size or (1, x.channels)
     unit = f"{name}/identity"
-    values = identity.reshape(x.channels, 1, x.channels)
+    values = np.eye(x.channels, dtype=np.int8).reshape(x.channels, height, width)
     builder.emit(
         Constant(name=unit, inputs=(), output=unit, values=values, origin=origin),
-        Tensor(unit, (1, x.channels, 1, x.channels), 1.0, 0, False),
+        Tensor(unit, (1, x.channels, height, width), 1.0, 0, False),
     )
-    made = replace(x, name=name, shape=(1, x.height * x.width, 1, x.channels))
+    made = replace(x, name=name, shape=(1, x.height * x.width, height, width))
     node = MatMul(
         name=name,
         inputs=(unit, x.name),
@@ -37,6 +39,16 @@ def transpose(builder: GraphBuilder, x: Tensor, name: str, origin: tuple[str, ..
     )
     builder.emit(node, made)
     return made
+
+
+def resized(builder: GraphBuilder, x: Tensor, size: tuple[int, int], origin: tuple[str, ...]) -> Tensor:
+    """The tensor with its pixels in the same order in an image of this height and width: transposed twice."""
+    name = f"{x.name}/{size[0]}x{size[1]}"
+    if size == (x.height, x.width):
+        return x
+    if name not in builder.tensors:
+        transpose(builder, transpose(builder, x, f"{name}/transposed", origin), name, origin, size)
+    return builder.tensors[name]
 
 
 def bind_matrices(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], *, channels_are_rows: bool) -> None:

@@ -47,14 +47,12 @@ def test_a_shuffle_to_another_scale_has_a_table(rng, seed):
     assert kinds(compared(m, seed)).count("Conv") == 3
 
 
-@pytest.mark.parametrize(
-    ("ratio", "reason"), [(1, "its result is needed in another order"), (1.3, "it changes the order of values")]
-)
+@pytest.mark.parametrize("ratio", [1, 1.3])
 @pytest.mark.parametrize(("shape", "perm"), [([1, 12, 5, 3], [0, 1, 3, 2]), ([1, 2, 6, 15], [0, 3, 1, 2])])
-def test_values_that_leave_their_pixel_are_the_hosts(shape, perm, ratio, reason, rng):
-    """With one scale and zero point the order is recorded until a reader needs the model's; with two it is not."""
+def test_values_that_leave_their_pixel_are_the_hosts(shape, perm, ratio, rng):
+    """The order is recorded until a reader needs the model's."""
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 5, 3), 12)
     m.output(shuffled(m, x, shape, perm, x.scale * ratio, 7))
     found = [a for a in folded(m.model()).assignments if a.op == "Transpose"]
-    assert [(a.target, a.reason) for a in found] == [(Target.HOST, reason)]
+    assert [(a.target, a.reason) for a in found] == [(Target.HOST, "its result is needed in another order")]

@@ -1,0 +1,123 @@
+"""Tokens are pixels: the values of the last axis lie along channels, and every other axis counts pixels.
+
+A sequence `[1, T, C]` is an image of T pixels with C channels, and a head of `[1, H, T, d]` is a range of channels.
+Reshape, Transpose, Split and Gather between such forms change the recorded order of values only.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from intloom.compiler.fold.byte_order import MOST_RUNS, Ordered, Positions, as_rows
+from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.transposition import transpose
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.ir import Concat, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """A value with its last axis along channels: one tensor, or one of each matrix over the last two axes."""
+
+    operand: Operand
+    parts: tuple[Tensor, ...]
+    pixels: Positions
+    """For each row of a part its pixel."""
+
+
+def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> Tokens:
+    """The tokens of a dequantized value: by addressing where its pixels are rows, else by a transposition.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The rows of the value are neither pixels nor channels of a tensor.
+    """
+    operand, ordered = builder.operand_in_any_order(value), builder.ordered(value)
+    assert ordered is not None  # the operand is of the graph
+    length = ordered.shape[-1]
+    for rows in dict.fromkeys((ordered.positions.size // length, ordered.shape[-2] if len(ordered.shape) > 1 else 1)):
+        found = [_part(builder, unit, ordered.tensor, m) for m in ordered.positions.reshape(-1, rows, length)]
+        parts = [part for part in found if part is not None]
+        if len(parts) == len(found) and all(np.array_equal(parts[0][1], pixels) for _, pixels in parts):
+            return Tokens(operand, tuple(tensor for tensor, _ in parts), parts[0][1])
+    raise UnsupportedPattern(
+        f"the rows of its operand of shape {ordered.shape} are neither pixels nor channels of one tensor",
+        "reshape and transpose tokens only by whole rows or columns",
+    )
+
+
+def _part(
+    builder: GraphBuilder, unit: QuantizationUnit, name: str, matrix: Positions
+) -> tuple[Tensor, Positions] | None:
+    """The tensor with the rows of a matrix as pixels, and the pixel of each row."""
+    pixels = builder.tensors[name].height * builder.tensors[name].width
+    every = np.arange(pixels)
+    rows = as_rows(matrix, pixels)
+    if rows is not None and np.array_equal(np.sort(rows.pixels), every):
+        tensor = _channels(builder, name, rows.channels)
+        return None if tensor is None else (tensor, rows.pixels)
+    columns = as_rows(matrix.T, pixels)
+    if columns is None or not np.array_equal(columns.pixels, every):
+        return None
+    tensor = _channels(builder, name, columns.channels)
+    if tensor is None:
+        return None
+    turned = f"{tensor.name}/tokens"
+    if turned not in builder.tensors:
+        transpose(builder, tensor, turned, unit.origins)
+    return builder.tensors[turned], np.arange(tensor.channels)
+
+
+def _channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor | None:
+    """A tensor of these channels, in this order; None if they are too many runs."""
+    cuts = [0, *(np.flatnonzero(np.diff(channels) != 1) + 1).tolist(), len(channels)]
+    if len(cuts) > MOST_RUNS + 1:
+        return None
+    runs = [(int(channels[a]), int(channels[b - 1]) + 1) for a, b in pairwise(cuts)]
+    parts = [builder.channels(name, *run) for run in runs]
+    joined = f"{name}/channels{'_'.join(str(v) for run in runs for v in run)}"
+    if len(parts) == 1:
+        return builder.tensors[parts[0]]
+    if joined not in builder.tensors:
+        whole = builder.tensors[name]
+        result = replace(whole, name=joined, shape=(1, len(channels), whole.height, whole.width))
+        builder.emit(Concat(name=joined, inputs=tuple(parts), output=joined), result)
+    return builder.tensors[joined]
+
+
+def token_tensor(builder: GraphBuilder, unit: QuantizationUnit, like: Tensor, channels: int, number: int = 0) -> Tensor:
+    """Describe a unit's result, or part `number` of it, with this number of channels and the pixels of `like`."""
+    shape = (1, channels, like.height, like.width)
+    ordered = 1 in (channels, like.height * like.width)
+    # Only a tensor in the model's order has the name of the model's value.
+    name = unit.output if ordered and not number else f"{unit.output}/tokens{number or ''}"
+    return builder.tensor(name, shape, builder.params(unit))
+
+
+def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, parts: list[Tensor], pixels: Positions) -> None:
+    """Join a unit's parts along channels, and record where the result's values lie: row r is pixel `pixels[r]`."""
+    first, shape = parts[0], builder.model.shape(unit.output)
+    count, channels = len(parts), first.channels
+    if shape is None or prod(shape) != count * prod(first.shape):
+        raise UnsupportedPattern(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
+    name = first.name
+    if count > 1:
+        name = f"{unit.output}/joined"
+        whole = replace(first, name=name, shape=(1, count * channels, first.height, first.width))
+        inputs = tuple(part.name for part in parts)
+        builder.emit(Concat(name=unit_name(unit), inputs=inputs, output=name, origin=unit.origins), whole)
+    order = token_order(builder.tensors[name], pixels, shape, count)
+    if np.array_equal(order.positions.ravel(), np.arange(order.positions.size)):
+        builder.bind(unit.output, name)
+    else:
+        builder.orders[unit.output] = order
+
+
+def token_order(tensor: Tensor, pixels: Positions, shape: tuple[int, ...], parts: int = 1) -> Ordered:
+    """Where values of this shape lie in a tensor of tokens, or of `parts` matrices of tokens side by side."""
+    row_major = np.arange(prod(tensor.shape)).reshape(parts, tensor.channels // parts, -1)
+    return Ordered(tensor.name, row_major[:, :, pixels].transpose(0, 2, 1).reshape(shape))

@@ -1,0 +1,82 @@
+"""Tokens: products over any number of rows, heads, and movement between their forms equal onnxruntime."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.compiler.fold.lowering.test_matmul import moved, product, reshaped
+from tests.support.lowered import WITH_SOFTMAX, compared, kinds
+from tests.support.onnx_maker import OnnxMaker, Value
+
+HARDWARE = WITH_SOFTMAX.replace(vector_multiply=True, vector_average=True)
+
+
+def transposed(m: OnnxMaker, x: Value, *order: int) -> Value:
+    return moved(m, "Transpose", x, tuple(x.shape[a] for a in order), perm=list(order))
+
+
+def patches(m: OnnxMaker, channels: int, side: tuple[int, int]) -> Value:
+    """Tokens [1, T, C] of an image."""
+    x = m.conv(m.image(3, *side), channels, kernel=1)
+    return transposed(m, reshaped(m, x, (1, channels, side[0] * side[1])), 0, 2, 1)
+
+
+def linear(m: OnnxMaker, x: Value, channels: int, form: str = "MatMul") -> Value:
+    """A product with constant weights: a MatMul, or a Gemm with bias on a matrix of all rows."""
+    rows, shape = int(np.prod(x.shape[:-1])), (*x.shape[:-1], channels)
+    weight, scales = m.weights((x.shape[-1], channels) if form != "GemmT" else (channels, x.shape[-1]), form != "GemmT")
+    scale = float(np.float32(x.scale * 74 * 74 * scales.mean() * x.shape[-1] ** 0.5 / 64))
+    if form == "MatMul":
+        return m.pair(m.node("MatMul", [x.name, weight])[0], shape, scale)
+    matrix = reshaped(m, x, (rows, x.shape[-1]))
+    inputs = [matrix.name, weight, m.bias(scales, x.scale)]
+    (value,) = m.node("Gemm", inputs, transB=int(form == "GemmT"))
+    return reshaped(m, m.pair(value, (rows, channels), scale), shape)
+
+
+def attention(m: OnnxMaker, x: Value, heads: int, form: str, joined: bool) -> Value:
+    """Queries, keys and values from one product that is split, or from three."""
+    _, tokens, channels = x.shape
+    width = channels // heads
+    if joined:
+        y = reshaped(m, linear(m, x, 3 * channels, form), (1, tokens, 3, heads, width))
+        y = transposed(m, y, 2, 0, 3, 1, 4)
+        q, k, v = (
+            m.pair(m.node("Gather", [y.name, m.constant(np.array(i))], axis=0)[0], (1, heads, tokens, width), y.scale)
+            for i in range(3)
+        )
+    else:
+        q, k, v = (
+            transposed(m, reshaped(m, linear(m, x, channels, form), (1, tokens, heads, width)), 0, 2, 1, 3)
+            for _ in range(3)
+        )
+    scores = product(m, q, transposed(m, k, 0, 1, 3, 2), 1.0)
+    weights = m.pair(m.node("Softmax", [scores.name], axis=-1)[0], scores.shape, 1 / 256, 0)
+    y = transposed(m, product(m, weights, v, 0.2), 0, 2, 1, 3)
+    return linear(m, reshaped(m, y, x.shape), channels, form)
+
+
+@pytest.mark.parametrize("form", ["MatMul", "Gemm", "GemmT"])
+@pytest.mark.parametrize(("side", "widths"), [((1, 5), (8, 12)), ((2, 3), (16, 5)), ((4, 4), (7, 24))])
+def test_products_of_rows(side: tuple[int, int], widths: tuple[int, int], form: str, rng: random.Random) -> None:
+    m = OnnxMaker(rng)
+    x = patches(m, widths[0], side)
+    y = m.unary("Sigmoid", linear(m, x, widths[1], form), 1 / 255)
+    m.output(linear(m, y, widths[0], form), x)
+    assert "MatMul" in kinds(compared(m, rng.getrandbits(32)))  # the transposition at the end
+
+
+@pytest.mark.parametrize("joined", [True, False])
+@pytest.mark.parametrize(("heads", "width", "side"), [(1, 8, (1, 6)), (2, 8, (3, 3)), (3, 16, (4, 4))])
+def test_a_block_of_attention(heads: int, width: int, side: tuple[int, int], joined: bool, rng: random.Random) -> None:
+    m = OnnxMaker(rng)
+    x = patches(m, heads * width, side)
+    position = m.constant(np.random.default_rng(rng.getrandbits(32)).integers(0, 255, x.shape[1:]).astype(np.uint8))
+    scale, zero = m.constant(np.float32(x.scale / 4)), m.constant(np.uint8(m.zero_point()))
+    x = m.binary("Add", x, Value(m.node("DequantizeLinear", [position, scale, zero])[0], x.shape, x.scale / 4))
+    x = m.binary("Add", x, attention(m, x, heads, rng.choice(["MatMul", "Gemm", "GemmT"]), joined))
+    (mean,) = m.node("ReduceMean", [x.name], axes=[1], keepdims=0)
+    m.output(m.pair(mean, (1, heads * width), x.scale / 2))
+    found = compared(m, rng.getrandbits(32), HARDWARE)
+    assert not [a for a in found.folded.assignments if a.target == "host"]
