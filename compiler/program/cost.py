@@ -19,17 +19,22 @@ _CONSTANT_BYTES = 4
 
 @dataclass(frozen=True)
 class Cost:
-    """Cycles of an instruction after its start.
+    """Cycles of an instruction after its start; `mac_pipeline` has the exact times of a CONV.
 
-    `work` is the time to its last product or word, `tail` from there to its end. `occupancy` is the time until the next
-    instruction of the unit may start. `mac_pipeline` has the exact times of a CONV.
+    `work` is the time to its last product or word, `tail` from there to its end.
     """
 
     work: int
     tail: int
-    occupancy: int
     readout: float = 0.0
     """Fraction of `work` in which results are written, if they are fewer than the operands."""
+    slower: float = 0.0
+    """Cycles by which a cycle of a VDEPTHWISE is longer on average while the array works on packed pixels."""
+
+    @property
+    def cycles(self) -> int:
+        """From its start to its end."""
+        return self.work + self.tail
 
 
 def move_bursts(i: Instruction, params: HardwareParams) -> int:
@@ -127,8 +132,7 @@ def window_words(i: Instruction) -> int:
 
 
 def _vector(words: int, params: HardwareParams) -> Cost:
-    cycles = words * params.vector_slices
-    return Cost(cycles, timing.VECTOR_END, cycles + timing.VECTOR_END)
+    return Cost(words * params.vector_slices, timing.VECTOR_END)
 
 
 def _depthwise(i: Instruction) -> Cost:
@@ -136,33 +140,13 @@ def _depthwise(i: Instruction) -> Cost:
     # Biases and scales arrive while the first columns are read.
     late = max(0, timing.DEPTHWISE_FIRST - first_walk_cycles(i))
     cycles = timing.DEPTHWISE_START + weights + late + walk_cycles(i)
-    return Cost(cycles, timing.DEPTHWISE_END, cycles + timing.DEPTHWISE_END)
+    slower = max(0.0, timing.DEPTHWISE_PACKED * walk_words(i) / walk_cycles(i) - 1)
+    return Cost(cycles, timing.DEPTHWISE_END, slower=slower)
 
 
-def beside_packed(i: Instruction) -> float:
-    """Cycles by which a cycle of a VDEPTHWISE is longer on average while the array works on packed pixels."""
-    return max(0.0, timing.DEPTHWISE_PACKED * walk_words(i) / walk_cycles(i) - 1)
-
-
-class CostTable:
-    """Costs of instructions, computed once for each shape."""
-
-    def __init__(self, params: HardwareParams) -> None:
-        self._params = params
-        self._known: dict[tuple[Kind, object], Cost] = {}
-
-    @staticmethod
-    def key(instruction: Instruction) -> tuple[Kind, object]:
-        """The fields on which the cost of an instruction depends."""
-        return instruction.kind, _SHAPES[instruction.kind](instruction.values)
-
-    def cost(self, instruction: Instruction) -> Cost:
-        """The cost of one instruction of the MAC or vector unit."""
-        key = self.key(instruction)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = instruction_cost(instruction, self._params)
-        return found
+def cost_key(instruction: Instruction) -> object:
+    """The fields on which the cost of an instruction depends."""
+    return _SHAPES[instruction.kind](instruction.values)
 
 
 def _shape(kind: Kind) -> Callable[[Mapping[str, int]], object]:
@@ -187,18 +171,18 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             each = params.cols // params.lanes
             # At most: the forecast counts how constants and readout overlap with the array.
             tail = first_constants(i, params) + params.strip * each + timing.MAC_END + timing.RESIDUAL * i["residual"]
-            return Cost(busy, tail, busy, readout=i["out_blocks"] * pixels * each / busy)
+            return Cost(busy, tail, readout=i["out_blocks"] * pixels * each / busy)
         case AccessPattern.TABLE:
-            return Cost(TABLE_BYTES, timing.VECTOR_TABLE_LOAD, TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
+            return Cost(TABLE_BYTES, timing.VECTOR_TABLE_LOAD)
         case AccessPattern.WINDOW:
             cost = _vector(window_words(i), params)
             return replace(cost, readout=i["out_h"] * i["out_w"] * i["blocks"] / cost.work)
         case AccessPattern.CHANNELS:
             cycles = PASSES * i["out_h"] * i["out_w"] * i["blocks"] * params.word_bytes // params.softmax_lanes
-            return Cost(cycles, timing.SOFTMAX_END, cycles + timing.SOFTMAX_END)
+            return Cost(cycles, timing.SOFTMAX_END)
         case AccessPattern.DEPTHWISE:
             return _depthwise(i)
         case AccessPattern.COPY | AccessPattern.ELEMENTWISE:
             return _vector(i["out_h"] * i["out_w"] * i["blocks"], params)
         case _:
-            return Cost(0, 0, 0)
+            return Cost(0, 0)

@@ -100,19 +100,12 @@ def _tensor_record(tensor: ImageTensor, name_at: int) -> bytes:
     )
 
 
-class _Writer:
-    """The image's bytes behind the records."""
-
-    def __init__(self, start: int) -> None:
-        self._start = start
-        self.bytes = bytearray()
-
-    def add(self, data: bytes) -> int:
-        """Append a part; returns its offset in the image."""
-        self.bytes += bytes(-(self._start + len(self.bytes)) % ALIGNMENT)
-        at = self._start + len(self.bytes)
-        self.bytes += data
-        return at
+def _append(image: bytearray, data: bytes) -> int:
+    """Append a part; returns its offset in the image."""
+    image += bytes(-len(image) % ALIGNMENT)
+    at = len(image)
+    image += data
+    return at
 
 
 def _names(plan: ImagePlan) -> tuple[bytes, list[int]]:
@@ -121,21 +114,22 @@ def _names(plan: ImagePlan) -> tuple[bytes, list[int]]:
     return b"".join(names), [sum(map(len, names[:i])) for i in range(len(names))]
 
 
-def _region_record(program: Program, start: int, first_tensor: int, tensors: int, tail: _Writer) -> bytes:
+def _region_record(program: Program, start: int, tensors: Sequence[int], image: bytearray) -> bytes:
+    """The record of a region with these tensors; its instructions and constants are appended to the image."""
     word = program.params.word_bytes
     code = encode_all(program)
     return REGION.pack(
         window_at=start,
         window_bytes=program.memory_words * word,
         instructions=len(program.instructions),
-        code_at=tail.add(code),
+        code_at=_append(image, code),
         code_bytes=len(code),
         code_to=program.instructions_at * word,
-        data_at=tail.add(program.image),
+        data_at=_append(image, program.image),
         data_bytes=len(program.image),
         data_to=program.image_at * word,
-        first_tensor=first_tensor,
-        tensors=tensors,
+        first_tensor=min(tensors, default=0),
+        tensors=len(tensors),
         cycles=min(program.predicted_cycles, _LARGEST),
     )
 
@@ -151,13 +145,14 @@ def device_image(programs: Sequence[Program]) -> bytes:
     plan = plan_image(programs)
     regions_at = _up(HEADER.size, ALIGNMENT)
     tensors_at = _up(regions_at + len(programs) * REGION.size, ALIGNMENT)
-    tail = _Writer(tensors_at + len(plan.tensors) * TENSOR.size)
+    # Header and records follow when it is known where their parts are.
+    image = bytearray(tensors_at + len(plan.tensors) * TENSOR.size)
     names, name_at = _names(plan)
-    names_at = tail.add(names)
-    regions = bytearray()
+    names_at = _append(image, names)
+    regions = b""
     for program, start in zip(programs, plan.region_starts, strict=True):
         own = [i for i, t in enumerate(plan.tensors) if t.region == program.region]
-        regions += _region_record(program, start, min(own, default=0), len(own), tail)
+        regions += _region_record(program, start, own, image)
     tensors = b"".join(map(_tensor_record, plan.tensors, name_at))
     params = programs[0].params
     fields = {
@@ -174,8 +169,9 @@ def device_image(programs: Sequence[Program]) -> bytes:
         "names_at": names_at,
         "names_bytes": len(names),
     }
-    body = bytes(regions_at - HEADER.size) + regions + bytes(tensors_at - regions_at - len(regions)) + tensors
-    body += tail.bytes
-    fields["length"] = HEADER.size + len(body)
-    draft = HEADER.pack(crc=0, **fields) + body
-    return HEADER.pack(crc=checksum(draft), **fields) + body
+    image[regions_at : regions_at + len(regions)] = regions
+    image[tensors_at : tensors_at + len(tensors)] = tensors
+    fields["length"] = len(image)
+    image[: HEADER.size] = HEADER.pack(crc=0, **fields)
+    image[: HEADER.size] = HEADER.pack(crc=checksum(bytes(image)), **fields)
+    return bytes(image)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import ceil
 
-from intloom.compiler.program.cost import Cost, CostTable, beside_packed
+from intloom.compiler.program.cost import Cost, cost_key, instruction_cost
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layers import layer_cycles
 from intloom.compiler.program.mac_pipeline import ConvShape, MacPipeline, conv_shape
@@ -50,24 +50,15 @@ class _Unit:
     """The earliest start of the next instruction."""
 
 
-@dataclass
-class _Walk:
-    """A VDEPTHWISE in progress."""
-
-    start: int
-    cost: Cost
-    slower: float
-    """Cycles by which a cycle of it is longer beside a packed CONV."""
-
-    def end(self, packed: Iterable[tuple[int, int]]) -> int:
-        """Its end, with these periods of packed CONVs."""
-        at, left = float(self.start), float(self.cost.work)
-        for first, stop in packed:
-            alone = min(left, max(0.0, first - at))
-            at, left = at + alone, left - alone
-            beside = min(left, max(0.0, stop - at) / (1 + self.slower))
-            at, left = at + beside * (1 + self.slower), left - beside
-        return ceil(at + left) + self.cost.tail
+def _walk_end(start: int, cost: Cost, packed: Iterable[tuple[int, int]]) -> int:
+    """The end of a VDEPTHWISE, with these periods of packed CONVs."""
+    at, left = float(start), float(cost.work)
+    for first, stop in packed:
+        alone = min(left, max(0.0, first - at))
+        at, left = at + alone, left - alone
+        slowed = min(left, max(0.0, stop - at) / (1 + cost.slower))
+        at, left = at + slowed * (1 + cost.slower), left - slowed
+    return ceil(at + left) + cost.tail
 
 
 class _Simulation:
@@ -78,7 +69,7 @@ class _Simulation:
         self.unit_of = [i.unit for i in instructions]
         self.params = params
         self.timing = timing
-        self.costs = CostTable(params)
+        self.costs: dict[object, Cost] = {}
         self.units = [_Unit() for _ in QUEUED_UNITS]
         self.by_unit = tuple(zip(QUEUED_UNITS, self.units, strict=True))
         self.waits = [[(unit, n) for unit, n in zip(QUEUED_UNITS, waits_of(i), strict=True) if n] for i in instructions]
@@ -87,7 +78,8 @@ class _Simulation:
         self.shapes: dict[object, ConvShape] = {}
         self.packed: deque[tuple[int, int]] = deque(maxlen=_PACKED)
         """Periods of the last packed CONVs."""
-        self.walk: _Walk | None = None
+        self.walk: tuple[int, Cost] | None = None
+        """Start and cost of a VDEPTHWISE in progress."""
         self.now = 0
         self.next = 0
         self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
@@ -121,16 +113,16 @@ class _Simulation:
             self.now = time
         if unit >= 0:
             state = self.units[unit]
-            if unit == Unit.VEC and self.walk is not None and not self._walked(self.walk, state):
+            if unit == Unit.VEC and self.walk is not None and not self._walked(*self.walk, state):
                 return
             if count > state.finished:
                 state.finished = count
             if time > self.last:
                 self.last = time
 
-    def _walked(self, walk: _Walk, state: _Unit) -> bool:
+    def _walked(self, start: int, cost: Cost, state: _Unit) -> bool:
         """Whether a VDEPTHWISE has ended; CONVs that began after it may have delayed it."""
-        end = walk.end(self.packed)
+        end = _walk_end(start, cost, self.packed)
         if end > self.now:
             heappush(self.events, (end, int(Unit.VEC), len(state.done)))
             return False
@@ -188,27 +180,29 @@ class _Simulation:
             self._wake(start)
             self.port.request(unit, start, instruction)
             return
-        cost = self.costs.cost(instruction)
+        key = cost_key(instruction)
+        cost = self.costs.get(key)
+        if cost is None:
+            cost = self.costs[key] = instruction_cost(instruction, self.params)
         if unit is Unit.MAC:
-            start = self._convolve(state, instruction)
+            start = self._convolve(state, key, instruction)
             if instruction["mode"] == ConvMode.PACKED:
                 self.packed.append((start, start + cost.work))
             self.port.write_results(start, start + cost.work, cost.readout)
             return
         start = self.now + hardware.UNIT_START
-        state.free = start + cost.occupancy
-        self._compute(unit, state, start, start + cost.work + cost.tail)
+        state.free = start + cost.cycles
+        self._compute(unit, state, start, state.free)
         if instruction.spec.pattern is AccessPattern.DEPTHWISE:
-            self.walk = _Walk(start, cost, beside_packed(instruction))
+            self.walk = start, cost
             # Until `_walked` knows its end.
             state.free = sys.maxsize
             self.port.convolve(start, start + cost.work)
         elif instruction.spec.pattern is not AccessPattern.TABLE:
             self.port.compute(start, start + cost.work, cost.readout)
 
-    def _convolve(self, state: _Unit, instruction: Instruction) -> int:
+    def _convolve(self, state: _Unit, key: object, instruction: Instruction) -> int:
         """Start a CONV; returns its start. The MAC unit decodes its next instruction during the current one."""
-        key = self.costs.key(instruction)
         shape = self.shapes.get(key)
         if shape is None:
             shape = self.shapes[key] = conv_shape(instruction, self.params)

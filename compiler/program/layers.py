@@ -1,5 +1,6 @@
 """Attribution of a run's cycles to layers, and chains of layers that run together with their memory traffic."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -40,13 +41,13 @@ def layer_cycles(
     """
     cycles = [0] * layers
     at, last = window
-    vector = _Work(instructions, provenance, pulses, Unit.VEC)
-    for layer, start, done in _Work(instructions, provenance, pulses, Unit.MAC).items:
+    convolutions, others = (_finished(instructions, provenance, pulses, unit) for unit in (Unit.MAC, Unit.VEC))
+    for layer, start, done in convolutions:
         if start > at:
-            at = vector.charge(cycles, at, start)
+            at = _charge(others, cycles, at, start)
         cycles[layer] += done - at
         at = done
-    at = vector.charge(cycles, at, last)
+    at = _charge(others, cycles, at, last)
     # BEGIN and END belong to no layer (-1).
     final = next((p.layer for p in reversed(provenance) if 0 <= p.layer < layers), None)
     if final is not None:
@@ -54,35 +55,29 @@ def layer_cycles(
     return cycles
 
 
-class _Work:
+def _finished(
+    instructions: Sequence[Instruction], provenance: Sequence[Provenance], pulses: tuple[Times, Times], unit: Unit
+) -> deque[tuple[int, int, int]]:
     """The finished instructions of one unit as (layer, start, done), in order."""
+    own = [p.layer for i, p in zip(instructions, provenance, strict=True) if i.unit is unit]
+    started, done = pulses
+    return deque(zip(own, started[unit], done[unit], strict=False))
 
-    def __init__(
-        self,
-        instructions: Sequence[Instruction],
-        provenance: Sequence[Provenance],
-        pulses: tuple[Times, Times],
-        unit: Unit,
-    ) -> None:
-        own = [p.layer for i, p in zip(instructions, provenance, strict=True) if i.unit is unit]
-        started, done = pulses
-        self.items: list[tuple[int, int, int]] = list(zip(own, started[unit], done[unit], strict=False))
-        self._next = 0
 
-    def charge(self, cycles: list[int], first: int, last: int) -> int:
-        """Attribute the time between `first` and `last` to the layers that execute; returns the end of the last one."""
-        at = first
-        while self._next < len(self.items) and self.items[self._next][1] < last:
-            layer, _, done = self.items[self._next]
-            if done > at:
-                stop = min(done, last)
-                # A gap before a vector instruction is attributed to that instruction: it waits.
-                cycles[layer] += stop - at
-                at = stop
-            if done > last:
-                break
-            self._next += 1
-        return at
+def _charge(others: deque[tuple[int, int, int]], cycles: list[int], first: int, last: int) -> int:
+    """Attribute the time between `first` and `last` to the layers that execute; returns the end of the last one."""
+    at = first
+    while others and others[0][1] < last:
+        layer, _, done = others[0]
+        if done > at:
+            stop = min(done, last)
+            # A gap before a vector instruction is attributed to that instruction: it waits.
+            cycles[layer] += stop - at
+            at = stop
+        if done > last:
+            break
+        others.popleft()
+    return at
 
 
 _COMPUTE = frozenset({Unit.MAC, Unit.VEC})

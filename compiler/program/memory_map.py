@@ -2,8 +2,7 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from intloom.hw.spec.isa import Kind, LoadTarget
 Words = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(NamedTuple):
     """Words `start` to `stop` of a memory hold `label` from instruction `first` to `last` (half-open, both)."""
 
     memory: Memory
@@ -107,59 +105,45 @@ def _label(program: Program, index: int) -> str:
     return f"{layer}: result"
 
 
-@dataclass
-class _Span:
-    """A valid extent: the address after its last word, and its instructions."""
-
-    stop: int
-    first: int
-    last: int
-
-
 class _Live:
     """Extents of a local memory whose content is still valid: disjoint, in order of their addresses."""
 
     def __init__(self, program: Program, memory: Memory) -> None:
         self._program, self._memory = program, memory
         self._starts: list[int] = []
-        self._spans: dict[int, _Span] = {}
+        self._extents: dict[int, Extent] = {}
 
     def _touched(self, start: int, stop: int) -> list[int]:
         """Starts of the extents that overlap these words."""
         low = bisect_right(self._starts, start)
-        if low and self._spans[self._starts[low - 1]].stop > start:
+        if low and self._extents[self._starts[low - 1]].stop > start:
             low -= 1
         return self._starts[low : bisect_left(self._starts, stop)]
 
     def read(self, index: int, start: int, stop: int) -> None:
         """Instruction `index` reads these words."""
         for key in self._touched(start, stop):
-            self._spans[key].last = index + 1
+            self._extents[key] = self._extents[key]._replace(last=index + 1)
 
     def write(self, index: int, start: int, stop: int) -> Iterator[Extent]:
         """Instruction `index` writes these words: their previous extents end, the words around them stay valid."""
         for key in self._touched(start, stop):
-            old = self._spans.pop(key)
+            old = self._extents.pop(key)
             del self._starts[bisect_left(self._starts, key)]
-            yield self._extent(max(key, start), replace(old, stop=min(old.stop, stop)))
+            yield old._replace(start=max(key, start), stop=min(old.stop, stop))
             if key < start:
-                self._add(key, replace(old, stop=start))
+                self._add(old._replace(stop=start))
             if stop < old.stop:
-                self._add(stop, old)
-        self._add(start, _Span(stop, index, index + 1))
+                self._add(old._replace(start=stop))
+        self._add(Extent(self._memory, start, stop, index, index + 1, _label(self._program, index)))
 
-    def _add(self, start: int, span: _Span) -> None:
-        insort(self._starts, start)
-        self._spans[start] = span
+    def _add(self, extent: Extent) -> None:
+        insort(self._starts, extent.start)
+        self._extents[extent.start] = extent
 
-    def rest(self) -> Iterator[Extent]:
+    def rest(self) -> Iterable[Extent]:
         """The extents at the end of the program."""
-        for start, span in self._spans.items():
-            yield self._extent(start, span)
-
-    def _extent(self, start: int, span: _Span) -> Extent:
-        label = _label(self._program, span.first)
-        return Extent(self._memory, start, span.stop, span.first, span.last, label)
+        return self._extents.values()
 
 
 def _local(program: Program) -> Iterator[Extent]:

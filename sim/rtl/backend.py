@@ -61,8 +61,7 @@ def watchdog_of(program: Program, options: RtlOptions) -> int:
 
 
 def _longest(instruction: Instruction, params: HardwareParams) -> int:
-    cost = instruction_cost(instruction, params)
-    return cost.work + cost.tail
+    return instruction_cost(instruction, params).cycles
 
 
 def make_job(program: Program, options: RtlOptions, ends: Sequence[Boundary] | None = None) -> Job:

@@ -205,7 +205,7 @@ def _kernel_fields(node: Conv) -> dict[str, int]:
 
 def instruction_cycles(node: Conv, rows: int, columns: int, params: HardwareParams) -> int:
     """Cycles of an instruction for some rows and columns of a block of the result."""
-    return instruction_cost(make(Kind.VDEPTHWISE, out_h=rows, out_w=columns, **_kernel_fields(node)), params).occupancy
+    return instruction_cost(make(Kind.VDEPTHWISE, out_h=rows, out_w=columns, **_kernel_fields(node)), params).cycles
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -52,5 +52,5 @@ def test_the_forecast_has_the_cycles_of_one_instruction(kernel_h: int, stride: i
     found = [compare(program.with_steps([first] + [one] * count), simulator_of(program)) for count in (1, 5)]
     assert not any(f.problem for f in found), found
     measured = (found[1].cycles - found[0].cycles) / 4
-    forecast = instruction_cost(one.instruction, WIDE).occupancy + timing.UNIT_START
+    forecast = instruction_cost(one.instruction, WIDE).cycles + timing.UNIT_START
     assert abs(measured - forecast) <= 1, (measured, forecast)
