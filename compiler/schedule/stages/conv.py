@@ -64,10 +64,7 @@ class ConvStage(Stage):
     group: int
     residual: Affine | None = None
 
-    @property
-    def unit(self) -> Unit:
-        """The array."""
-        return Unit.MAC
+    unit = Unit.MAC
 
     @property
     def packed(self) -> bool:

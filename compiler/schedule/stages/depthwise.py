@@ -212,6 +212,8 @@ def instruction_cycles(node: Conv, rows: int, columns: int, params: HardwarePara
 class DepthwiseStage(VectorStage):
     """Operand 0 is convolved channel by channel; kernels of less than `TAPS` columns have zero weights on the right."""
 
+    overlaps_array = True
+    follows_chunks = True
     node: Conv
 
     @property
@@ -252,16 +254,6 @@ class DepthwiseStage(VectorStage):
     def operand_row(self, operand: int, rect: Rect) -> int:
         """Odd, since columns are read: neighbors in a column then lie in different banks."""
         return rect.width | 1
-
-    @property
-    def overlaps_array(self) -> bool:
-        """It does."""
-        return True
-
-    @property
-    def follows_chunks(self) -> bool:
-        """It does."""
-        return True
 
     def ring_rows(self, operand: int) -> int:
         """VDEPTHWISE wraps its input itself."""

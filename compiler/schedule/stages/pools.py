@@ -21,6 +21,7 @@ from intloom.hw.spec.isa import Kind
 class PoolStage(VectorStage):
     """Windows of one tensor: averages, and maxima, which go along rows and then along columns."""
 
+    follows_chunks = True
     node: MaxPool | AvgPool
 
     @property
@@ -33,11 +34,6 @@ class PoolStage(VectorStage):
     def separable(self) -> bool:
         """Whether two passes read fewer words than one."""
         return isinstance(self.node, MaxPool) and min(self.node.kernel) > 1
-
-    @property
-    def follows_chunks(self) -> bool:
-        """It does."""
-        return True
 
     def own_words(self, rect: Rect) -> int:
         """Each word of a window; a sliding maximum reads each word of a line once."""

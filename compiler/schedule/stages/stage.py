@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View, clip
 from intloom.hw.spec import timing
@@ -248,15 +249,14 @@ class Stage(ABC):
     copies: tuple[Copy, ...] = ()
     keep_result: bool = True
 
-    @property
-    @abstractmethod
-    def unit(self) -> Unit:
-        """The unit that makes the result; the vector unit makes all copies."""
-
-    @property
-    def overlaps_array(self) -> bool:
-        """Whether the vector unit computes the stage for as long as the array may compute others."""
-        return False
+    unit: ClassVar[Unit]
+    """The unit that makes the result; the vector unit makes all copies."""
+    overlaps_array: ClassVar[bool] = False
+    """Whether the vector unit computes the stage for as long as the array may compute others."""
+    follows_chunks: ClassVar[bool] = False
+    """Whether chunks of at most the size of its producer's let it run in parallel with the producer."""
+    in_place: ClassVar[bool] = False
+    """Whether the result is operand 0 itself."""
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -272,11 +272,6 @@ class Stage(ABC):
     def stripe_rows(self) -> int:
         """Rows of which a task in stripes should have a multiple."""
         return self.row_step[0]
-
-    @property
-    def follows_chunks(self) -> bool:
-        """Whether chunks of at most the size of its producer's let it run in parallel with the producer."""
-        return False
 
     @property
     def writes_only_result(self) -> bool:
@@ -395,11 +390,6 @@ class Stage(ABC):
         """Words from one row of a tile's result to the next."""
         return rect.width
 
-    @property
-    def in_place(self) -> bool:
-        """Whether the result is operand 0 itself."""
-        return False
-
     def operand_clip(self, operand: int, rect: Rect) -> Rect:
         """A rectangle of an operand clipped to its tensor."""
         buffer = self.operands[operand].buffer
@@ -421,10 +411,7 @@ class Stage(ABC):
 class VectorStage(Stage, ABC):
     """A stage without weights, which may be cut along channels between any two blocks."""
 
-    @property
-    def unit(self) -> Unit:
-        """The vector unit."""
-        return Unit.VEC
+    unit = Unit.VEC
 
     def own_words(self, rect: Rect) -> int:
         """Words that the stage's instructions process for a rectangle of the result."""
@@ -485,10 +472,7 @@ class VectorStage(Stage, ABC):
 class CopyStage(VectorStage):
     """Nothing but copies of operand 0."""
 
-    @property
-    def in_place(self) -> bool:
-        """The loaded tile is the result."""
-        return True
+    in_place = True
 
     def own_words(self, rect: Rect) -> int:
         """None."""
