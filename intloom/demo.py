@@ -24,7 +24,7 @@ DEMO_PRESET = "small"
 class DemoOptions:
     """Options of the demonstration."""
 
-    folder: Path
+    folder: Path = Path("out/demo")
     model: str = "yolov8n"
     imgsz: int = 96
     params: HardwareParams = PRESETS[DEMO_PRESET]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, grouped, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.common.errors import EncodingError, FileFormatError, UsageError
 from intloom.compiler.program.file import load, save
 from intloom.compiler.program.program import Program, Provenance
@@ -41,11 +41,7 @@ class _Options:
     ] = False
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("asm", help=_HELP)(grouped(_run))
-
-
+@subcommand("asm", _HELP)
 def _run(
     context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="TEXT", help="Assembly text.")],

@@ -14,7 +14,7 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, grouped, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.common.errors import MismatchError, UsageError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.program import Program
@@ -80,11 +80,7 @@ class _Options:
     )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("bench", help=_HELP)(grouped(_run))
-
-
+@subcommand("bench", _HELP)
 def _run(
     context: typer.Context,
     given: _Options,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, CacheFolder, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, subcommand, terminal_of
 from intloom.common.cache.housekeeping import Item, Kind, clear, items
 from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import UsageError
@@ -24,17 +24,6 @@ Examples:
 _Kinds = Annotated[list[Kind] | None, typer.Option("--kind", help="Only entries of this kind. Repeatable.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    cache = typer.Typer(help="List and clear the cache of preprocessed models, Verilog, simulators and results.")
-    cache.command("list", help="List the entries.\n\nExample: [bold]intloom cache list --json[/bold]")(_list)
-    cache.command(
-        "path", help="Print the path of the cache folder.\n\nExample: [bold]du -sh $(intloom cache path)[/bold]"
-    )(_path)
-    cache.command("clear", help=_CLEAR_HELP)(_clear)
-    app.add_typer(cache, name="cache")
-
-
 def _folder(chosen: Path | None) -> Path:
     folder = chosen or cache_folder()
     if folder.exists() and not folder.is_dir():
@@ -42,6 +31,7 @@ def _folder(chosen: Path | None) -> Path:
     return folder
 
 
+@subcommand("cache list", "List the entries.\n\nExample: [bold]intloom cache list --json[/bold]")
 def _list(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
     chosen = [i for i in items(_folder(cache)) if not kind or i.kind in kind]
@@ -71,6 +61,7 @@ def _as_dict(item: Item) -> dict[str, Any]:
     return {**vars(item), "path": str(item.path)}
 
 
+@subcommand("cache path", "Print the path of the cache folder.\n\nExample: [bold]du -sh $(intloom cache path)[/bold]")
 def _path(context: typer.Context, cache: CacheFolder = None, as_json: AsJson = False) -> None:
     terminal, folder = terminal_of(context), str(_folder(cache))
     if as_json:
@@ -79,6 +70,7 @@ def _path(context: typer.Context, cache: CacheFolder = None, as_json: AsJson = F
         terminal.result(folder)
 
 
+@subcommand("cache clear", _CLEAR_HELP)
 def _clear(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
     done = clear(_folder(cache), frozenset(kind or Kind))

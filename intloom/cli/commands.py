@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from intloom.cli.options import SUBCOMMANDS
+
 COMMANDS: Mapping[str, str] = {
     "demo": "Build, quantize, compile and simulate YOLOv8n in RTL, with a report.",
     "zoo": "List and build float models of published networks.",
@@ -76,11 +78,25 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     chosen = next((w for w in words if not w.startswith("-")), None)
     for name, text in COMMANDS.items():
         if name == chosen:
-            importlib.import_module(f"intloom.cli.{name.replace('-', '_')}").register(app)
+            add_subcommand(app, name)
         else:
             app.command(name, help=text)(_only_for_help)
     _reflow(app)
     return app
+
+
+def add_subcommand(app: typer.Typer, name: str) -> None:
+    """Import the module of a subcommand and add its function, or the group of its functions."""
+    importlib.import_module(f"intloom.cli.{name.replace('-', '_')}")
+    if name in SUBCOMMANDS:
+        text, command = SUBCOMMANDS[name]
+        app.command(name, help=text)(command)
+        return
+    group = typer.Typer(help=COMMANDS[name])
+    for words, (text, command) in SUBCOMMANDS.items():
+        if words.startswith(f"{name} "):
+            group.command(words.removeprefix(f"{name} "), help=text)(command)
+    app.add_typer(group, name=name)
 
 
 def _options(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.files import check_output
 from intloom.report.compare import change, compare_runs, cycles_of, write_compare
 
@@ -19,11 +19,7 @@ Example: [bold]intloom compare out/before out/after -o compare.html[/bold]
 _MOST_ROWS = 10
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("compare", help=_HELP)(_run)
-
-
+@subcommand("compare", _HELP)
 def _run(
     context: typer.Context,
     before: Annotated[Path, typer.Argument(metavar="RUNDIR", help="Folder that `intloom run -o` wrote.")],

@@ -9,7 +9,7 @@ import typer
 from intloom.cli.compile import summarize
 from intloom.cli.console import new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, grouped, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.compiler.program.program import MemoryTiming
 from intloom.flow.bundle import Bundle
 from intloom.flow.compiling import compile_model
@@ -26,11 +26,7 @@ Example: [bold]intloom compare-vela yolov8n_full_integer_quant.tflite --preset b
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("compare-vela", help=_HELP)(grouped(_run))
-
-
+@subcommand("compare-vela", _HELP)
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.tflite", help="An int8 model.")],

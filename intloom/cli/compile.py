@@ -11,7 +11,7 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, Dims, grouped, parse_dims, terminal_of
+from intloom.cli.options import AsJson, Dims, parse_dims, subcommand, terminal_of
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.program import MemoryTiming, array_use
@@ -79,11 +79,7 @@ class _Options:
     ] = None
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("compile", help=_HELP)(grouped(_run))
-
-
+@subcommand("compile", _HELP)
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.compiler.program.file import load_regions
 from intloom.compiler.program.program import Program
 from intloom.files import check_output, write_text
@@ -19,11 +19,7 @@ Example: [bold]intloom disasm yolov8n.loom -o yolov8n.s[/bold]
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("disasm", help=_HELP)(_run)
-
-
+@subcommand("disasm", _HELP)
 def _run(
     context: typer.Context,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],

@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.common.errors import EnvironmentFault
 from intloom.common.extras import install_command
 from intloom.sim.rtl.toolchain import Tool, find_tools
@@ -30,11 +30,7 @@ _PACKAGES = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("doctor", help=_HELP)(_run)
-
-
+@subcommand("doctor", _HELP)
 def _run(context: typer.Context, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
     tools = find_tools() + [_package(*p) for p in _PACKAGES]

@@ -1,7 +1,7 @@
 """`intloom evaluate`: accuracy as float model, as quantized model and on the accelerator."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +9,7 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, Dims, check_least, grouped, parse_dims, terminal_of
+from intloom.cli.options import AsJson, Dims, FieldOptions, check_least, parse_dims, subcommand, terminal_of
 from intloom.common.errors import ExitCode
 from intloom.common.temporary_files import check_temporary_space
 from intloom.evaluation import EvaluateOptions, Evaluation, Task, evaluate
@@ -36,54 +36,46 @@ Examples:
 _MOST_ROWS = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Options:
-    """Options of the command."""
-
-    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of images.")]
-    task: Annotated[Task, typer.Option(help="What the network computes.")]
-    float_model: Annotated[
-        Path | None, typer.Option("--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program.")
-    ] = None
-    hardware: HardwareOptions
-    images: Annotated[int | None, typer.Option(metavar="N", help="Only the first N images.")] = None
-    rtl: Annotated[int, typer.Option(metavar="N", help="Images that also run in RTL.")] = 1
-    normalization: Annotated[
-        Normalization, typer.Option("--normalize", help="Pixels from 0 to 1, or as classifiers of ImageNet expect.")
-    ] = Normalization.UNIT
-    dim: Dims = None
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path("out/evaluate")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("evaluate", help=_HELP)(grouped(_run))
+_Options = Annotated[
+    EvaluateOptions,
+    FieldOptions(
+        {
+            "task": Annotated[Task, typer.Option(help="What the network computes.")],
+            "float_model": Annotated[
+                Path | None,
+                typer.Option("--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program."),
+            ],
+            "images": Annotated[int | None, typer.Option(metavar="N", help="Only the first N images.")],
+            "rtl_images": Annotated[int, typer.Option("--rtl", metavar="N", help="Images that also run in RTL.")],
+            "normalization": Annotated[
+                Normalization,
+                typer.Option("--normalize", help="Pixels from 0 to 1, or as classifiers of ImageNet expect."),
+            ],
+            "folder": Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")],
+        }
+    ),
+]
 
 
+@subcommand("evaluate", _HELP)
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL|PROGRAM", help="Float or quantized model, or program.")],
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of images.")],
     given: _Options,
+    hardware: HardwareOptions,
+    dim: Dims = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
     check_least("--images", given.images, 1)
-    check_least("--rtl", given.rtl, 0)
+    check_least("--rtl", given.rtl_images, 0)
     check_temporary_space()
-    options = EvaluateOptions(
-        task=given.task,
-        folder=given.output,
-        float_model=given.float_model,
-        params=given.hardware.chosen,
-        images=given.images,
-        rtl_images=given.rtl,
-        normalization=given.normalization,
-        dims=parse_dims(given.dim),
-    )
+    options = replace(given, params=hardware.chosen, dims=parse_dims(dim))
     with terminal.progress() as tell:
-        done = evaluate(model, given.data, options, say=terminal.say, tell=tell)
-    write_text(given.output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
-    page = write_evaluation(model.stem, done.to_dict(), given.output)
+        done = evaluate(model, data, options, say=terminal.say, tell=tell)
+    write_text(given.folder / "evaluation.json", json.dumps(done.to_dict(), indent=1))
+    page = write_evaluation(model.stem, done.to_dict(), given.folder)
     if as_json:
         terminal.json(done.to_dict())
     else:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from intloom.cli.options import AsJson, grouped, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.common.errors import UsageError
 from intloom.compiler.program.device_image import plan_image
 from intloom.compiler.program.file import load_regions
@@ -45,11 +45,7 @@ class _Options:
     ] = None
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("export", help=_HELP)(grouped(_run))
-
-
+@subcommand("export", _HELP)
 def _run(
     context: typer.Context,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, Dims, grouped, parse_dims, terminal_of
+from intloom.cli.options import AsJson, Dims, parse_dims, subcommand, terminal_of
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment
@@ -60,11 +60,7 @@ class _Options:
     hardware: HardwareOptions
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("inspect", help=_HELP)(grouped(_run))
-
-
+@subcommand("inspect", _HELP)
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],

@@ -119,7 +119,21 @@ def _group(hint: Any) -> _Group | None:
     return _Group(kind, {name: h for name, h in hints.items() if name not in groups}, groups)
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+SUBCOMMANDS: dict[str, tuple[str, Callable[..., None]]] = {}
+"""Help text and function of the subcommands whose modules are imported; those of a group have two words as name."""
+
+
+def subcommand(name: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as the subcommand `name`."""
+
+    def register(command: Callable[..., None]) -> Callable[..., None]:
+        SUBCOMMANDS[name] = text, _grouped(command)
+        return command
+
+    return register
+
+
+def _grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The command with each dataclass parameter replaced by one option per field.
 
     Fields may be such dataclasses themselves. Typer 0.29 reads options from the signature only, so the signature is

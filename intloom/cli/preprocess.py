@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, grouped, parse_dims, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, parse_dims, subcommand, terminal_of
 from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
 
@@ -29,11 +29,7 @@ class _Options:
     cache: CacheFolder = None
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("preprocess", help=_HELP)(grouped(_run))
-
-
+@subcommand("preprocess", _HELP)
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],

@@ -1,14 +1,14 @@
 """`intloom quantize`: float model to quantized model."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, grouped, parse_dims, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, Dims, FieldOptions, cache_at, parse_dims, subcommand, terminal_of
 from intloom.common.temporary_files import check_temporary_space
 from intloom.preprocess import Optimizer
 from intloom.quantization import (
@@ -36,81 +36,73 @@ Examples:
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Options:
-    """Options of the command."""
-
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="Output file.")]
-    calibration: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR|FILE", help="Folder of images, .npy or .npz files, or one file. Default: synthetic images."
-        ),
-    ] = None
-    form: Annotated[Form, typer.Option(help="QDQ pairs, or quantized operators.")] = Form.QDQ
-    activations: Annotated[ActivationType, typer.Option(help="Type of activations.")] = ActivationType.UINT8
-    weights: Annotated[WeightScales, typer.Option(help="Granularity of weight scales.")] = WeightScales.PER_CHANNEL
-    method: Annotated[
-        Calibration, typer.Option("--calibration-method", help="Method that derives ranges from samples.")
-    ] = Calibration.MINMAX
-    percentile: Annotated[
-        float | None, typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}.")
-    ] = None
-    head: Annotated[Head, typer.Option(help="Keep the detection tail float, or quantize the whole model.")] = Head.FLOAT
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Maximum number of samples. Default: the whole calibration set, or 8 synthetic."
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")] = 0
-    equalize: Annotated[
-        bool, typer.Option("--equalize", help="Equalize the ranges of channels between layers first.")
-    ] = False
-    correct_bias: Annotated[
-        bool, typer.Option("--correct-bias", help="Correct biases: keep the mean of every channel. Needs --form qdq.")
-    ] = False
-    exclude: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Keep this node float. Repeatable.")] = None
-    dim: Dims = None
-    optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM
-    cache: CacheFolder = None
+_Options = Annotated[
+    QuantizeOptions,
+    FieldOptions(
+        {
+            "form": Annotated[Form, typer.Option(help="QDQ pairs, or quantized operators.")],
+            "activations": Annotated[ActivationType, typer.Option(help="Type of activations.")],
+            "weights": Annotated[WeightScales, typer.Option(help="Granularity of weight scales.")],
+            "calibration": Annotated[
+                Calibration, typer.Option("--calibration-method", help="Method that derives ranges from samples.")
+            ],
+            "percentile": Annotated[
+                float | None, typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}.")
+            ],
+            "head": Annotated[Head, typer.Option(help="Keep the detection tail float, or quantize the whole model.")],
+            "samples": Annotated[
+                int | None,
+                typer.Option(
+                    metavar="N", help="Maximum number of samples. Default: the whole calibration set, or 8 synthetic."
+                ),
+            ],
+            "seed": Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")],
+            "equalize": Annotated[
+                bool, typer.Option("--equalize", help="Equalize the ranges of channels between layers first.")
+            ],
+            "correct_bias": Annotated[
+                bool,
+                typer.Option(
+                    "--correct-bias", help="Correct biases: keep the mean of every channel. Needs --form qdq."
+                ),
+            ],
+            "exclude": Annotated[list[str], typer.Option(metavar="NODE", help="Keep this node float. Repeatable.")],
+        }
+    ),
+]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("quantize", help=_HELP)(grouped(_run))
-
-
+@subcommand("quantize", _HELP)
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
-    given: _Options,
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="Output file.")],
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            "--calibration",
+            metavar="DIR|FILE",
+            help="Folder of images, .npy or .npz files, or one file. Default: synthetic images.",
+        ),
+    ] = None,
+    options: _Options,
+    dim: Dims = None,
+    optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM,
+    cache: CacheFolder = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    options = QuantizeOptions(
-        form=given.form,
-        activations=given.activations,
-        weights=given.weights,
-        calibration=given.method,
-        head=given.head,
-        samples=given.samples,
-        percentile=given.percentile,
-        seed=given.seed,
-        equalize=given.equalize,
-        correct_bias=given.correct_bias,
-        exclude=tuple(given.exclude or ()),
-    )
     check_temporary_space()
     with terminal.progress() as tell:
         done = quantize(
             model,
-            given.output,
-            given.calibration,
+            output,
+            images,
             options,
-            dims=parse_dims(given.dim),
-            optimizer=given.optimizer,
-            cache=cache_at(given.cache),
+            dims=parse_dims(dim),
+            optimizer=optimizer,
+            cache=cache_at(cache),
             progress=tell,
         )
     if as_json:

@@ -9,7 +9,7 @@ import typer
 
 from intloom.cli.checkout import complete_nightly, is_checkout
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, check_least, grouped, terminal_of
+from intloom.cli.options import AsJson, check_least, subcommand, terminal_of
 from intloom.common.errors import ExitCode, UsageError
 from intloom.common.temporary_files import check_temporary_space
 from intloom.compiler.schedule import compile_graph
@@ -59,11 +59,7 @@ class _Options:
     fresh: Annotated[bool, typer.Option("--fresh", help="Rerun all cases, including those that passed before.")] = False
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("regress", help=_HELP)(grouped(_run))
-
-
+@subcommand("regress", _HELP)
 def _run(
     context: typer.Context,
     *,

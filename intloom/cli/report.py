@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.report import write_report
 
 _HELP = """Write a self-contained HTML page of a run, with totals, stall cycles, utilization, timeline, memory traffic,
@@ -15,11 +15,7 @@ Example: [bold]intloom report out/run[/bold]
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("report", help=_HELP)(_run)
-
-
+@subcommand("report", _HELP)
 def _run(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUNDIR", help="Folder that `intloom run -o` wrote.")],

@@ -10,7 +10,7 @@ import typer
 
 from intloom.arrays import Array
 from intloom.cli.console import Terminal
-from intloom.cli.options import grouped, parse_dims, terminal_of
+from intloom.cli.options import parse_dims, subcommand, terminal_of
 from intloom.cli.run_options import Kernels, RunOptions, check_options
 from intloom.cli.run_output import show_record, show_slices, watcher
 from intloom.common.errors import ExitCode, IntloomError
@@ -60,11 +60,7 @@ class _Workload:
     rtl: RtlOptions
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("run", help=_HELP)(grouped(_run))
-
-
+@subcommand("run", _HELP)
 def _run(
     context: typer.Context,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, grouped, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.files import check_folder
 from intloom.flow.testbench import render_testbench
 from intloom.hw.generate import write_package
@@ -33,11 +33,7 @@ class _Options:
     ] = False
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("verilog", help=_HELP)(grouped(_run))
-
-
+@subcommand("verilog", _HELP)
 def _run(
     context: typer.Context,
     given: _Options,

@@ -4,18 +4,14 @@ from importlib.metadata import version
 
 import typer
 
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.hw.spec.isa import ISA_VERSION
 from intloom.hw.spec.regs import VERSION as REGISTER_MAP_VERSION
 
 _PARTS = ("intloom", "amaranth", "cocotb", "onnx", "onnxruntime", "onnxslim", "numpy")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("version", help="Print versions.\n\nExample: [bold]intloom version --json[/bold]")(_run)
-
-
+@subcommand("version", "Print versions.\n\nExample: [bold]intloom version --json[/bold]")
 def _run(context: typer.Context, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
     versions = {part: version(part) for part in _PARTS}

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, grouped, terminal_of, zoo_names
+from intloom.cli.options import AsJson, subcommand, terminal_of, zoo_names
 from intloom.files import check_output, write_bytes
 from intloom.zoo import ZOO, build
 
@@ -30,14 +30,7 @@ class _Options:
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file. Default: NAME.onnx.")] = None
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    zoo = typer.Typer(help="List and build float models of published networks.")
-    zoo.command("list", help="List the networks.\n\nExample: [bold]intloom zoo list[/bold]")(_list)
-    zoo.command("build", help=_BUILD_HELP)(grouped(_build))
-    app.add_typer(zoo, name="zoo")
-
-
+@subcommand("zoo list", "List the networks.\n\nExample: [bold]intloom zoo list[/bold]")
 def _list(context: typer.Context, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
     if as_json:
@@ -51,6 +44,7 @@ def _list(context: typer.Context, as_json: AsJson = False) -> None:
     terminal.table(table)
 
 
+@subcommand("zoo build", _BUILD_HELP)
 def _build(
     context: typer.Context,
     name: Annotated[

@@ -47,7 +47,7 @@ class EvaluateOptions:
     """Options of an evaluation."""
 
     task: Task
-    folder: Path
+    folder: Path = Path("out/evaluate")
     """Results of every image, and pictures of the worst ones."""
     float_model: Path | None = None
     """The float model of a quantized model or program."""

@@ -1,13 +1,12 @@
 """Command-line page, generated from the parser."""
 
-import importlib
 import re
 from enum import Enum
 from typing import Any
 
 import typer
 
-from intloom.cli.commands import COMMANDS
+from intloom.cli.commands import COMMANDS, add_subcommand
 from intloom.common.errors import ExitCode
 
 _HEAD = """# Command line
@@ -47,7 +46,7 @@ def command_page() -> str:
 def parsed_command(name: str) -> Any:
     """The parser of a subcommand."""
     app = typer.Typer(name="intloom")
-    importlib.import_module(f"intloom.cli.{name.replace('-', '_')}").register(app)
+    add_subcommand(app, name)
     app.callback()(_nothing)  # Typer turns an application with a single command into that command
     group: Any = typer.main.get_command(app)
     return group.commands[name]

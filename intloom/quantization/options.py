@@ -1,6 +1,6 @@
 """Options of quantization."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -84,13 +84,14 @@ class QuantizeOptions:
     """Equalize the ranges of channels between layers first."""
     correct_bias: bool = False
     """Correct biases so that the mean of every channel equals that of the float model; needs the form `qdq`."""
-    exclude: tuple[str, ...] = ()
+    exclude: Sequence[str] = ()
     """Names of additional nodes that stay float."""
 
     def __post_init__(self) -> None:
         for name, kind in _CHOICES.items():
             # Strings are converted to members, so that a wrong one is an error instead of a default.
             object.__setattr__(self, name, _member(name, kind, getattr(self, name)))
+        object.__setattr__(self, "exclude", tuple(self.exclude))
         if self.correct_bias and self.form is not Form.QDQ:
             raise UsageError(f"bias correction needs the form qdq, not {self.form}; remove one of them")
         for name in ("samples", "seed"):
