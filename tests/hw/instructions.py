@@ -1,6 +1,7 @@
 """Random instructions for benches of single units: those of random programs, shorter."""
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,8 +16,15 @@ from intloom.sim.random_programs.words import words_of
 class BenchInstructions:
     """Legal instructions that read the scratchpad's lower half and write its upper one: their order has no effect."""
 
-    def __init__(self, rng: random.Random, params: HardwareParams, words: int = 60, exponentials: bool = True) -> None:
-        self._maker = InstructionMaker(rng, params, words=words)
+    def __init__(
+        self,
+        rng: random.Random,
+        params: HardwareParams,
+        words: int = 60,
+        exponentials: bool = True,
+        islands: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self._maker = InstructionMaker(rng, params, islands, words)
         # A VSOFTMAX becomes a VEXP as long as a part of the exponentials is not loaded.
         self._maker.exponentials.update(range(EXPONENTIAL_BYTES) if exponentials else ())
         self._half = params.scratch_words // 2

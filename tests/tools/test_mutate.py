@@ -1,10 +1,6 @@
 """Mutation testing itself: a weak bench leaves holes, a strong one none, and harmless faults are told from holes."""
 
 import os
-import re
-import signal
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +11,11 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from intloom.common.evidence import code_hash
-from intloom.hw.bus.skid_buffer import SkidBuffer
 from tools.components import components, name_of
-from tools.mutate.__main__ import measuring_order
 from tools.mutate.__main__ import run as mutate
-from tools.mutate.bench import Bench, _forked
+from tools.mutate.bench import Bench
 from tools.mutate.equivalence import prove, write_netlist
-from tools.mutate.hook import elaborations
-from tools.mutate.listed import LIST, read_list, unexplained
+from tools.mutate.listed import read_list, unexplained
 from tools.mutate.score import ROOT, Score, read_scores, sources_of, write_score
 from tools.mutate.sites import INVERTED, STUCK_AT_0, STUCK_AT_1, Mutant, Site, draw, plant, sites
 from tools.mutate.targets import NOT_MUTATED, targets
@@ -163,44 +156,6 @@ def test_the_bench_of_a_small_component_finds_a_sample_of_faults(
     assert score.faults == count and score.percent == 100.0, capsys.readouterr().out
 
 
-def test_a_bench_that_fails_without_a_fault_has_no_score(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="the tests must pass"):
-        bench_of(tmp_path, "assert 0").measure()
-
-
-def test_an_interrupt_ends_the_processes_that_were_started(tmp_path: Path) -> None:
-    started = tmp_path / "started"
-
-    def job() -> int:
-        started.write_text(str(os.getpid()))
-        time.sleep(60)
-        return 0
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGUSR1, interrupt)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGUSR1))
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            _forked(job, tmp_path / "log")
-    finally:
-        timer.cancel()
-        signal.signal(signal.SIGUSR1, before)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(started.read_text()), 0)
-
-
-def test_every_elaboration_is_visited() -> None:
-    seen: list[object] = []
-    buffer = SkidBuffer(8)
-    with elaborations("bus.skid_buffer:SkidBuffer", lambda component, _: seen.append(component)):
-        Fragment.get(buffer, None)
-    Fragment.get(SkidBuffer(8), None)
-    assert seen == [buffer]
-
-
 @pytest.mark.slow
 def test_proofs_tell_harmless_faults_from_others(tmp_path: Path) -> None:
     harmful = Mutant(site(1, 1), 3, INVERTED)
@@ -217,11 +172,6 @@ def test_every_component_has_a_bench_or_a_reason() -> None:
     assert not [bench for bench in targets().values() if not (ROOT / bench).exists()]
 
 
-def test_the_list_has_one_entry_for_each_component() -> None:
-    names = re.findall(r"^(\S+):$", LIST.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(names) == len(set(names)) == len(read_list()), "of two entries, only the second counts"
-
-
 def test_listed_faults_are_in_the_sources() -> None:
     # An assigned structure is a statement of Amaranth's.
     files = [*(ROOT / "hw").rglob("*.py"), Path(data.__file__)]
@@ -231,14 +181,6 @@ def test_listed_faults_are_in_the_sources() -> None:
         assert component in targets()
         for (line, fault), reason in reasons.items():
             assert line in lines and "statement " in fault and len(reason) > 20, (line, fault)
-
-
-def test_a_listed_fault_is_explained(tmp_path: Path) -> None:
-    known, other = Mutant(site(), 3, INVERTED), Mutant(site(), 4, INVERTED)
-    path = tmp_path / "list.yaml"
-    path.write_text(f'a:A:\n- line: "{known.source}"\n  faults: ["{known.fault}"]\n  reason: none\n')
-    assert unexplained("a:A", [known, other], path) == [other]
-    assert unexplained("b:B", [known, other], path) == [known, other]
 
 
 def test_a_listed_fault_may_be_one_of_many(tmp_path: Path) -> None:
@@ -258,8 +200,3 @@ def test_scores_are_kept(tmp_path: Path) -> None:
     assert (round(Score(10, 8, 1).percent, 1), second.percent) == (88.9, 50.0)
     path.write_text(path.read_text().replace(code_hash(ROOT, sources_of(component)), "other"))
     assert not read_scores(path)[component].current
-
-
-def test_components_without_a_present_score_come_first_and_then_the_oldest() -> None:
-    scores = {"a": Score(seed=20260102), "b": Score(seed=1), "c": Score(seed=20260103, current=False)}
-    assert measuring_order(scores, "abcd") == ["d", "c", "b", "a"]

@@ -29,14 +29,14 @@ def cases(*shapes: str) -> list[Any]:
     return with_nightly(shapes, ("large", "small", "nano"))
 
 
-BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}
+BENCHES = {"faults": "bench_faults", "instructions": "bench_units"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", cases(*SHAPES))
 @pytest.mark.parametrize("bench", BENCHES)
 def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: Path, seed: int) -> None:
-    """Moves equal their model, every fault is survived, every instruction equals the instruction simulator."""
+    """Every fault is survived, every instruction equals the instruction simulator."""
     run_cocotb(SHAPES[shape], f"tests.hw.npu.{BENCHES[bench]}", tmp_path, seed)
 
 

@@ -13,10 +13,15 @@ from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 from tests.hw.instructions import BenchInstructions
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
-from tests.hw.npu.host import Host
+from tests.hw.npu.host import MEMORY_WORDS, Host
 
 IMAGE_WORD = 0x800
 """Where the scratchpad's content starts in memory; that of the weight memory and the results follow."""
+_MOVED = (MEMORY_WORDS * 3 // 4, MEMORY_WORDS // 4)
+"""First word and number of words in memory that random loads and stores use."""
+
+
+_MOVES = (Unit.LOAD, Unit.STORE)
 
 
 def vector_kinds(params: HardwareParams) -> tuple[Kind, ...]:
@@ -25,10 +30,12 @@ def vector_kinds(params: HardwareParams) -> tuple[Kind, ...]:
 
 
 def _after(instruction: Instruction, done: dict[Unit, int]) -> Instruction:
-    """The instruction, waiting for all that came before on other units; its own unit keeps the order by itself."""
-    others = {u: n for u, n in done.items() if u is not instruction.unit}
-    done[instruction.unit] += 1
-    return instruction.with_fields(**{f"wait_{u.name.lower()}": n for u, n in others.items()})
+    """The instruction, waiting for all that came before; the MAC and the vector unit keep the order by themselves."""
+    ordered = instruction.unit in (Unit.MAC, Unit.VEC)
+    waits = {f"wait_{u.name.lower()}": n for u, n in done.items() if u is not instruction.unit or not ordered}
+    if instruction.unit in done:
+        done[instruction.unit] += 1
+    return instruction.with_fields(**waits)
 
 
 def fill(host: Host) -> list[Instruction]:
@@ -49,40 +56,37 @@ def _program(host: Host, work: list[Instruction]) -> list[Instruction]:
     """Fill both memories, do the work, store the results."""
     done = dict.fromkeys(isa.QUEUED_UNITS, 0)
     body = [_after(instruction, done) for instruction in (*fill(host), *work, drain(host))]
-    return [host.begin_instruction(), *body, _after(isa.make("END"), {**done, Unit.CONTROL: 0})]
+    return [host.begin_instruction(), *body, _after(isa.make("END"), done)]
 
 
 @dataclass
 class Work:
-    """Random instructions for the MAC and the vector unit, and the memory that they need."""
+    """Random instructions, none waiting for another, and the memory that they need."""
 
-    convolutions: list[Instruction]
-    vectors: list[Instruction]
+    instructions: list[Instruction]
     image: bytes
 
-    @property
-    def instructions(self) -> list[Instruction]:
-        """All of them, none waiting for another."""
-        return [*self.convolutions, *self.vectors]
 
-
-def random_work(host: Host, mac: int, vectors: tuple[Kind, ...]) -> Work:
-    """So many convolutions, and vector instructions of these kinds."""
+def random_work(host: Host, mac: int, others: tuple[Kind, ...]) -> Work:
+    """So many convolutions, and then instructions of these kinds."""
     p = host.params
     case = random_case(host.rng.getrandbits(32), p, mac)
-    maker = BenchInstructions(host.rng, p.replace(scratch_kib=SCRATCH_WORDS * host.word // 1024), exponentials=False)
+    maker = BenchInstructions(
+        host.rng, p.replace(scratch_kib=SCRATCH_WORDS * host.word // 1024), exponentials=False, islands=[_MOVED]
+    )
     image = bytearray(host.rng.randbytes(host.memory_bytes))
     at = IMAGE_WORD * host.word
     image[at : at + SCRATCH_WORDS * host.word] = case.scratch.tobytes()
     at += SCRATCH_WORDS * host.word
     image[at : at + case.weights.size] = case.weights.tobytes()
-    return Work(case.program, [maker.instruction(kind) for kind in vectors], bytes(image))
+    assert at + case.weights.size + SCRATCH_WORDS * host.word <= _MOVED[0] * host.word
+    return Work([*case.program, *(maker.instruction(kind) for kind in others)], bytes(image))
 
 
-async def compare(host: Host, stalls: float, mac: int, vectors: tuple[Kind, ...]) -> None:
+async def compare(host: Host, stalls: float, mac: int, others: tuple[Kind, ...]) -> None:
     """Run a random program; memory must then be as the instruction simulator leaves it."""
     host.set_stalls(stalls)
-    p, work = host.params, random_work(host, mac, vectors)
+    p, work = host.params, random_work(host, mac, others)
     program = _program(host, work.instructions)
     host.ram.write(0, work.image)
     host.put(program)
@@ -98,5 +102,10 @@ async def compare(host: Host, stalls: float, mac: int, vectors: tuple[Kind, ...]
     lines = "\n".join(isa.disassemble(i) for i in work.instructions)
     first = int(different[0]) // host.word if different.size else 0
     assert not different.size, f"{different.size} bytes differ, the first in word {first:#x}, after\n{lines}"
-    assert await host.read("MAC_DONE") == len(work.convolutions)
-    assert await host.read("VEC_DONE") == len(vectors)
+    for unit in isa.QUEUED_UNITS:
+        assert await host.read(f"{unit.name}_DONE") == sum(i.unit is unit for i in program)
+    words = {unit: sum(i["n0"] * i["n1"] * i["n2"] for i in program if i.unit is unit) for unit in _MOVES}
+    assert await host.read("STORE_BUSY") == await host.read("WRITE_BEATS") == words[Unit.STORE]
+    fetched = len(program) * isa.INSTRUCTION_BYTES // host.word
+    assert await host.read("READ_BEATS") == words[Unit.LOAD] + fetched
+    assert await host.read("LOAD_BUSY") == words[Unit.LOAD]
