@@ -1,4 +1,4 @@
-"""The credit FIFO: words leave in order for every pipeline latency, and each cycle follows the model."""
+"""The credit FIFO: a word a cycle in spite of a long pipeline, and each cycle follows the model."""
 
 import random
 from collections import deque
@@ -9,56 +9,6 @@ import pytest
 
 from intloom.hw.credit_fifo import CreditFifo
 from tests.hw.streams import run, sink
-
-
-@pytest.mark.parametrize("depth", [2, 8])
-@pytest.mark.parametrize(("offer", "take"), [(1.0, 1.0), (0.4, 1.0), (1.0, 0.4), (0.6, 0.6)])
-@pytest.mark.parametrize("travel", [0, 1, 5])
-def test_words_leave_in_order(depth: int, offer: float, take: float, travel: int, rng: random.Random) -> None:
-    queue = CreditFifo(8, depth)
-    words = [rng.getrandbits(8) for _ in range(200)]
-    taken: list[int] = []
-    refused = 0
-    steps: list[tuple[bool, int | None, bool]] = []
-    shown: list[tuple[bool, int | None]] = []
-
-    async def pipeline(ctx: Any) -> None:
-        """Take credits while available; each word arrives `travel` cycles later."""
-        nonlocal refused
-        in_flight: deque[int | None] = deque([None] * travel)
-        left = list(words)
-        while left or any(word is not None for word in in_flight):
-            free = ctx.get(queue.credit_available)
-            reserves = bool(left) and free and rng.random() < offer
-            refused += not free
-            in_flight.append(left.pop(0) if reserves else None)
-            word = in_flight.popleft()
-            ctx.set(queue.take_credit, reserves)
-            ctx.set(queue.push, word is not None)
-            ctx.set(queue.word, rng.getrandbits(8) if word is None else word)
-            await ctx.tick()
-        ctx.set(queue.take_credit, 0)
-        ctx.set(queue.push, 0)
-
-    async def look(ctx: Any) -> None:
-        port = queue.o
-        watched = (
-            queue.credit_available,
-            queue.take_credit,
-            queue.push,
-            queue.word,
-            port.valid,
-            port.ready,
-            port.payload,
-        )
-        async for *_, free, reserve, push, word, valid, ready, head in ctx.tick().sample(*watched):
-            steps.append((bool(reserve), word if push else None, bool(ready)))
-            shown.append((bool(free), head if valid else None))
-
-    run(queue, pipeline, sink(queue.o, taken, len(words), rng, take), background=[look])
-    assert taken == words
-    assert shown == list(CreditFifo.model(depth, steps))
-    assert refused > 0 or depth >= travel + CreditFifo.TURNAROUND
 
 
 @pytest.mark.parametrize("travel", [1, 6])

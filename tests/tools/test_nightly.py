@@ -1,17 +1,14 @@
-"""The end of a night: every step runs, long suites are recorded."""
+"""The nightly run has the full size of everything that `make test` has a smaller case of."""
 
-import json
 import re
 import subprocess
 import sys
 from datetime import date
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 
-from intloom.common import evidence
-from tools.nightly import ALL_TESTS, complete, stages
+from tools.nightly import ALL_TESTS, stages
 
 ROOT = Path(__file__).parents[2]
 GATES = "tests/hw/fpga/test_gates"
@@ -50,40 +47,8 @@ def functions(expression: str) -> tuple[set[str], set[str]]:
     return {name for marked, name in found if marked == "False"}, {name for marked, name in found if marked == "True"}
 
 
-def case(suite: str, seed: int, outcome: str = "pass") -> dict[str, object]:
-    return {"suite": suite, "seed": seed, "outcome": outcome, "instructions": 10, "cycles": 100, "seconds": 2.0}
-
-
 def steps() -> list[tuple[str, ...]]:
     return [step for stage in stages(date(2026, 1, 2)) for step in stage]
-
-
-def test_steps_run_and_long_suites_are_recorded(tmp_path: Path) -> None:
-    cases = [case("smoke", 1), case("random", 4), case("random", 7), case("soak", 100, "fail")]
-    (tmp_path / "results.json").write_text(json.dumps({"cases": cases}))
-    called, together = [], Barrier(2)
-
-    def run(*arguments: str) -> int:
-        called.append(arguments)
-        if arguments[0] in {"tests.hw.coverage", "tools.mutate"}:
-            together.wait(timeout=60)
-        return int(arguments[0] == "tools.mutate")
-
-    assert complete(tmp_path, run, tmp_path / "runs.json") == ["tools.mutate"]
-    assert called[0] == steps()[0]
-    assert {step[0] for step in called} == {step[0] for step in steps()}
-    runs = {name: row.values for name, row in evidence.read(tmp_path / "runs.json").items()}
-    assert runs == {
-        "random": {"cases": 2, "failed": 0, "instructions": 20, "cycles": 200, "seeds": "4 to 7"},
-        "soak": {"cases": 1, "failed": 1, "instructions": 10, "cycles": 100, "seeds": "100 to 100"},
-    }
-
-
-def test_every_night_draws_other_mutations() -> None:
-    found = {step[0]: step[1:] for step in steps()}
-    assert found["tools.mutate"][-2:] == ("--seed", "20260102")
-    assert "--resume" not in found["tools.mutate"], "components with a score are measured again"
-    assert "--erase" in found["tools.python_coverage"]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from collections import Counter
 
 import pytest
 
@@ -36,6 +37,8 @@ def find(program: Program, kind: Kind, wait: str = "wait_load") -> int:
 
 def test_compiled_program_passes(program):
     check_program(program)
+    counts = Counter(f"wait_{i.unit.name.lower()}" for i in program.instructions)
+    assert [program.instructions[-1][wait] for wait in WAITS] == [counts[wait] for wait in WAITS], "END waits for all"
 
 
 def test_every_single_wait_is_needed(program):

@@ -1,15 +1,11 @@
-"""Weights in the array's order, and transposed convolutions as ordinary ones."""
+"""Runs of input blocks, and transposed convolutions as ordinary ones."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from intloom.compiler.schedule.stages.weights import (
-    block_tiles,
-    dense_tiles,
     input_runs,
-    packed_kernel,
     transposed_passes,
 )
 from intloom.hw.spec.params import preset
@@ -17,24 +13,6 @@ from intloom.hw.spec.params import preset
 BASE = preset("base")
 WIDE = preset("small").replace(cols=16, strip=32, lut_products=0)
 NARROW = preset("base").replace(cols=8, lanes=8, lut_products=0)
-
-
-@pytest.mark.parametrize("params", [BASE, WIDE, NARROW])
-def test_tiles_of_one_block_equal_those_of_all(params):
-    weights = np.random.default_rng(0).integers(-128, 128, (40, 36, 3, 2), dtype=np.int8)
-    every = dense_tiles(weights, params)
-    in_blocks = -(-36 // params.rows)
-    for block in range(len(every)):
-        np.testing.assert_array_equal(every[block], block_tiles(weights, block, 0, in_blocks, 1, params))
-
-
-def test_a_tile_holds_columns_of_lanes_and_zeros_beyond():
-    weights = np.arange(1, 1 + 18 * 17, dtype=np.int64).reshape(18, 17, 1, 1).astype(np.int8)
-    tiles = dense_tiles(weights, BASE)
-    assert tiles.shape == (2, 2, 16, 16)
-    assert tiles[1, 1, 1, 0] == weights[17, 16, 0, 0]
-    assert not tiles[1, :, 2:].any()
-    assert not tiles[:, 1, :, 1:].any()
 
 
 @given(st.sampled_from([BASE, WIDE, NARROW]), st.integers(1, 12), st.integers(1, 9), st.integers(1, 9))
@@ -53,22 +31,6 @@ def test_runs_cover_every_channel_that_a_block_depends_on(params, group, each, p
                 first = m // each * per_group
                 assert start * params.rows <= first
                 assert first + per_group <= (start + run.blocks) * params.rows
-
-
-def test_depthwise_is_one_run_that_advances_with_the_output():
-    (run,) = input_runs(range(4), BASE, 64, 1, 64)
-    assert (run.count, run.start, run.step, run.blocks) == (4, 0, 1, 1)
-
-
-def test_packed_kernel_groups_neighboring_pixels():
-    weights = np.random.default_rng(1).integers(-128, 128, (2, 3, 1, 6), dtype=np.int8)
-    packed = packed_kernel(weights, BASE)
-    assert packed.shape == (2, 16, 1, 2)
-    for column in range(6):
-        for channel in range(3):
-            lane = column % 4 * 4 + channel
-            assert packed[1, lane, 0, column // 4] == weights[1, channel, 0, column]
-    assert np.count_nonzero(packed) == np.count_nonzero(weights)
 
 
 @given(*(st.integers(1, 4) for _ in range(3)), st.integers(0, 2), st.integers(1, 5))

@@ -1,4 +1,4 @@
-"""The constant image: words, sharing, and the bytes that a CONV finds."""
+"""The bytes of constants that a CONV finds."""
 
 import numpy as np
 import pytest
@@ -7,41 +7,11 @@ from intloom.compiler.schedule.stages.weights import (
     channel_parameters,
     dense_tiles,
     pack_blocks,
-    residual_constants,
 )
-from intloom.hw.spec.arith import Affine, Scale
-from intloom.hw.spec.formats import pack_channels, pack_residual, pack_tile, pack_zero_points, tile_order
+from intloom.hw.spec.arith import Scale
+from intloom.hw.spec.formats import pack_channels, pack_tile, pack_zero_points, tile_order
 from intloom.hw.spec.isa import Kind, make
-from intloom.hw.spec.params import PRESETS, preset
-
-
-def test_residual_constants_fill_whole_words():
-    affine = Affine(-5, 7, -(1 << 40), 17)
-    for name in ("nano", "base", "large"):
-        params = preset(name)
-        data = residual_constants(affine, params)
-        assert len(data) == params.residual_words * params.word_bytes
-        assert data.startswith(pack_residual(affine))
-        assert int.from_bytes(data[:4], "little", signed=True) == -5
-        assert int.from_bytes(data[8:16], "little", signed=True) == -(1 << 40)
-
-
-def test_channel_parameters_are_biases_then_packed_scales():
-    params = preset("nano")
-    bias = np.arange(-3, 3, dtype=np.int32)
-    scales = np.full(6, 0xABCDEF, np.uint32), np.arange(6, dtype=np.uint8)
-    blocks = channel_parameters(bias, *scales, params)
-    assert blocks.shape == (2, params.channel_words * params.word_bytes)
-    assert blocks[1, :16].view("<i4").tolist() == [1, 2, 0, 0]
-    assert blocks[1, 16:].view("<u4").tolist() == [0x04ABCDEF, 0x05ABCDEF, 0, 0]
-
-
-def test_blocks_are_parameters_followed_by_tiles():
-    parameters = np.zeros((2, 32), np.uint8)
-    tiles = np.full((2, 3, 4, 4), -1, np.int8)
-    packed = pack_blocks(parameters, tiles, preset("nano"))
-    assert packed.shape == (2, 32 + 48)
-    assert (packed[:, 32:] == 255).all()
+from intloom.hw.spec.params import PRESETS
 
 
 @pytest.mark.parametrize("params", [PRESETS["nano"], PRESETS["base"].replace(cols=4, lanes=4, lut_products=0)])

@@ -9,18 +9,6 @@ from intloom.hw.bus.skid_buffer import SkidBuffer
 from tests.hw.streams import cycles_through, run, sink, source
 
 
-@pytest.mark.parametrize("rates", [(1.0, 1.0), (0.5, 1.0), (1.0, 0.5), (0.6, 0.6)])
-def test_nothing_is_lost_or_reordered(rates: tuple[float, float], seed: int) -> None:
-    rng = random.Random(seed)
-    items = [rng.getrandbits(8) for _ in range(300)]
-    buffer = SkidBuffer(8)
-    taken: list[int] = []
-    run(
-        buffer, source(buffer.i, items, rng, rates[0]), sink(buffer.o, taken, len(items), rng, rates[1]),
-    )  # fmt: skip
-    assert taken == items
-
-
 @pytest.mark.parametrize("rates", [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
 def test_every_cycle_follows_the_model(rates: tuple[float, float], rng: random.Random) -> None:
     buffer = SkidBuffer(8)

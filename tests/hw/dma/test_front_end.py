@@ -1,17 +1,14 @@
 """What load and store share: each move's bursts and addresses, independently of each other, and none after a halt."""
 
 import random
-from itertools import islice
 from typing import Any
 
 import pytest
 
 from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT
 from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
-from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec import isa
-from intloom.hw.spec.fields import Field
-from intloom.hw.spec.isa import BY_KIND, Instruction, Kind
+from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import set_window
 from tests.hw.dma.test_load import BASE, local_words, random_move
@@ -158,57 +155,3 @@ def test_an_open_burst_does_not_wait_for_its_own_data(kind: Kind) -> None:
 
     run(front, bench)
     assert addresses == [local for _, local in MoveFrontEnd.model(move)]
-
-
-WIDE = PARAMS.replace(axi_addr_bits=64)
-WIDE_BASE = 1 << word_address_bits(WIDE) - 1 | BASE
-SMALL = {"n0": 2, "n1": 2, "n2": 2, "dram_s1": 5, "dram_s2": 40, "local_s1": 3, "local_s2": 9}
-PREFIX = 20
-"""Words to compare: more than a move has whose long count lost its top bit."""
-
-
-FIELDS = [(kind, field) for kind in (Kind.LOAD, Kind.STORE) for field in BY_KIND[kind].body]
-
-
-@pytest.mark.parametrize(("kind", "field"), FIELDS, ids=lambda value: getattr(value, "name", None))
-def test_every_field_has_its_whole_width(kind: Kind, field: Field) -> None:
-    """A move in which only this field of the instruction table is large: its top bit and a bit below.
-
-    Only the first words are compared: without its top bit a count ends before them, and an address or step differs.
-    """
-    front = MoveFrontEnd(WIDE, kind)
-    known = {f.name for f in BY_KIND[kind].body}
-    index = (1 << isa.COUNT_BITS) - 2
-    value = 1 << field.width - 1 | SMALL.get(field.name, 1)
-    wrap = 1 << word_address_bits(WIDE)
-    # Together the two bases have every bit in both states.
-    base = WIDE_BASE if kind is Kind.LOAD else WIDE_BASE ^ (wrap - 1)
-    move = isa.make(kind, **{name: SMALL[name] for name in SMALL if name in known} | {field.name: value})
-    expected = list(islice(MoveFrontEnd.model(move), PREFIX))
-    words: list[int] = []
-    addresses: list[int] = []
-
-    async def bench(ctx: Any) -> None:
-        set_window(ctx, front.window, base)
-        ctx.set(front.index, index)
-        for signal in (front.issue_enable, front.bursts.ready, front.addresses.ready):
-            ctx.set(signal, 1)
-        ctx.set(front.instruction, int.from_bytes(isa.encode(move), "little"))
-        ctx.set(front.valid, 1)
-        for _ in range(30 * PREFIX):
-            *_, taken, fires, burst, passes, address = await ctx.tick().sample(
-                front.ready, front.bursts.valid, front.bursts.payload, front.addresses.valid, front.addresses.payload
-            )
-            if taken:
-                ctx.set(front.valid, 0)
-            if fires:
-                words.extend(range(burst.addr, burst.addr + burst.beats_less_one + 1))
-            if passes:
-                assert (address.index, address.target) == (index, move.values.get("target", 0))
-                addresses.append(address.addr)
-            if min(len(words), len(addresses)) >= len(expected):
-                break
-
-    run(front, bench)
-    assert words[: len(expected)] == [(base + dram) % wrap for dram, _ in expected]
-    assert addresses[: len(expected)] == [local % (1 << isa.SCRATCH_BITS) for _, local in expected]

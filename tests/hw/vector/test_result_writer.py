@@ -1,7 +1,6 @@
 """Result writer on a port that refuses at random."""
 
 import random
-from itertools import islice
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
 from intloom.hw.vector.result_writer import ResultWriter
 from tests.hw.streams import Process, run
-from tests.hw.vector.rasters import COUNTS, large_rasters
 
 BYTES = 4
 
@@ -108,33 +106,3 @@ def test_a_halt_begins_no_request(rng: random.Random) -> None:
 
     run(writer, results, background=[_memory(writer, written, 0.5, rng, len(words))])
     assert written == [(item, word, 5) for item, word in ResultWriter.model(config, words)]
-
-
-NAMES = ("base", "plane", "line", "step", *COUNTS)
-LARGE = [pytest.param(config, id=f"{name}-{n}") for name in NAMES for n, config in enumerate(large_rasters(name))]
-
-
-@pytest.mark.parametrize("config", LARGE)
-def test_every_member_of_the_raster_has_its_whole_width(config: dict[str, int]) -> None:
-    """The first words of rasters with one large member, and the mask's bits."""
-    writer = ResultWriter(BYTES, 8)
-    expected = [item["addr"] for item in islice(RasterWalker.model(config), 24)]
-    written: list[int] = []
-
-    async def results(ctx: Any) -> None:
-        port = writer.port
-        ctx.set(writer.config, config)
-        ctx.set(writer.start, 1)
-        ctx.set(port.ready, 1)
-        await ctx.tick()
-        ctx.set(writer.start, 0)
-        ctx.set(writer.take_credit, 1)
-        ctx.set(writer.push, 1)
-        while len(written) < len(expected):
-            ctx.set(writer.mask, len(written))
-            *_, valid, addr, mask = await ctx.tick().sample(port.valid, port.addr, port.mask)
-            assert mask == len(written) % (1 << BYTES)
-            written.extend([addr] * valid)
-
-    run(writer, results)
-    assert written == expected
