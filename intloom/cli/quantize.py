@@ -44,7 +44,11 @@ _Options = Annotated[
             "activations": Annotated[ActivationType, typer.Option(help="Type of activations.")],
             "weights": Annotated[WeightScales, typer.Option(help="Granularity of weight scales.")],
             "calibration": Annotated[
-                Calibration, typer.Option("--calibration-method", help="Method that derives ranges from samples.")
+                Calibration,
+                typer.Option(
+                    "--calibration-method",
+                    help="Method that derives ranges from samples; auto: minmax or mse, by agreement with float.",
+                ),
             ],
             "percentile": Annotated[
                 float | None, typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}.")
@@ -122,6 +126,7 @@ def _as_dict(done: Quantized) -> dict[str, Any]:
         "excluded": list(done.excluded),
         "preprocess": {"hit": prepared.hit, "seconds": prepared.seconds, "saved_seconds": prepared.saved_seconds},
         "seconds": done.seconds,
+        "agreement": done.agreement,
         "noise": noise,
     }
 
@@ -135,6 +140,9 @@ def _show(terminal: Terminal, done: Quantized) -> None:
     if done.excluded:
         count = len(done.excluded)
         terminal.say(f"{count} nodes of the detection tail stay float, the first is {done.excluded[0]} (see --head)")
+    if done.agreement:
+        shown_shares = ", ".join(f"{method} {100 * share:.1f} %" for method, share in done.agreement.items())
+        terminal.say(f"calibration method {done.options.calibration}: agreement with float is {shown_shares}")
     worst = sorted(done.noise, key=lambda n: n.snr_db)
     shown = worst if terminal.verbosity > 0 else worst[:8]
     if terminal.verbosity >= 0:

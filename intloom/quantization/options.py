@@ -31,6 +31,8 @@ class WeightScales(StrEnum):
 class Calibration(StrEnum):
     """Method that derives ranges from the values on the calibration images."""
 
+    AUTO = "auto"
+    """The one of `minmax` and `mse` whose outputs agree better with those of the float model on held-back samples."""
     MINMAX = "minmax"
     ENTROPY = "entropy"
     PERCENTILE = "percentile"
@@ -72,7 +74,7 @@ class QuantizeOptions:
     form: Form = Form.QDQ
     activations: ActivationType = ActivationType.UINT8
     weights: WeightScales = WeightScales.PER_CHANNEL
-    calibration: Calibration = Calibration.MINMAX
+    calibration: Calibration = Calibration.AUTO
     head: Head = Head.FLOAT
     samples: int | None = None
     """Maximum number of samples; None is all of the calibration set, or 8 synthetic ones."""

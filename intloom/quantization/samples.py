@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,11 @@ class Samples(Sequence[Sample]):
 
     def __len__(self) -> int:
         return len(self._readers)
+
+    def split(self, positions: Collection[int]) -> tuple[Samples, Samples]:
+        """The samples at other positions, and those at these."""
+        others = [r for i, r in enumerate(self._readers) if i not in positions]
+        return Samples(others), Samples([self._readers[i] for i in positions])
 
     @overload
     def __getitem__(self, index: int) -> Sample: ...

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from intloom.files import atomic_path, check_output
 from intloom.models import is_quantized, load_onnx, operators
 from intloom.preprocess import Optimizer, Preprocessed, preprocess
 from intloom.quantization.bias_correction import correct_biases
+from intloom.quantization.choice import CANDIDATES, agreement, hold_back
 from intloom.quantization.dynamic import float_model, is_dynamic
+from intloom.quantization.elementwise import inner_nodes
 from intloom.quantization.equalization import equalize
 from intloom.quantization.halves import has_halves, in_float32
 from intloom.quantization.options import (
@@ -54,6 +56,8 @@ class Quantized:
     """Nodes that stay float."""
     noise: tuple[TensorNoise, ...]
     seconds: float
+    agreement: Mapping[Calibration, float] = field(default_factory=dict)
+    """By calibration method that was tried, from 0 to 1: see `choice.agreement`. Empty if there was no choice."""
 
     def __repr__(self) -> str:
         worst = min((n.snr_db for n in self.noise), default=float("nan"))
@@ -126,11 +130,14 @@ def quantize(
             equalize(model)
             floats = folder / source.name
             onnx.save(model, floats)
-        _run_quantizer(floats, temporary, samples, options, excluded, report)
-        made = onnx.load(temporary)
+        if options.calibration is Calibration.AUTO and calibration is None:
+            # Synthetic images do not show which values of real ones are outliers.
+            options = replace(options, calibration=Calibration.MINMAX)
+        without_pairs = (*excluded, *inner_nodes(model.graph))
+        made, options, agreed = _calibrated(floats, folder, samples, options, without_pairs, report)
         if options.correct_bias:
             correct_biases(model, made, samples, lambda done, total: report("biases", done, total))
-            onnx.save(made, temporary)
+        onnx.save(made, temporary)
         if not is_quantized(operators(made)):
             listed = ", ".join(sorted(set(operators(model))))
             raise UnsupportedError(f"{source} has no operator that onnxruntime's quantizer supports, only {listed}")
@@ -139,7 +146,7 @@ def quantize(
         noise = measure_noise(model, made, samples[0])
     report("noise", 1, 1)
     elapsed = time.perf_counter() - started
-    return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed)
+    return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed, agreed)
 
 
 def _float_source(
@@ -185,6 +192,29 @@ class _Reader:
 
     def __len__(self) -> int:
         return len(self._samples)
+
+
+def _calibrated(
+    floats: Path,
+    folder: Path,
+    samples: Samples,
+    options: QuantizeOptions,
+    excluded: tuple[str, ...],
+    report: Progress,
+) -> tuple[onnx.ModelProto, QuantizeOptions, dict[Calibration, float]]:
+    """The quantized model, the options with the method that made it, and the agreement by each method tried."""
+    target = folder / "quantized.onnx"
+    if options.calibration is not Calibration.AUTO:
+        _run_quantizer(floats, target, samples, options, excluded, report)
+        return onnx.load(target), options, {}
+    calibrating, held_back = hold_back(samples)
+    model, tried, agreed = load_onnx(floats), {}, {}
+    for method in CANDIDATES:
+        tried[method] = replace(options, calibration=method)
+        _run_quantizer(floats, folder / method, calibrating, tried[method], excluded, report)
+        agreed[method] = agreement(model, onnx.load(folder / method), held_back)
+    best = max(agreed, key=lambda method: agreed[method])
+    return onnx.load(folder / best), tried[best], agreed
 
 
 def _run_quantizer(
