@@ -98,12 +98,12 @@ class Engine(wiring.Component):
         """Instantiate the components and connect them group by group."""
         m = Module()
         p = self._params
-        load, mac, vec, store = LoadUnit(p), MacUnit(p), VectorUnit(p), StoreUnit(p)
+        load, mac, vec, store = self._units = LoadUnit(p), MacUnit(p), VectorUnit(p), StoreUnit(p)
         m.submodules.mac = mac
         m.submodules.faults = faults = FaultLatch(SOURCES + PARITY_SOURCES * p.memory_parity)
-        self._connect_memories(m, load, mac, vec, store, faults)
+        self._connect_memories(m, faults)
         fetch, dispatch = Fetch(p), Dispatch(p)
-        self._connect_bus(m, fetch, load, store)
+        self._connect_bus(m, fetch)
         self._connect_fetch(m, fetch, dispatch)
         m.submodules.queues = queues = InstructionQueues(p)
         wiring.connect(m, dispatch.queues, queues.write)
@@ -134,9 +134,8 @@ class Engine(wiring.Component):
         """Clock a component while it works, in a halt, and from the launch on: then configuration is stable."""
         add_gated(m, name, component, works | self.launch | self.halt if self._params.clock_gating else None, platform)
 
-    def _connect_memories(
-        self, m: Module, load: LoadUnit, mac: MacUnit, vec: VectorUnit, store: StoreUnit, faults: FaultLatch
-    ) -> None:
+    def _connect_memories(self, m: Module, faults: FaultLatch) -> None:
+        load, mac, vec, store = self._units
         m.submodules.scratch = scratch = Scratchpad(self._params)
         m.submodules.weights = weights = WeightMemory(self._params)
         for unit_port, memory_port in (
@@ -165,7 +164,8 @@ class Engine(wiring.Component):
                     source.fault.index.eq(memory.error.address),
                 ]
 
-    def _connect_bus(self, m: Module, fetch: Fetch, load: LoadUnit, store: StoreUnit) -> None:
+    def _connect_bus(self, m: Module, fetch: Fetch) -> None:
+        load, _, _, store = self._units
         m.submodules.arbiter = arbiter = ReadArbiter(self._params)
         wiring.connect(m, fetch.bursts, arbiter.fetch)
         wiring.connect(m, load.bursts, arbiter.load)

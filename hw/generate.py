@@ -10,14 +10,13 @@ from intloom.hw.package.active_low_reset import WRAPPER, render_active_low_reset
 from intloom.hw.package.constraints import render_constraints
 from intloom.hw.package.ipxact import render_ipxact
 from intloom.hw.package.modules import readable_modules
-from intloom.hw.resources import resource_summary
 from intloom.hw.spec.params import HardwareParams, preset_name
 from intloom.hw.spec.render_c import c_headers
 from intloom.hw.spec.render_manual import render_registers
 from intloom.hw.spec.render_rdl import render_rdl
 from intloom.hw.verilog import generate_verilog
 
-__all__ = ["WAIVERS", "generate_verilog", "package_files", "render_core", "render_waivers", "write_package"]
+__all__ = ["WAIVERS", "generate_verilog", "render_core", "render_waivers", "write_package"]
 
 WAIVERS = {
     "BLKSEQ": "The simulated form of the array keeps state that only its own process reads in variables.",
@@ -119,16 +118,30 @@ def render_core(
     )
 
 
-def package_files(
+def write_package(
     params: HardwareParams,
-    name: str,
+    directory: Path,
     *,
-    resources: bool = False,
     split: bool = False,
     memory_macros: bool = False,
     testbench: Mapping[str, str] | None = None,
-) -> dict[str, str]:
-    """Name and text of every file of the package; deterministic."""
+) -> tuple[Path, ...]:
+    """Write the package into `directory`, which is created if missing; returns the paths of the files.
+
+    Parameters
+    ----------
+    params
+        The hardware.
+    directory
+        The output folder.
+    split
+        Write one file per module instead of one file.
+    memory_macros
+        Make large memories instances of the module `intloom_ram`, in a file of its own.
+    testbench
+        Name and text of the files of a Verilog testbench.
+    """
+    name = preset_name(params)
     modules = readable_modules(params, memory_macros=True) if memory_macros else readable_modules(params)
     # A file of its own, because it is the one that users replace.
     alone = [module for module in modules if split or module == RAM_MODULE]
@@ -149,50 +162,6 @@ def package_files(
         "registers.md": render_registers(),
         "parameters.toml": f"# Hardware '{name}'.\n{params.to_toml()}",
     }
-    if resources:
-        files["resources.md"] = resource_summary("".join(sources.values()), TOP_NAME)
-    return files
-
-
-def write_package(
-    params: HardwareParams,
-    directory: Path,
-    name: str | None = None,
-    *,
-    resources: bool = False,
-    split: bool = False,
-    memory_macros: bool = False,
-    testbench: Mapping[str, str] | None = None,
-) -> tuple[Path, ...]:
-    """Write the package into `directory`, which is created if missing; returns the paths of the files.
-
-    Parameters
-    ----------
-    params
-        The hardware.
-    directory
-        The output folder.
-    name
-        Name of the hardware in comments. Default: that of the preset, or `custom`.
-    resources
-        Also synthesize for a resource summary, which takes minutes for large arrays.
-    split
-        Write one file per module instead of one file.
-    memory_macros
-        Make large memories instances of the module `intloom_ram`, in a file of its own.
-    testbench
-        Name and text of the files of a Verilog testbench.
-    """
-    written = []
-    texts = package_files(
-        params,
-        name or preset_name(params),
-        resources=resources,
-        split=split,
-        memory_macros=memory_macros,
-        testbench=testbench,
-    )
-    for file, text in texts.items():
+    for file, text in files.items():
         write_text(directory / file, text)
-        written.append(directory / file)
-    return tuple(written)
+    return tuple(directory / file for file in files)

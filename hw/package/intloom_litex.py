@@ -85,7 +85,7 @@ def add_intloom(
         from intloom.hw.spec.params import preset as params_of
 
         folder = folder or Path("build") / f"intloom-{preset}"
-        write_package(params_of(preset), folder, preset)
+        write_package(params_of(preset), folder)
     folder = (folder or Path(__file__).parent).resolve()
     if not (folder / "npu.v").exists():
         raise FileNotFoundError(f"{folder} has no npu.v: name a preset, or a folder that `intloom verilog` wrote")

@@ -85,10 +85,10 @@ class Soc(wiring.Component):
         """The core, its address decoder and the slaves."""
         m = Module()
         m.submodules.arbiter = arbiter = AxiArbiter(self._params)
-        m.submodules.dram = dram = DramBridge(self._params)
-        m.submodules.registers = registers = RegisterBridge()
-        m.submodules.uart = uart = UartTransmitter()
-        m.submodules.errors = errors = BusErrors()
+        m.submodules.dram = dram = self._dram = DramBridge(self._params)
+        m.submodules.registers = registers = self._registers = RegisterBridge()
+        m.submodules.uart = uart = self._uart = UartTransmitter()
+        m.submodules.errors = self._errors = BusErrors()
         data_bus, fetch_bus = Wishbone().create(path=("cpu_data",)), Wishbone().create(path=("cpu_fetch",))
         interrupts = Signal(32)
         m.submodules.cpu = Instance(
@@ -104,28 +104,20 @@ class Soc(wiring.Component):
         )
         irq = self._connect_accelerator(m, arbiter, registers)
         m.d.comb += [interrupts.eq(irq), self.uart_tx.eq(uart.tx)]
-        self._decode(m, data_bus, fetch_bus, dram, registers, uart, errors)
+        self._decode(m, data_bus, fetch_bus)
         connect(m, dram.memory, arbiter.second)
         pairs = axi4.flat_pairs(self, "m_axi", arbiter.memory, _memory_layouts(self._params), axi4.CHANNELS)
         m.d.comb += [driven.eq(driver) for driven, driver in pairs]
         return m
 
-    def _decode(
-        self,
-        m: Module,
-        data: Any,
-        fetch: Any,
-        dram: DramBridge,
-        registers: RegisterBridge,
-        uart: UartTransmitter,
-        errors: BusErrors,
-    ) -> None:
+    def _decode(self, m: Module, data: Any, fetch: Any) -> None:
         """Select the slave of an access; an access without one reads all ones and is recorded."""
+        dram, registers, errors = self._dram, self._registers, self._errors
         in_memory = data.adr[-2:] == _MEMORY_SELECT
         block = data.adr[_BLOCK_SHIFT:]
         selects = [
             (in_memory, dram.data),
-            (block == UART_BASE >> 2 >> _BLOCK_SHIFT, uart.bus),
+            (block == UART_BASE >> 2 >> _BLOCK_SHIFT, self._uart.bus),
             # The accelerator sees earlier writes to memory only after their responses.
             ((block == REGISTERS_BASE >> 2 >> _BLOCK_SHIFT) & dram.idle, registers.bus),
             ((block == ERRORS_BASE >> 2 >> _BLOCK_SHIFT) & dram.idle, errors.bus),

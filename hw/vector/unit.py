@@ -100,25 +100,25 @@ class VectorUnit(wiring.Component):
         self._pass = Signal(range(PASSES))
         # A depthwise convolution takes a word of its constants, an input word, or one that completes a result.
         self._taken, self._issued, self._completes = Signal(), Signal(), Signal()
-        m.submodules.sequencer = sequencer = Sequencer(params)
-        m.submodules.slicer = slicer = Slicer(params)
-        m.submodules.setup = setup = RasterSetup()
-        m.submodules.pool = pool = Pool(params)
-        m.submodules.datapath = datapath = Datapath(params)
-        m.submodules.writer = writer = ResultWriter(params.word_bytes, results_in_flight(params))
+        m.submodules.sequencer = sequencer = self._sequencer = Sequencer(params)
+        m.submodules.slicer = slicer = self._slicer = Slicer(params)
+        m.submodules.setup = setup = self._setup = RasterSetup()
+        m.submodules.pool = self._pool = Pool(params)
+        m.submodules.datapath = datapath = self._datapath = Datapath(params)
+        m.submodules.writer = writer = self._writer = ResultWriter(params.word_bytes, results_in_flight(params))
         wiring.connect(m, wiring.flipped(self.unit), sequencer.unit)
         wiring.connect(m, wiring.flipped(self.out), writer.port)
         m.d.comb += [setup.operation.eq(sequencer.operation), datapath.operation.eq(sequencer.operation)]
-        fetch_a = self._fetch_a(m, sequencer, setup)
-        fetch_b = self._fetch_b(m, sequencer, setup)
-        self._issue(m, sequencer, fetch_a, fetch_b, slicer, writer.credit_available)
-        self._compute(m, slicer, sequencer, setup, pool, datapath)
-        self._load_table(m, slicer, sequencer, datapath, writer.active)
+        fetch_a = self._fetch_a(m)
+        fetch_b = self._fetch_b(m)
+        self._issue(m, fetch_a, fetch_b)
+        self._compute(m)
+        self._load_table(m)
         if params.vector_softmax:
-            self._softmax(m, slicer, sequencer, pool, datapath)
+            self._softmax(m)
         if params.vector_depthwise:
-            self._convolve(m, sequencer, fetch_a, fetch_b, writer.credit_available, datapath)
-        self._write(m, slicer, sequencer, setup, datapath, writer)
+            self._convolve(m, fetch_a, fetch_b)
+        self._write(m)
         m.d.comb += [
             sequencer.step.eq(slicer.words_valid | self._taken | self._issued),
             sequencer.write.eq(self.out.valid & self.out.ready),
@@ -129,8 +129,9 @@ class VectorUnit(wiring.Component):
         ]
         return m
 
-    def _fetch_a(self, m: Module, sequencer: Sequencer, setup: RasterSetup) -> OperandFetcher:
+    def _fetch_a(self, m: Module) -> OperandFetcher:
         """Operand A: a raster of windows; a skid buffer cuts the path between the two walkers' steps."""
+        sequencer, setup = self._sequencer, self._setup
         m.submodules.raster_a = raster = RasterWalker()
         m.submodules.rastered = rastered = SkidBuffer(PIXEL_LAYOUT)
         m.submodules.window = window = WindowWalker()
@@ -138,7 +139,7 @@ class VectorUnit(wiring.Component):
         wiring.connect(m, raster.o, rastered.i)
         wiring.connect(m, rastered.o, window.i)
         if self._params.vector_depthwise:
-            self._select_walker(m, sequencer, window, fetch)
+            self._select_walker(m, window, fetch)
         else:
             wiring.connect(m, window.o, fetch.i)
         wiring.connect(m, fetch.port, wiring.flipped(self.a))
@@ -151,14 +152,15 @@ class VectorUnit(wiring.Component):
         ]
         return fetch
 
-    def _select_walker(self, m: Module, sequencer: Sequencer, window: WindowWalker, fetch: OperandFetcher) -> None:
+    def _select_walker(self, m: Module, window: WindowWalker, fetch: OperandFetcher) -> None:
         """Words of windows, or those under a depthwise convolution; only one walker has any.
 
         A skid buffer keeps a halt and the credits out of the depthwise walker's steps.
         """
+        sequencer = self._sequencer
         m.submodules.walker = walker = DepthwiseWalker()
         m.submodules.walked = walked = SkidBuffer(FETCH_LAYOUT)
-        depthwise = self._depthwise(m, sequencer, "walked")
+        depthwise = self._depthwise(m, "walked")
         wiring.connect(m, walker.o, walked.i)
         m.d.comb += [
             *(walker.config[name].eq(sequencer.operation[name]) for name in walker.config.shape().members),
@@ -169,21 +171,22 @@ class VectorUnit(wiring.Component):
             walked.o.ready.eq(fetch.i.ready),
         ]
 
-    def _depthwise(self, m: Module, sequencer: Sequencer, name: str) -> Value:
+    def _depthwise(self, m: Module, name: str) -> Value:
         """Whether the operation is a depthwise convolution: a copy of the register for one of its readers."""
         if not self._params.vector_depthwise:
             return Const(0)
         copy = Signal(name=f"depthwise_{name}", reset_less=True, attrs={REGISTER_COPY: 1})
-        m.d.sync += copy.eq(sequencer.operation.depthwise)
+        m.d.sync += copy.eq(self._sequencer.operation.depthwise)
         return copy
 
-    def _fetch_b(self, m: Module, sequencer: Sequencer, setup: RasterSetup) -> OperandFetcher:
+    def _fetch_b(self, m: Module) -> OperandFetcher:
         """Operand B: a raster of words, all inside the tensor; or the constants of a depthwise convolution."""
+        sequencer = self._sequencer
         m.submodules.raster_b = raster = RasterWalker()
         m.submodules.fetch_b = fetch = OperandFetcher(self._params.word_bytes)
         wiring.connect(m, fetch.port, wiring.flipped(self.b))
         m.d.comb += [
-            raster.config.eq(setup.b),
+            raster.config.eq(self._setup.b),
             raster.start.eq(sequencer.start & (sequencer.operation.uses_b | sequencer.operation.depthwise)),
             fetch.i.valid.eq(raster.o.valid),
             fetch.i.payload.addr.eq(raster.o.payload.addr),
@@ -194,19 +197,12 @@ class VectorUnit(wiring.Component):
         ]
         return fetch
 
-    def _issue(
-        self,
-        m: Module,
-        sequencer: Sequencer,
-        fetch_a: OperandFetcher,
-        fetch_b: OperandFetcher,
-        slicer: Slicer,
-        credit_available: Signal,
-    ) -> None:
+    def _issue(self, m: Module, fetch_a: OperandFetcher, fetch_b: OperandFetcher) -> None:
         """A word issues when both operands that the operation uses are valid and the result FIFO has a credit."""
         # Stable long before the first word: local copies cut the route from the operation register.
-        uses_b, depthwise = Signal(), self._depthwise(m, sequencer, "issued")
-        operation = sequencer.operation
+        uses_b, depthwise = Signal(), self._depthwise(m, "issued")
+        operation, slicer = self._sequencer.operation, self._slicer
+        credit_available = self._writer.credit_available
         m.d.sync += [
             uses_b.eq(operation.uses_b),
             slicer.bytewise.eq(operation.load_table | operation.softmax),
@@ -221,9 +217,8 @@ class VectorUnit(wiring.Component):
             fetch_b.o.ready.eq((slicer.step & uses_b) | depthwise),
         ]
 
-    def _compute(
-        self, m: Module, slicer: Slicer, sequencer: Sequencer, setup: RasterSetup, pool: Pool, datapath: Datapath
-    ) -> None:
+    def _compute(self, m: Module) -> None:
+        slicer, setup, pool, datapath = self._slicer, self._setup, self._pool, self._datapath
         # As late as operand A, which passes the pool.
         b = Signal.like(slicer.slice_b, reset_less=True)
         with m.If(slicer.valid):
@@ -241,24 +236,25 @@ class VectorUnit(wiring.Component):
             datapath.total.eq(pool.total),
         ]
 
-    def _load_table(self, m: Module, slicer: Slicer, sequencer: Sequencer, datapath: Datapath, writing: Signal) -> None:
+    def _load_table(self, m: Module) -> None:
         """Table bytes bypass the datapath; the operation finishes with the last of them."""
+        sequencer, slicer, datapath = self._sequencer, self._slicer, self._datapath
         loading, exponentials = sequencer.operation.load_table, sequencer.operation.exponentials
         written, loaded = Signal(), Signal()
         m.d.comb += [
             written.eq(slicer.byte_valid & loading),
             datapath.table_en.eq(written & ~exponentials),
             datapath.table_byte.eq(slicer.byte),
-            sequencer.finished.eq(loaded | (~loading & ~writing)),
+            sequencer.finished.eq(loaded | (~loading & ~self._writer.active)),
         ]
         m.d.sync += loaded.eq(written & datapath.table_index.all())
         with m.If(written):
             m.d.sync += datapath.table_index.eq(datapath.table_index + 1)
 
-    def _softmax(self, m: Module, slicer: Slicer, sequencer: Sequencer, pool: Pool, datapath: Datapath) -> None:
+    def _softmax(self, m: Module) -> None:
         """Groups of bytes go through the Softmax in place of the pool; its slices then pass the datapath unchanged."""
         m.submodules.softmax = softmax = Softmax(self._params)
-        operation = sequencer.operation
+        operation, slicer, datapath = self._sequencer.operation, self._slicer, self._datapath
         # The pass of the group at the slicer's output.
         m.d.sync += softmax.number.eq(self._pass)
         with m.If(slicer.step & operation.softmax & slicer.tap.last):
@@ -277,15 +273,7 @@ class VectorUnit(wiring.Component):
         with m.If(softmax.result_valid):
             m.d.comb += [datapath.valid.eq(1), datapath.a.eq(softmax.result)]
 
-    def _convolve(
-        self,
-        m: Module,
-        sequencer: Sequencer,
-        fetch_a: OperandFetcher,
-        fetch_b: OperandFetcher,
-        credit_available: Signal,
-        datapath: Datapath,
-    ) -> None:
+    def _convolve(self, m: Module, fetch_a: OperandFetcher, fetch_b: OperandFetcher) -> None:
         """Input words issue as soon as the weights are loaded; those that complete a result need more.
 
         Behind the issue nothing stalls: such a word needs the biases and scales, a credit, and `GROUPS` cycles since
@@ -294,6 +282,8 @@ class VectorUnit(wiring.Component):
         m.submodules.constants = constants = DepthwiseConstants(self._params)
         m.submodules.columns = columns = DepthwiseColumns(self._params)
         m.submodules.epilogue = epilogue = DepthwiseEpilogue(self._params)
+        sequencer, datapath = self._sequencer, self._datapath
+        credit_available = self._writer.credit_available
         word, tap = fetch_a.o.payload.word, fetch_a.o.payload.tap
         completed = Signal(GROUPS - 2)
         may_complete = Signal()
@@ -303,7 +293,7 @@ class VectorUnit(wiring.Component):
             may_complete.eq(constants.loaded & ~self._completes & (completed == 0)),
         ]
         m.d.comb += [
-            self._taken.eq(fetch_b.o.valid & self._depthwise(m, sequencer, "taken")),
+            self._taken.eq(fetch_b.o.valid & self._depthwise(m, "taken")),
             self._issued.eq(
                 fetch_a.o.valid & constants.weights_loaded & (~tap.last | (may_complete & credit_available))
             ),
@@ -324,22 +314,15 @@ class VectorUnit(wiring.Component):
             datapath.bytes.eq(epilogue.result),
         ]
 
-    def _write(
-        self,
-        m: Module,
-        slicer: Slicer,
-        sequencer: Sequencer,
-        setup: RasterSetup,
-        datapath: Datapath,
-        writer: ResultWriter,
-    ) -> None:
+    def _write(self, m: Module) -> None:
+        sequencer, slicer, datapath, writer = self._sequencer, self._slicer, self._datapath, self._writer
         operation = sequencer.operation
         loading = operation.load_table
         end = operation.first_byte + operation.byte_count
         # A register for 2 comparisons per byte; the mask is stable long before the first write.
         m.d.sync += writer.mask.eq(Cat((operation.first_byte <= i) & (end > i) for i in range(self._params.word_bytes)))
         m.d.comb += [
-            writer.config.eq(setup.out),
+            writer.config.eq(self._setup.out),
             writer.start.eq(sequencer.start & ~loading),
             writer.halt.eq(sequencer.stop),
             # Only the last word of a window has a result, and every word of a Softmax's last pass.

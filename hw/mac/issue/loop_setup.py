@@ -148,7 +148,7 @@ class LoopSetup(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Division and ring arithmetic side by side."""
         m = Module()
-        descriptor = Signal(PIXEL_DESCRIPTOR, reset_less=True)
+        descriptor = self._descriptor = Signal(PIXEL_DESCRIPTOR, reset_less=True)
         start = Signal()
         busy = Signal()
         self._plan = plan = Signal(plan_layout(self._params), reset_less=True)
@@ -166,16 +166,16 @@ class LoopSetup(wiring.Component):
         m.d.comb += plan.column_tap.eq(
             Mux(descriptor.packed, descriptor.dilation_w * self._params.pixels_per_word, descriptor.dilation_w)
         )
-        divided = self._divide(m, start, descriptor)
-        reduced = self._ring(m, start, descriptor)
+        divided = self._divide(m, start)
+        reduced = self._ring(m, start)
         # One more stage: the precomputed members are registered one cycle after the values they derive from.
         m.d.sync += self.plans.valid.eq(busy & divided & reduced & ~(self.plans.valid & self.plans.ready))
         return m
 
-    def _divide(self, m: Module, start: Signal, descriptor: data.View[data.StructLayout]) -> Value:
+    def _divide(self, m: Module, start: Signal) -> Value:
         """Pixels divided by strips, one quotient bit a cycle; high when done."""
         bits = self._params.strip.bit_length()
-        plan = self._plan
+        plan, descriptor = self._plan, self._descriptor
         # The quotient has at most as many bits as a strip's length, so the divisor starts that far up, not at the
         # dividend's top.
         remainder = Signal.like(descriptor.pixels, reset_less=True)
@@ -204,10 +204,10 @@ class LoopSetup(wiring.Component):
         ]
         return count == 0
 
-    def _ring(self, m: Module, start: Signal, descriptor: data.View[data.StructLayout]) -> Value:
+    def _ring(self, m: Module, start: Signal) -> Value:
         """Reduce first offset and row step into the ring if needed, then accumulate row steps; high when done."""
-        state = Signal(_Step)
-        plan, offered = self._plan, self.descriptors.payload
+        state = self._state = Signal(_Step)
+        plan, offered, descriptor = self._plan, self.descriptors.payload, self._descriptor
         row = Signal(SCRATCH_BITS, reset_less=True)
         # One cycle after `row`: the state LOOK waits for it.
         row_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
@@ -239,47 +239,30 @@ class LoopSetup(wiring.Component):
         with m.Elif(state == _Step.SETTLE):
             m.d.sync += state.eq(_Step.SUM)
         with m.Elif(state == _Step.SUM):
-            self._accumulate(m, descriptor, state, count, row, row_minus_ring)
+            self._accumulate(m, count, row, row_minus_ring)
         for value, initial in reductions:
-            self._reduce(m, descriptor, state, outside, start, value, initial)
+            self._reduce(m, outside, start, value, initial)
         return state == _Step.READY
 
-    def _accumulate(
-        self,
-        m: Module,
-        descriptor: data.View[data.StructLayout],
-        state: Signal,
-        count: Signal,
-        row: Signal,
-        row_minus_ring: Signal,
-    ) -> None:
-        plan = self._plan
+    def _accumulate(self, m: Module, count: Signal, row: Signal, row_minus_ring: Signal) -> None:
+        plan, descriptor = self._plan, self._descriptor
         m.d.sync += count.eq(count + 1)
         with m.If(count < Mux(descriptor.depthwise, 1, descriptor.stride_h)):
             m.d.sync += plan.row_stride.eq(add_in_ring(plan.row_stride, row, row_minus_ring))
         with m.If(count < descriptor.dilation_h):
             m.d.sync += plan.row_tap.eq(add_in_ring(plan.row_tap, row, row_minus_ring))
         with m.If((count + 1 >= descriptor.stride_h) & (count + 1 >= descriptor.dilation_h)):
-            m.d.sync += state.eq(_Step.READY)
+            m.d.sync += self._state.eq(_Step.READY)
 
-    def _reduce(
-        self,
-        m: Module,
-        descriptor: data.View[data.StructLayout],
-        state: Signal,
-        outside: Signal,
-        start: Signal,
-        value: Signal,
-        initial: Value,
-    ) -> None:
+    def _reduce(self, m: Module, outside: Signal, start: Signal, value: Signal, initial: Value) -> None:
         """Serial division by the ring, one bit a cycle; the quotient is not kept."""
         dividend = Signal(SCRATCH_BITS, reset_less=True)
         # Restoring division: only the remainder is needed, so no quotient bit is stored.
         doubled = Cat(dividend[-1], value)
         with m.If(start):
             m.d.sync += dividend.eq(initial)
-        with m.Elif((state == _Step.BRANCH) & outside):
+        with m.Elif((self._state == _Step.BRANCH) & outside):
             m.d.sync += value.eq(0)
-        with m.Elif(state == _Step.REDUCE):
-            difference = (doubled - descriptor.in_ring)[: SCRATCH_BITS + 2]
+        with m.Elif(self._state == _Step.REDUCE):
+            difference = (doubled - self._descriptor.in_ring)[: SCRATCH_BITS + 2]
             m.d.sync += [dividend.eq(dividend << 1), value.eq(Mux(difference[-1], doubled, difference))]

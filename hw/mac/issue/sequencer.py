@@ -147,22 +147,23 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Position and tile registers; the planner provides their next values."""
         m = Module()
-        m.submodules.planner = planner = TilePlanner(self._params)
-        plan = Signal(plan_layout(self._params), reset_less=True)
-        tile = Signal(tile_layout(self._params), reset_less=True)
-        position = Signal(POSITION, reset_less=True)
+        m.submodules.planner = planner = self._planner = TilePlanner(self._params)
+        plan = self._plan = Signal(plan_layout(self._params), reset_less=True)
+        tile = self._tile = Signal(tile_layout(self._params), reset_less=True)
+        self._position = Signal(POSITION, name="position", reset_less=True)
         number = Signal(self._number_bits)
         m.d.comb += planner.plan.eq(plan)
         # The next pixel is its tile's first, its last; the tile is at least as long as the planner's latency.
         tile_start, strip_end, covers_planner = Signal(init=1), Signal(), Signal()
-        self._fire(m, planner, tile, tile_start, covers_planner)
+        self._fire(m, tile_start, covers_planner)
         next_position, line_end = Signal(POSITION), Signal()
-        columns = self._walk_columns(m, plan) if self._params.depthwise else None
+        self._next_position = next_position
+        columns = self._walk_columns(m) if self._params.depthwise else None
         tile_end = Signal()
         m.d.comb += tile_end.eq(Mux(plan.depthwise, columns.tile_end, strip_end) if columns is not None else strip_end)
-        row_below = self._follow(m, plan, tile, position, next_position, line_end)
+        row_below = self._follow(m, line_end)
         if columns is not None:
-            self._follow_columns(m, planner, plan, position, next_position, columns, (tile_end, row_below))
+            self._follow_columns(m, columns, tile_end, row_below)
         last_pixel = Signal()
         m.d.comb += [
             last_pixel.eq(self.pixel_valid & tile_end),
@@ -176,9 +177,9 @@ class Sequencer(wiring.Component):
                 # One pixel ahead: the flag is a register, not a comparison on the path of `pixel_valid`.
                 strip_end.eq(number + 2 == tile.length),
             ]
-        self._next_pixel(m, planner, plan, position, next_position, line_end, tile_end)
-        self._next_tile(m, planner, plan, tile, strip_end, covers_planner, last_pixel)
-        self._output(m, plan, tile, position, tile_start, last_pixel)
+        self._next_pixel(m, line_end, tile_end)
+        self._next_tile(m, strip_end, covers_planner, last_pixel)
+        self._output(m, tile_start, last_pixel)
         bank = Signal()
         with m.If(last_pixel & tile.last):
             m.d.sync += bank.eq(~bank)
@@ -189,15 +190,9 @@ class Sequencer(wiring.Component):
                 m.d.comb += self.address.eq(Cat(columns.number, bank))
         return m
 
-    def _fire(
-        self,
-        m: Module,
-        planner: TilePlanner,
-        tile: data.View[data.StructLayout],
-        tile_start: Signal,
-        covers_planner: Signal,
-    ) -> None:
+    def _fire(self, m: Module, tile_start: Signal, covers_planner: Signal) -> None:
         """Whether this cycle's pixel issues."""
+        planner, tile = self._planner, self._tile
         banks_in_use = Signal(range(_BANKS + 1))
         # Registered like the other conditions of a tile's start: it may stop a cycle later, since a tile in progress
         # completes.
@@ -217,20 +212,13 @@ class Sequencer(wiring.Component):
         ]
         m.d.sync += banks_in_use.eq(banks_in_use + (self.weights_taken & tile.first) - self.bank_released)
 
-    def _follow(
-        self,
-        m: Module,
-        plan: data.View[data.StructLayout],
-        tile: data.View[data.StructLayout],
-        position: data.View[data.StructLayout],
-        next_position: data.View[data.StructLayout],
-        line_end: Signal,
-    ) -> Value:
+    def _follow(self, m: Module, line_end: Signal) -> Value:
         """The next pixel in raster order; returns the offset of the row below."""
+        plan, position, next_position = self._plan, self._position, self._next_position
         row_below = add_in_ring(position.row, plan.row_stride, plan.stride_minus_ring)
         with m.If(line_end):
             m.d.comb += [
-                next_position.ix.eq(tile.line),
+                next_position.ix.eq(self._tile.line),
                 next_position.iy.eq(position.iy + plan.stride_h),
                 next_position.row.eq(row_below),
                 next_position.left.eq(plan.out_w - 1),
@@ -244,32 +232,23 @@ class Sequencer(wiring.Component):
             ]
         return row_below
 
-    def _walk_columns(self, m: Module, plan: data.View[data.StructLayout]) -> ColumnWalker:
+    def _walk_columns(self, m: Module) -> ColumnWalker:
         """The walker of depthwise tiles, which takes the sizes of a new instruction from its offer."""
         m.submodules.columns = columns = ColumnWalker(self._params)
         m.d.comb += [columns.start.eq(self.started), columns.step.eq(self.pixel_valid)]
         for name in columns.columns.shape().members:
-            m.d.comb += columns.columns[name].eq(Mux(self.active, plan[name], self.plans.payload[name]))
+            m.d.comb += columns.columns[name].eq(Mux(self.active, self._plan[name], self.plans.payload[name]))
         return columns
 
-    def _follow_columns(
-        self,
-        m: Module,
-        planner: TilePlanner,
-        plan: data.View[data.StructLayout],
-        position: data.View[data.StructLayout],
-        next_position: data.View[data.StructLayout],
-        columns: ColumnWalker,
-        known: tuple[Signal, Value],
-    ) -> None:
+    def _follow_columns(self, m: Module, columns: ColumnWalker, tile_end: Signal, row_below: Value) -> None:
         """The next word of a depthwise tile: below, or the top of the next column."""
-        tile_end, row_below = known
+        position, next_position = self._position, self._next_position
         top = Signal(data.StructLayout({name: POSITION.members[name] for name in ("iy", "row")}), reset_less=True)
         with m.If(self.started | (self.pixel_valid & tile_end)):
             for name, value in first_pixel(self.plans.payload).items():
                 if name in top.shape().members:
-                    m.d.sync += top[name].eq(Mux(self.active, planner.tile.start[name], value))
-        with m.If(plan.depthwise):
+                    m.d.sync += top[name].eq(Mux(self.active, self._planner.tile.start[name], value))
+        with m.If(self._plan.depthwise):
             with m.If(columns.column_end):
                 m.d.comb += [
                     next_position.ix.eq(position.ix + 1),
@@ -283,25 +262,17 @@ class Sequencer(wiring.Component):
                     next_position.row.eq(row_below),
                 ]
 
-    def _next_pixel(
-        self,
-        m: Module,
-        planner: TilePlanner,
-        plan: data.View[data.StructLayout],
-        position: data.View[data.StructLayout],
-        next_position: data.View[data.StructLayout],
-        line_end: Signal,
-        tile_end: Signal,
-    ) -> None:
+    def _next_pixel(self, m: Module, line_end: Signal, tile_end: Signal) -> None:
         """Advance the position with each pixel, or load a new instruction's first one."""
-        offered, start = self.plans.payload, planner.tile.start
+        plan, position = self._plan, self._position
+        offered, start = self.plans.payload, self._planner.tile.start
         # A single-tile strip continues with the next pixel, so that its start needs no capture, which would come too
         # late.
-        jumps = tile_end & ~planner.tile.continues
+        jumps = tile_end & ~self._planner.tile.continues
         first = Signal(POSITION)
         m.d.comb += [first[name].eq(value) for name, value in first_pixel(offered).items()]
         with m.If(self.pixel_valid | self.started):
-            m.d.sync += position.eq(Mux(self.active, Mux(jumps, start, next_position), first))
+            m.d.sync += position.eq(Mux(self.active, Mux(jumps, start, self._next_position), first))
             # Like `tile_end`, known one pixel ahead; the statements below correct it where the next pixel is not the
             # neighbor.
             m.d.sync += line_end.eq(position.left == 1)
@@ -312,18 +283,9 @@ class Sequencer(wiring.Component):
             with m.If(~self.active):
                 m.d.sync += line_end.eq(offered.out_w == 1)
 
-    def _next_tile(
-        self,
-        m: Module,
-        planner: TilePlanner,
-        plan: data.View[data.StructLayout],
-        tile: data.View[data.StructLayout],
-        strip_end: Signal,
-        covers_planner: Signal,
-        last_pixel: Signal,
-    ) -> None:
+    def _next_tile(self, m: Module, strip_end: Signal, covers_planner: Signal, last_pixel: Signal) -> None:
         """After a tile's last pixel: the planned tile, a new instruction's first one, or none."""
-        offered = self.plans.payload
+        offered, planner, tile = self.plans.payload, self._planner, self._tile
         m.d.comb += [
             self.plans.ready.eq(~self.active),
             self.started.eq(self.plans.valid & self.plans.ready),
@@ -343,7 +305,7 @@ class Sequencer(wiring.Component):
             single = (offered.kernel_h == 1) & (offered.kernel_w == 1) & (offered.in_blocks == 1)
             m.d.sync += [
                 self.active.eq(1),
-                plan.eq(offered),
+                self._plan.eq(offered),
                 tile.line.eq(offered.ix0),
                 tile.base.eq(offered.in_base),
                 tile.length.eq(offered.first_length),
@@ -353,16 +315,8 @@ class Sequencer(wiring.Component):
                 tile.last.eq(single),
             ]
 
-    def _output(
-        self,
-        m: Module,
-        plan: data.View[data.StructLayout],
-        tile: data.View[data.StructLayout],
-        position: data.View[data.StructLayout],
-        tile_start: Signal,
-        last_pixel: Signal,
-    ) -> None:
-        pixel = self.pixel
+    def _output(self, m: Module, tile_start: Signal, last_pixel: Signal) -> None:
+        pixel, plan, tile, position = self.pixel, self._plan, self._tile, self._position
         late = plan.depthwise | self._single_ported
         m.d.comb += [
             pixel.swap.eq(tile_start),

@@ -160,10 +160,10 @@ class TilePlanner(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Three stages: step the loops, count strips and blocks, add tap and strip start."""
         m = Module()
-        m.submodules.loops = loops = TileLoops()
+        m.submodules.loops = loops = self._loops = TileLoops()
         for name in LAST_INDICES.members:
             m.d.comb += loops.last_indices[name].eq(self.plan[f"last_{name}"])
-        phase = Signal(_Phase)
+        phase = self._phase = Signal(_Phase)
         new_plan, new_block = Signal(), Signal()
         m.d.comb += [self.ready.eq(phase == _Phase.READY), loops.step.eq(phase == _Phase.STEP)]
         with m.If(self.start | self.step):
@@ -174,13 +174,14 @@ class TilePlanner(wiring.Component):
             m.d.sync += phase.eq(_Phase.FORM)
         with m.Elif(phase == _Phase.FORM):
             m.d.sync += phase.eq(_Phase.READY)
-        tap = self._taps(m, loops, new_plan)
-        strip, block_base = self._strips(m, loops, phase, new_plan, new_block)
-        self._form(m, loops, phase, tap, strip, block_base, new_block)
+        tap = self._taps(m, new_plan)
+        strip, block_base = self._strips(m, new_plan, new_block)
+        self._form(m, tap, strip, block_base, new_block)
         return m
 
-    def _taps(self, m: Module, loops: TileLoops, new_plan: Signal) -> data.View[data.StructLayout]:
+    def _taps(self, m: Module, new_plan: Signal) -> data.View[data.StructLayout]:
         """Distance of the tile from the strip's first one, in columns, rows, row offset and input blocks."""
+        loops = self._loops
         tap = Signal(data.StructLayout({"x": TAP_BITS + 4, "y": 8, "row": SCRATCH_BITS, "base": SCRATCH_BITS}))
         with m.If(loops.step):
             m.d.sync += tap.base.eq(tap.base + self.plan.in_plane)
@@ -196,17 +197,16 @@ class TilePlanner(wiring.Component):
                 m.d.sync += [tap.y.eq(0), tap.row.eq(0)]
         return tap
 
-    def _strips(
-        self, m: Module, loops: TileLoops, phase: Signal, new_plan: Signal, new_block: Signal
-    ) -> tuple[data.View[data.StructLayout], Signal]:
+    def _strips(self, m: Module, new_plan: Signal, new_block: Signal) -> tuple[data.View[data.StructLayout], Signal]:
         """The strip of the next tile, and its block's address."""
+        loops, phase = self._loops, self._phase
         strip = Signal(
             data.StructLayout({"start": POSITION, "length": self._params.strip.bit_length()}), reset_less=True
         )
         captured = Signal(POSITION, reset_less=True)
         with m.If(self.capture):
             m.d.sync += captured.eq(self.captured)
-        counts, current, last = self._counts(m, phase, new_plan)
+        counts, current, last = self._counts(m, new_plan)
         plan = self.plan
         strip_ends = Signal()
         with m.If(loops.step):
@@ -228,7 +228,7 @@ class TilePlanner(wiring.Component):
                 m.d.sync += [new_block.eq(1), self.finished.eq(last.block)]
         return strip, counts.base
 
-    def _counts(self, m: Module, phase: Signal, new_plan: Signal) -> tuple[data.View[data.StructLayout], ...]:
+    def _counts(self, m: Module, new_plan: Signal) -> tuple[data.View[data.StructLayout], ...]:
         """Remaining counts; their values in this cycle, of a new plan if there is one; and the flags for one left."""
         counts = Signal(_COUNTS, reset_less=True)
         last = Signal(_LAST, reset_less=True)
@@ -241,7 +241,7 @@ class TilePlanner(wiring.Component):
             m.d.comb += [current.blocks.eq(plan.out_blocks), current.base.eq(plan.in_base)]
             m.d.comb += [last_current.strip.eq(plan.one_strip), last_current.longer.eq(plan.one_longer)]
             m.d.comb += last_current.block.eq(plan.one_block)
-        with m.If(phase == _Phase.FORM):
+        with m.If(self._phase == _Phase.FORM):
             m.d.sync += [last.strip.eq(counts.strips == 1), last.longer.eq(counts.longer <= 1)]
             m.d.sync += last.block.eq(counts.blocks == 1)
         return counts, current, last_current
@@ -249,20 +249,19 @@ class TilePlanner(wiring.Component):
     def _form(
         self,
         m: Module,
-        loops: TileLoops,
-        phase: Signal,
         tap: data.View[data.StructLayout],
         strip: data.View[data.StructLayout],
         block_base: Signal,
         new_block: Signal,
     ) -> None:
+        loops = self._loops
         tile = Signal(tile_layout(self._params), reset_less=True)
         start = tile.start
         m.d.comb += self.tile.eq(tile)
         # Computed while COUNT runs: FORM does not wait for this subtraction.
         tap_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
         m.d.sync += tap_minus_ring.eq(minus_ring_value(tap.row, self.plan.in_ring))
-        with m.If(phase == _Phase.FORM):
+        with m.If(self._phase == _Phase.FORM):
             m.d.sync += [
                 start.ix.eq(strip.start.ix + tap.x),
                 start.iy.eq(strip.start.iy + tap.y),

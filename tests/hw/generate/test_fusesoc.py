@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.needs("fusesoc"), pytest.mark.slow]
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     params = preset("nano")
-    write_package(params, folder / "core", "nano", testbench=render_testbench(params))
+    write_package(params, folder / "core", testbench=render_testbench(params))
     return folder
 
 

@@ -10,7 +10,7 @@ import pytest
 from intloom.common.errors import DiskError, EnvironmentFault
 from intloom.hw.generate import WAIVERS, generate_verilog, render_core, write_package
 from intloom.hw.npu import TOP_NAME
-from intloom.hw.resources import CHECKS, resource_summary, run_yosys
+from intloom.hw.resources import CHECKS, run_yosys
 from intloom.hw.spec.params import PRESETS, HardwareParams, from_toml, preset
 from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.verilog import verilog_of
@@ -41,7 +41,7 @@ def verilog_from_cache() -> Iterator[None]:
 @pytest.fixture(scope="module", params=cases(*SHAPES))
 def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, verilog_from_cache: None) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
-    write_package(SHAPES[request.param], folder, request.param)
+    write_package(SHAPES[request.param], folder)
     (folder / "name").write_text(request.param)
     return folder
 
@@ -96,24 +96,14 @@ def test_yosys_finds_no_latch_no_loop_and_one_driver_each(package: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["nano", pytest.param("odd", marks=pytest.mark.nightly)])
-def test_the_summary_counts_the_memories(name: str) -> None:
-    shape = SHAPES[name]
-    text = resource_summary(verilog_of(shape), TOP_NAME)
-    assert "| multipliers in all |" in text
-    bank = shape.scratch_words // shape.scratch_banks
-    alike = shape.scratch_banks + (shape.weight_words == bank)
-    assert f"| {bank} | {8 * shape.word_bytes} | {alike} |" in text
-
-
-@pytest.mark.slow
-def test_yosys_check_bites() -> None:
+def test_yosys_check_bites(tmp_path: Path) -> None:
     twice = "module npu(input a, input b, output y); assign y = a; assign y = b; endmodule"
     latch = "module npu(input a, input b, output reg y); always @* if (a) y = b; endmodule"
     loop = "module npu(input a, output y); assign y = a ^ ~y; endmodule"
     for bad in (twice, latch, loop):
+        (tmp_path / "npu.v").write_text(bad)
         with pytest.raises(EnvironmentFault, match="Yosys failed"):
-            resource_summary(bad, TOP_NAME)
+            run_yosys(f"read_verilog npu.v; proc; {CHECKS}", tmp_path)
 
 
 @pytest.mark.slow
@@ -155,6 +145,6 @@ def test_files_of_parameters_name_the_preset(tmp_path: Path, monkeypatch: pytest
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    monkeypatch.setattr("intloom.hw.generate.package_files", lambda *a, **k: {"npu.v": ""})
+    monkeypatch.setattr("intloom.hw.generate.readable_modules", lambda *a, **k: {"npu": ""})
     with pytest.raises(DiskError, match=str(blocked)):
         write_package(preset("nano"), blocked / "below")

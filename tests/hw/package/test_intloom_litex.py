@@ -11,7 +11,7 @@ import pytest
 from intloom.compiler.program.memory import initial_memory, pack_tensor
 from intloom.compiler.program.program import Program, Role
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.generate import package_files
+from intloom.hw.generate import write_package
 from intloom.hw.package.intloom_litex import REGISTER_ADDRESS_BITS, add_intloom
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import ADDRESS_BITS, register
@@ -118,9 +118,10 @@ def test_a_litex_system_runs_a_program(
     assert "PASSED" in done.stdout, done.stdout
 
 
-def test_the_package_has_the_module_as_it_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_package_has_the_module_as_it_is_here(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setattr("intloom.hw.generate.readable_modules", lambda _: {"npu": ""})
-    assert "def add_intloom" in package_files(preset("nano"), "nano")["intloom_litex.py"]
+    write_package(preset("nano"), tmp_path)
+    assert "def add_intloom" in (tmp_path / "intloom_litex.py").read_text()
     assert REGISTER_ADDRESS_BITS == ADDRESS_BITS
 
 
