@@ -15,7 +15,7 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.convolution import convolution, finish_convolution
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
-from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_tensor
+from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
 from intloom.compiler.fold.lowering.matmul import lower_products
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.qparams import is_dequantize
@@ -63,11 +63,9 @@ def _is_activation(builder: GraphBuilder, value: str) -> bool:
 def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights) -> None:
     """Lower a product of many rows: a 1x1 convolution of their pixels, for each matrix of them."""
     x = read_tokens(builder, unit, unit.operator.input(0))
-    results = []
-    for number, part in enumerate(x.parts):
-        result = token_tensor(builder, unit, part, len(weights.values), number)
+    results = token_results(builder, unit, x, len(weights.values))
+    for part, result in zip(x.parts, results, strict=True):
         builder.emit(convolution(builder, unit, replace(x.operand, tensor=part), weights, _PLAIN, result), result)
-        results.append(result)
     bind_tokens(builder, unit, results, x.pixels)
     builder.assign(unit, Target.ARRAY)
 

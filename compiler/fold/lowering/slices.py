@@ -38,7 +38,7 @@ def lower_slice(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     main = unit.operator
     x = builder.image(main.input(0))
     kept = {}
-    for axis, first, last, step in _bounds(builder, main, len(x.shape)):
+    for axis, first, last, step in slice_bounds(builder, main, len(x.shape)):
         if step < 1:
             raise UnsupportedPattern("it steps backwards", "slice with positive steps")
         start, stop, _ = slice(first, last).indices(x.shape[axis])
@@ -46,7 +46,7 @@ def lower_slice(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     _finish(builder, unit, x, kept)
 
 
-def _bounds(builder: GraphBuilder, node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
+def slice_bounds(builder: GraphBuilder, node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
     """Read axis, start, end and step of each sliced axis; they must be constants."""
     arrays = []
     for index in (1, 2, 3, 4):

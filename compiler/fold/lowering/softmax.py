@@ -20,9 +20,8 @@ from intloom.compiler.fold.arithmetic.integer_softmax import (
 )
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import evaluate_unit
-from intloom.compiler.fold.byte_order import matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.transposition import bind_matrices, transpose
+from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -81,26 +80,19 @@ def _lower_wide(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple[int,
     """Lower to the instruction, once for each matrix."""
     value = unit.operator.input(0)
     axis = softmax_axis(builder.model, unit.operator)
-    x = builder.operand_in_any_order(value)
-    made = _Wide(builder, unit, x, shape[axis])
-    stored = builder.model.producers[value].inputs[0]
-    if axis == 1 and (axis < len(shape) - 1 or stored in builder.views):
+    made = _Wide(builder, unit, builder.operand_in_any_order(value), shape[axis])
+    if axis == 1 and axis < len(shape) - 1:
         operand = builder.image(value)
         result = builder.result(unit)
         builder.finish(unit, made.node(operand.tensor.name, result.name), result, Target.VECTOR, _DEFINED)
         return
     if axis != len(shape) - 1:
         raise UnsupportedPattern(f"it normalizes over axis {axis}", "transpose, so that it is the last axis")
-    ordered = builder.ordered(value)
-    assert ordered is not None  # the operand is of the graph
-    lie = matrices(ordered, x.tensor.height * x.tensor.width)
-    parts = []
-    for number, (first, stop) in enumerate(lie.channels):
-        part = builder.tensors[builder.channels(lie.tensor, first, stop)]
-        if lie.rows_are_channels:
-            part = transpose(builder, part, f"{unit.output}/{number}/turned", unit.origins)
-        parts.append(made.emit(part, f"{unit.output}/{number}"))
-    bind_matrices(builder, unit, parts, channels_are_rows=False)
+    x = read_tokens(builder, unit, value)
+    results = token_results(builder, unit, x, shape[axis])
+    for part, result in zip(x.parts, results, strict=True):
+        builder.emit(made.node(part.name, result.name), result)
+    bind_tokens(builder, unit, results, x.pixels)
     builder.assign(unit, Target.VECTOR, _DEFINED)
 
 
@@ -128,12 +120,6 @@ class _Wide:
             zp_out=params.zero_int8,
             origin=self.unit.origins,
         )
-
-    def emit(self, source: Tensor, name: str) -> str:
-        """Emit the node for a matrix with its rows as pixels."""
-        plain = self.builder.tensor(name, source.shape, self.builder.params(self.unit))
-        self.builder.emit(self.node(source.name, name), plain)
-        return name
 
 
 def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 from intloom.compiler.fold.arithmetic.tabulation import requant_table
 from intloom.compiler.fold.byte_order import Ordered, Positions
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.lowering.slices import slice_bounds
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 
@@ -69,6 +70,13 @@ def _gather(builder: GraphBuilder, unit: QuantizationUnit, positions: Positions)
     return np.take(positions, index.astype(np.int64), axis=axis)
 
 
+def _slice(builder: GraphBuilder, unit: QuantizationUnit, positions: Positions) -> Positions | None:
+    cuts = [slice(None)] * positions.ndim
+    for axis, first, last, step in slice_bounds(builder, unit.operator, positions.ndim):
+        cuts[axis] = slice(first, last, step)
+    return positions[tuple(cuts)]
+
+
 def is_reordering(op: str) -> bool:
     """Whether a rule exists for the operator."""
     return op in _RULES
@@ -81,5 +89,6 @@ _RULES: dict[str, Callable[[GraphBuilder, QuantizationUnit, Positions], Position
     "Unsqueeze": _reshape,
     "Transpose": _transpose,
     "Split": _split,
+    "Slice": _slice,
     "Gather": _gather,
 }

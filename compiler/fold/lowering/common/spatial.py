@@ -111,6 +111,10 @@ def _first_cut(wanted: Steps, size: int) -> tuple[Steps, Steps]:
         raise UnsupportedPattern(f"it keeps every {wanted.step}th pixel", f"use a step of at most {LARGEST_STRIDE}")
     last = wanted.start + (wanted.count - 1) * wanted.step
     cut = size - (last - wanted.start + 1)
+    if cut >= LARGEST_KERNEL and wanted.count == 1:
+        first = wanted.start % LARGEST_STRIDE
+        rest = wanted.start // LARGEST_STRIDE
+        return Steps(first, size, LARGEST_STRIDE), Steps(rest, rest + 1)
     if cut < LARGEST_KERNEL:
         return wanted, Steps(0, wanted.count)
     start = min(wanted.start, LARGEST_KERNEL - 1)

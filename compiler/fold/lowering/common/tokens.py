@@ -4,14 +4,16 @@ A sequence `[1, T, C]` is an image of T pixels with C channels, and a head of `[
 Reshape, Transpose, Split and Gather between such forms change the recorded order of values only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
 import numpy as np
 
-from intloom.compiler.fold.byte_order import MOST_RUNS, Ordered, Positions, as_rows
+from intloom.compiler.fold.byte_order import MOST_RUNS, Ordered, Positions, Rows, as_rows
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -38,8 +40,10 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
     """
     operand, ordered = builder.operand_in_any_order(value), builder.ordered(value)
     assert ordered is not None  # the operand is of the graph
-    length = ordered.shape[-1]
-    for rows in dict.fromkeys((ordered.positions.size // length, ordered.shape[-2] if len(ordered.shape) > 1 else 1)):
+    length, every = ordered.shape[-1], ordered.positions.size // ordered.shape[-1]
+    # All rows are one matrix, or the last two axes are, or a matrix has a row for each pixel.
+    sizes = (every, *ordered.shape[-2:-1], operand.tensor.height * operand.tensor.width)
+    for rows in dict.fromkeys(n for n in sizes if every % n == 0):
         found = [_part(builder, unit, ordered.tensor, m) for m in ordered.positions.reshape(-1, rows, length)]
         parts = [part for part in found if part is not None]
         if len(parts) == len(found) and all(np.array_equal(parts[0][1], pixels) for _, pixels in parts):
@@ -57,9 +61,10 @@ def _part(
     pixels = builder.tensors[name].height * builder.tensors[name].width
     every = np.arange(pixels)
     rows = as_rows(matrix, pixels)
-    if rows is not None and np.array_equal(np.sort(rows.pixels), every):
+    if rows is not None and len(np.unique(rows.pixels)) == len(rows.pixels):
         tensor = _channels(builder, name, rows.channels)
-        return None if tensor is None else (tensor, rows.pixels)
+        whole = len(rows.pixels) == pixels
+        return None if tensor is None else (tensor, rows.pixels) if whole else _picked(builder, unit, tensor, rows)
     columns = as_rows(matrix.T, pixels)
     if columns is None or not np.array_equal(columns.pixels, every):
         return None
@@ -70,6 +75,20 @@ def _part(
     if turned not in builder.tensors:
         transpose(builder, tensor, turned, unit.origins)
     return builder.tensors[turned], np.arange(tensor.channels)
+
+
+def _picked(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows) -> tuple[Tensor, Positions] | None:
+    """The tensor of some pixels, which are rows and columns with constant steps, and the pixel of each row there."""
+    axes = [np.unique(rows.pixels // x.width), np.unique(rows.pixels % x.width)]
+    every = (axes[0][:, None] * x.width + axes[1]).ravel()
+    steps = [int(a[1] - a[0]) if len(a) > 1 else 1 for a in axes]
+    kept = [Steps(int(a[0]), int(a[-1]) + 1, step) for a, step in zip(axes, steps, strict=True)]
+    if not np.array_equal(np.sort(rows.pixels), every) or kept[0].count * kept[1].count != every.size:
+        return None
+    name = f"{x.name}/pixels{'_'.join(str(v) for k in kept for v in (k.start, k.stop, k.step))}"
+    if name not in builder.tensors:
+        builder.tensors[name] = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], name)
+    return builder.tensors[name], np.searchsorted(every, rows.pixels)
 
 
 def _channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor | None:
@@ -89,30 +108,43 @@ def _channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor |
     return builder.tensors[joined]
 
 
-def token_tensor(builder: GraphBuilder, unit: QuantizationUnit, like: Tensor, channels: int, number: int = 0) -> Tensor:
-    """Describe a unit's result, or part `number` of it, with this number of channels and the pixels of `like`."""
+def token_tensor(
+    builder: GraphBuilder, unit: QuantizationUnit, like: Tensor, channels: int, part: int | None = None
+) -> Tensor:
+    """Describe a unit's result, or a part of it by number, with this number of channels and the pixels of `like`."""
     shape = (1, channels, like.height, like.width)
-    ordered = 1 in (channels, like.height * like.width)
+    ordered = part is None and 1 in (channels, like.height * like.width)
     # Only a tensor in the model's order has the name of the model's value.
-    name = unit.output if ordered and not number else f"{unit.output}/tokens{number or ''}"
+    name = unit.output if ordered else f"{unit.output}/tokens{'' if part is None else part}"
     return builder.tensor(name, shape, builder.params(unit))
 
 
-def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, parts: list[Tensor], pixels: Positions) -> None:
+def token_results(builder: GraphBuilder, unit: QuantizationUnit, x: Tokens, channels: int) -> tuple[Tensor, ...]:
+    """Describe a unit's results, one for each part of its operand, with this number of channels."""
+    if len(x.parts) == 1:
+        return (token_tensor(builder, unit, x.parts[0], channels),)
+    return tuple(token_tensor(builder, unit, part, channels, number) for number, part in enumerate(x.parts))
+
+
+def join_parts(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Tensor], name: str) -> Tensor:
+    """One tensor with all parts along channels; a single part stays as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = replace(parts[0], name=name, shape=(1, sum(p.channels for p in parts), *parts[0].shape[2:]))
+    inputs = tuple(part.name for part in parts)
+    builder.emit(Concat(name=unit_name(unit), inputs=inputs, output=name, origin=unit.origins), whole)
+    return whole
+
+
+def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Tensor], pixels: Positions) -> None:
     """Join a unit's parts along channels, and record where the result's values lie: row r is pixel `pixels[r]`."""
-    first, shape = parts[0], builder.model.shape(unit.output)
-    count, channels = len(parts), first.channels
-    if shape is None or prod(shape) != count * prod(first.shape):
+    shape = builder.model.shape(unit.output)
+    if shape is None or prod(shape) != len(parts) * prod(parts[0].shape):
         raise UnsupportedPattern(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
-    name = first.name
-    if count > 1:
-        name = f"{unit.output}/joined"
-        whole = replace(first, name=name, shape=(1, count * channels, first.height, first.width))
-        inputs = tuple(part.name for part in parts)
-        builder.emit(Concat(name=unit_name(unit), inputs=inputs, output=name, origin=unit.origins), whole)
-    order = token_order(builder.tensors[name], pixels, shape, count)
+    whole = join_parts(builder, unit, parts, f"{unit.output}/joined")
+    order = token_order(whole, pixels, shape, len(parts))
     if np.array_equal(order.positions.ravel(), np.arange(order.positions.size)):
-        builder.bind(unit.output, name)
+        builder.bind(unit.output, whole.name)
     else:
         builder.orders[unit.output] = order
 

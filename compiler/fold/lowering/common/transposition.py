@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from intloom.compiler.fold.byte_order import Ordered, matrices
-from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
-from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.byte_order import matrices
+from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.ir import Concat, Constant, MatMul, Tensor
 from intloom.hw.spec.arith import scale_from_float
@@ -49,25 +48,6 @@ def resized(builder: GraphBuilder, x: Tensor, size: tuple[int, int], origin: tup
     if name not in builder.tensors:
         transpose(builder, transpose(builder, x, f"{name}/transposed", origin), name, origin, size)
     return builder.tensors[name]
-
-
-def bind_matrices(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], *, channels_are_rows: bool) -> None:
-    """Join a unit's matrices along channels, and record where the result's values lie."""
-    name = parts[0]
-    first = builder.tensors[name]
-    if len(parts) > 1:
-        # Only a tensor in the model's order has the name of the model's value.
-        name = unit.output if channels_are_rows else f"{unit.output}/transposed"
-        whole = replace(first, name=name, shape=(1, len(parts) * first.channels, first.height, first.width))
-        builder.emit(Concat(name=unit_name(unit), inputs=tuple(parts), output=name, origin=unit.origins), whole)
-    builder.bind(unit.output, name)
-    if channels_are_rows:
-        return
-    # Channels are the columns of the result, pixels its rows.
-    _, shape = builder.views.pop(unit.output)
-    positions = np.arange(len(parts) * first.channels * first.height * first.width, dtype=np.int64)
-    turned = positions.reshape(len(parts), first.channels, -1).transpose(0, 2, 1)
-    builder.orders[unit.output] = Ordered(name, turned.reshape(shape))
 
 
 def restore_order(builder: GraphBuilder, stored: str) -> None:
