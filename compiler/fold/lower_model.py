@@ -164,9 +164,13 @@ def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[
     moved = {v for v in integer if model.users(v) and all(n.op == "Transpose" for n in model.users(v))}
     deep = (set(model.inputs) - integer) | moved
     inputs = [v for v in model.inputs if v not in deep]
+    fixed = set(model.constants)
     for node in model.nodes:
-        dynamic = [v for v in node.reads if v and v not in model.constants]
+        dynamic = [v for v in node.reads if v and v not in fixed]
         unit = units.get(node.name)
+        if not dynamic:
+            # Dequantized constants, such as the table of an embedding.
+            fixed.update(node.outputs)
         if not dynamic or any(v not in deep for v in dynamic):
             continue
         if unit is not None:

@@ -1,36 +1,45 @@
 """Concat: one table per input converts all inputs to the scale of the result.
 
 Along channels, the result is then a matter of addresses. Along height and width, each part is padded with zeros to the
-size of the result, and the parts are added.
+size of the result, and the parts are added. Tokens, whose last axis lies along channels, are joined in the same ways.
 """
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, to_int8, to_stored
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_model
-from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
+from intloom.compiler.fold.lowering.common.tokens import bind_tokens, join_parts, read_tokens
+from intloom.compiler.fold.lowering.common.transposition import resized
 from intloom.compiler.fold.lowering.registry import lowers
+from intloom.compiler.fold.patterns.qparams import read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Concat, Tensor
+from intloom.compiler.ir import Concat, Constant, Tensor
 
 
 @lowers("Concat")
 def lower_concat(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a Concat of images along channels, height or width."""
+    """Lower a Concat of images along channels, height or width, or of tokens along any axis but the batch."""
     main = unit.operator
-    operands = [builder.image(v) for v in main.inputs]
-    axis, result = main.integer("axis", 1) % len(operands[0].shape), builder.result(unit)
     tables = _rescaling(builder, unit)
-    clamps = clamp_table(builder, unit)
-    parts = []
-    for index, (operand, table) in enumerate(zip(operands, tables, strict=True)):
-        if clamps is not None:
-            table = clamps[table.view(np.uint8)]
-        parts.append(_rescaled(builder, unit, operand, table, result, index))
+    undo = builder.checkpoint()
+    try:
+        operands = [builder.image(v) for v in main.inputs]
+    except UnsupportedPattern:
+        undo()
+        _join_tokens(builder, unit, tables)
+        return
+    axis, result = main.integer("axis", 1) % len(operands[0].shape), builder.result(unit)
+    parts = [
+        _rescaled(builder, unit, operand.tensor, table, index)
+        for index, (operand, table) in enumerate(zip(operands, tables, strict=True))
+    ]
     if axis != 1:
         _join(builder, unit, parts, result, down=axis == 2 and len(operands[0].shape) == 4)
         return
@@ -69,19 +78,73 @@ def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
         )
     names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))
     part = vector_model(model, model.nodes, names, unit.output, 256)
-    feeds = {n.inputs[0]: to_stored(all_bytes(), builder.operand(v).tensor.unsigned) for v, n in sources.items()}
-    return list(np.split(to_int8(evaluate(part, feeds, builder.match)[0]), len(main.inputs)))
+    feeds = {n.inputs[0]: to_stored(all_bytes(), read_qparams(builder.model, n).unsigned) for v, n in sources.items()}
+    tables = to_int8(evaluate(part, feeds, builder.match)[0])
+    clamps = clamp_table(builder, unit)
+    return list(np.split(tables if clamps is None else clamps[tables.view(np.uint8)], len(main.inputs)))
 
 
-def _rescaled(
-    builder: GraphBuilder, unit: QuantizationUnit, operand: Operand, table: Int8s, result: Tensor, index: int
-) -> str:
+def _join_tokens(builder: GraphBuilder, unit: QuantizationUnit, tables: list[Int8s]) -> None:
+    """Join tokens along channels, or row by row with constants among them."""
+    main, shape = unit.operator, builder.model.shape(unit.output) or ()
+    axis = main.integer("axis", 1) % max(1, len(shape))
+    constants = {k: v for k, v in enumerate(main.inputs) if _stored(builder, v) is not None}
+    tokens = {k: read_tokens(builder, unit, v) for k, v in enumerate(main.inputs) if k not in constants}
+    by_rows = axis < len(shape) - 1
+    if not tokens or any(len(t.parts) > 1 for t in tokens.values()) or (by_rows and prod(shape[:axis]) > 1):
+        raise UnsupportedPattern("it joins values that are not rows of one matrix each", "join rows, or along channels")
+    parts = {k: builder.tensors[_rescaled(builder, unit, t.parts[0], tables[k], k)] for k, t in tokens.items()}
+    first = next(iter(tokens.values()))
+    if not by_rows:
+        if constants or not all(np.array_equal(t.pixels, first.pixels) for t in tokens.values()):
+            raise UnsupportedPattern("it joins values with different rows", "reshape all in the same way")
+        size = next(iter(parts.values())).shape[2:]
+        joined = [resized(builder, p, size, unit.origins) for p in parts.values()]
+        bind_tokens(builder, unit, [join_parts(builder, unit, joined, f"{unit.output}/tokens")], first.pixels)
+        builder.assign(unit, Target.PLACEMENT)
+        return
+    rows, at, placed, pixels = prod(shape[:-1]), 0, [], []
+    for k, value in enumerate(main.inputs):
+        if k in constants:
+            values = tables[k][_stored(builder, value).reshape(-1, shape[-1]).view(np.uint8)]  # type: ignore[union-attr]
+            part, count = _constant_rows(builder, unit, values, at, k), len(values)
+            placed.append((part, (0, 0)))
+            pixels.append(np.arange(count))
+        else:
+            count = len(tokens[k].pixels)
+            placed.append((resized(builder, parts[k], (1, count), unit.origins), (0, at)))
+            pixels.append(tokens[k].pixels)
+        pixels[-1] = pixels[-1] + at
+        at += count
+    whole = SpatialOps(builder, unit.origins).join(placed, (1, rows), f"{unit.output}/tokens")
+    bind_tokens(builder, unit, [whole], np.concatenate(pixels))
+    builder.assign(unit, Target.VECTOR, "padded parts, added")
+
+
+def _stored(builder: GraphBuilder, value: str) -> Int8s | None:
+    """The integers of a constant operand."""
+    array = builder.model.constant(builder.model.producers[value].inputs[0])
+    return None if array is None else to_int8(array)
+
+
+def _constant_rows(builder: GraphBuilder, unit: QuantizationUnit, values: Int8s, at: int, index: int) -> Tensor:
+    """Emit a constant with these rows from row `at` of the result on, and zeros in the other rows."""
+    shape = builder.model.shape(unit.output) or ()
+    image = np.zeros((shape[-1], 1, prod(shape[:-1])), np.int8)
+    image[:, 0, at : at + len(values)] = values.T
+    name = f"{unit.output}/in{index}"
+    tensor = builder.tensor(name, (1, *image.shape), builder.params(unit))
+    builder.emit(Constant(name=name, inputs=(), output=name, values=image, origin=unit.origins), tensor)
+    return tensor
+
+
+def _rescaled(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, table: Int8s, index: int) -> str:
     """The operand's tensor, or the result of `table` on it if the table is not the identity."""
-    same = (operand.tensor.scale, operand.tensor.zero_point) == (result.scale, result.zero_point)
+    name = f"{unit.output}/in{index}"
+    part = builder.tensor(name, x.shape, builder.params(unit))
+    same = (x.scale, x.zero_point) == (part.scale, part.zero_point)
     if same and np.array_equal(table, all_bytes()):
-        return operand.tensor.name
-    name = f"{result.name}/in{index}"
-    part = Tensor(name, operand.tensor.shape, result.scale, result.zero_point, result.unsigned)
-    node = builder.table_node(f"{unit_name(unit)}/rescale{index}", operand.tensor.name, table, name)
+        return x.name
+    node = builder.table_node(f"{unit_name(unit)}/rescale{index}", x.name, table, name)
     builder.emit(replace(node, origin=unit.origins), part)
     return name

@@ -3,6 +3,7 @@
 Over several rows its kernel is one pixel, since rows are pixels. Over one row its kernel covers the whole image.
 """
 
+import contextlib
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.convolution import convolution, finish_convolution
+from intloom.compiler.fold.lowering.common.convolution import convolution
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
@@ -50,14 +51,33 @@ def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if prod(shape[:-1]) > 1:
         _lower_rows(builder, unit, Weights(matrix[:, :, None, None], weights.scale))
         return
-    x = builder.operand(main.input(0))
-    x, kernel = _as_kernel(builder, unit, matrix, x)
-    finish_convolution(builder, unit, x, Weights(kernel, weights.scale), _PLAIN)
+    row = _row(builder, main.input(0), matrix)
+    if row is None:
+        _lower_rows(builder, unit, Weights(matrix[:, :, None, None], weights.scale))
+        return
+    x, kernel = _as_kernel(builder, unit, row[1], row[0])
+    result = builder.tensor(unit.output, (1, len(kernel), 1, 1), builder.params(unit))
+    node = convolution(builder, unit, x, Weights(kernel, weights.scale), _PLAIN, result)
+    builder.finish(unit, node, result, Target.ARRAY)
 
 
 def _is_activation(builder: GraphBuilder, value: str) -> bool:
     node = builder.model.producers.get(value)
     return node is not None and is_dequantize(node) and node.inputs[0] not in builder.model.constants
+
+
+def _row(builder: GraphBuilder, value: str, matrix: NDArray[np.int32]) -> tuple[Operand, NDArray[np.int32]] | None:
+    """A tensor with all values of a row, and the matrix with its columns in the tensor's order; None if it has others.
+
+    An image that is transposed before it is flattened changes the order of the columns.
+    """
+    with contextlib.suppress(UnsupportedPattern):
+        return builder.operand(value), matrix
+    x, ordered = builder.operand_in_any_order(value), builder.ordered(value)
+    if ordered is None or ordered.positions.size != prod(x.tensor.shape):
+        return None
+    columns = np.argsort(ordered.positions, axis=None)
+    return x, matrix[:, columns]
 
 
 def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights) -> None:

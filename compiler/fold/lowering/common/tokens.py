@@ -85,10 +85,8 @@ def _picked(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows
     kept = [Steps(int(a[0]), int(a[-1]) + 1, step) for a, step in zip(axes, steps, strict=True)]
     if not np.array_equal(np.sort(rows.pixels), every) or kept[0].count * kept[1].count != every.size:
         return None
-    name = f"{x.name}/pixels{'_'.join(str(v) for k in kept for v in (k.start, k.stop, k.step))}"
-    if name not in builder.tensors:
-        builder.tensors[name] = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], name)
-    return builder.tensors[name], np.searchsorted(every, rows.pixels)
+    picked = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], f"{x.name}/pixels/{unit.output}")
+    return picked, np.searchsorted(every, rows.pixels)
 
 
 def _channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor | None:

@@ -80,3 +80,52 @@ def test_a_block_of_attention(heads: int, width: int, side: tuple[int, int], joi
     m.output(m.pair(mean, (1, heads * width), x.scale / 2))
     found = compared(m, rng.getrandbits(32), HARDWARE)
     assert not [a for a in found.folded.assignments if a.target == "host"]
+
+
+def constant(m: OnnxMaker, shape: tuple[int, ...], scale: float) -> Value:
+    stored = np.random.default_rng(m.rng.getrandbits(32)).integers(0, 255, shape, endpoint=True).astype(np.uint8)
+    names = [m.constant(stored), m.constant(np.float32(scale)), m.constant(np.uint8(m.zero_point()))]
+    return Value(m.node("DequantizeLinear", names)[0], shape, scale)
+
+
+@pytest.mark.parametrize("pick", ["Gather", "Slice"])
+@pytest.mark.parametrize(("side", "channels"), [((1, 5), 8), ((4, 5), 12), ((3, 7), 16)])
+def test_class_tokens_and_positions(side: tuple[int, int], channels: int, pick: str, rng: random.Random) -> None:
+    """A constant row is joined, constants are added, and one row is the feature."""
+    m, tokens = OnnxMaker(rng), side[0] * side[1] + 1
+    x = patches(m, channels, side)
+    parts = [constant(m, (1, 1, channels), x.scale / 2), x]
+    rng.shuffle(parts)
+    (value,) = m.node("Concat", [p.name for p in parts], axis=1)
+    x = m.pair(value, (1, tokens, channels), x.scale * 1.1)
+    x = m.binary("Add", x, constant(m, (tokens, channels), x.scale / 4))
+    x = m.binary("Add", linear(m, x, channels), constant(m, (channels,), x.scale))
+    at = rng.randrange(tokens)
+    if pick == "Gather":
+        row = moved(m, "Gather", x, (1, channels), m.constant(np.array(at)), axis=1)
+    else:
+        bounds = [m.constant(np.array([v])) for v in (at, at + 1, 1)]
+        row = moved(m, "Slice", x, (1, 1, channels), *bounds)
+    m.output(linear(m, row, 5))
+    found = compared(m, rng.getrandbits(32))
+    assert not [a for a in found.folded.assignments if a.target == "host"]
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_joined_tokens(axis: int, rng: random.Random) -> None:
+    m = OnnxMaker(rng)
+    x = patches(m, 12, (3, 4))
+    parts = [linear(m, x, 8), m.unary("Sigmoid", linear(m, x, 8), 1 / 255)]
+    shape = (1, 24, 8) if axis == 1 else (1, 12, 16)
+    y = m.pair(m.node("Concat", [p.name for p in parts], axis=axis)[0], shape, 1 / 100)
+    m.output(linear(m, y, 5))
+    found = compared(m, rng.getrandbits(32))
+    assert not [a for a in found.folded.assignments if a.target == "host"]
+
+
+def test_an_image_that_is_transposed_before_it_is_flattened(rng: random.Random) -> None:
+    """The order of values is folded into the weights."""
+    m = OnnxMaker(rng)
+    x = transposed(m, m.conv(m.image(3, 4, 5), 6), 0, 2, 3, 1)
+    m.output(linear(m, reshaped(m, x, (1, 120)), 7))
+    assert kinds(compared(m, rng.getrandbits(32))) == ["Conv", "Conv"]
