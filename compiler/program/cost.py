@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.depthwise import is_depthwise, tile_cycles
-from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles
+from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles, memory_run
 from intloom.hw.spec.isa import BY_KIND, AccessPattern, ConvMode, Fields, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
@@ -39,7 +39,7 @@ class Cost:
 
 def move_bursts(i: Instruction, params: HardwareParams) -> int:
     """Bursts of a LOAD or STORE; runs that are contiguous in memory share bursts."""
-    run, runs = i["n0"], i["n1"] * i["n2"]
+    run, runs = memory_run(i), i["n1"] * i["n2"]
     # The local strides do not matter: bursts follow DRAM addresses only.
     if i["n1"] == 1 or i["dram_s1"] == run:
         run, runs = run * i["n1"], i["n2"]

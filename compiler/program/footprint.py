@@ -69,7 +69,8 @@ def view(array: NDArray[np.int32], access: Access, rows: int = 0) -> NDArray[np.
 def _move(i: Fields, store: bool) -> list[Access]:
     local = Memory.WEIGHT if not store and i["target"] == LoadTarget.WEIGHT else Memory.SCRATCH
     run = (i["n0"], 1)
-    dram = Access(Memory.DRAM, store, i["dram"], ((i["n2"], i["dram_s2"]), (i["n1"], i["dram_s1"]), run))
+    far = run if store else (i["coded"] or i["n0"], 1)
+    dram = Access(Memory.DRAM, store, i["dram"], ((i["n2"], i["dram_s2"]), (i["n1"], i["dram_s1"]), far))
     near = Access(local, not store, i["local"], ((i["n2"], i["local_s2"]), (i["n1"], i["local_s1"]), run))
     return [near, dram] if store else [dram, near]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.program import Program, Provenance
-from intloom.hw.spec.formats import move_words
+from intloom.hw.spec.formats import memory_words
 from intloom.hw.spec.isa import Instruction, Kind, Unit
 
 Times = Sequence[Sequence[int]]
@@ -103,7 +103,7 @@ def chains(program: Program) -> tuple[Chain, ...]:
     for instruction, origin in zip(program.instructions, program.provenance, strict=True):
         number = chain_of.get(origin.layer)
         if number is not None and instruction.kind in (Kind.LOAD, Kind.STORE):
-            moved[number] += move_words(instruction)
+            moved[number] += memory_words(instruction)
             (access,) = (a for a in footprint(instruction, program.params) if a.memory is Memory.DRAM)
             touched[number].append(addresses(access))
     return tuple(

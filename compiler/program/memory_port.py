@@ -8,7 +8,7 @@ from math import ceil, inf
 from intloom.compiler.program.cost import move_bursts
 from intloom.compiler.program.program import MemoryTiming
 from intloom.hw.spec import timing as hardware
-from intloom.hw.spec.formats import move_words
+from intloom.hw.spec.formats import memory_words, move_words
 from intloom.hw.spec.isa import Instruction, LoadTarget, Unit
 from intloom.hw.spec.params import HardwareParams
 
@@ -114,7 +114,7 @@ class MemoryPort:
 
     def request(self, unit: Unit, time: int, instruction: Instruction) -> None:
         """A move starts at `time`."""
-        words = move_words(instruction)
+        words = memory_words(instruction)
         load = unit is Unit.LOAD
         latency = self.timing.read_latency if load else self.timing.write_latency
         lead = latency + hardware.LOAD if load else hardware.STORE
@@ -122,6 +122,10 @@ class MemoryPort:
         beats = words / move_bursts(instruction, self._params)
         addresses = hardware.RUN * instruction["n1"] * instruction["n2"]
         # By Little's formula, at most `axi_outstanding` bursts are in flight during one round trip.
+        local = move_words(instruction)
+        if words < local:
+            runs = instruction["n1"] * instruction["n2"]
+            addresses = max(addresses, local + hardware.CODED_RUN * runs)
         rate = min(1.0, words / addresses, beats * self._params.axi_outstanding / (latency + hardware.LOAD))
         scratch = not load or instruction["target"] == LoadTarget.SCRATCH
         move = _Move(unit, time + lead, words, rate, tail, beats, scratch)

@@ -55,5 +55,9 @@ LAG = 2
 """Distance in tasks from the producer of a vector task's input to that task: its load need not wait for the store."""
 PREFETCH_DEPTH = 4
 """Tasks ahead of the current one whose loads may be emitted before its instructions."""
+CODED_PIECE = 512
+"""Words that are coded together, and loaded by an instruction of their own."""
+MIN_SAVING = 16
+"""Words that a code must save: decoding starts some cycles late."""
 MIN_PIECE = 128
 """Words of a part of a weight chunk that is worth a load of its own."""

@@ -2,13 +2,23 @@
 
 from itertools import pairwise
 
-from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.common.errors import EncodingError
 from intloom.hw.decode import bad_fields, instruction_layout, used_bits
-from intloom.hw.spec.isa import BY_OPCODE, CHECK_LSB, INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit, decode
+from intloom.hw.spec.isa import (
+    BY_OPCODE,
+    CHECK_LSB,
+    INSTRUCTION_BITS,
+    INSTRUCTIONS,
+    ISA_VERSION,
+    InstructionSpec,
+    Kind,
+    Unit,
+    decode,
+)
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause
 
@@ -17,11 +27,16 @@ CHECK_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "en
 """The fault of the instruction, or NONE; its unit; whether it is BEGIN or END."""
 
 
+def _missing(spec: InstructionSpec, params: HardwareParams) -> list[str]:
+    """Fields that hardware with these parameters does not implement."""
+    return [f.name for f in spec.body if f.requires and not getattr(params, f.requires)]
+
+
 class InstructionChecker(wiring.Component):
     """Checks an instruction against the instruction table.
 
-    It checks the opcode, the limits of all fields, zeros between the last field and the check bits, and for BEGIN the
-    instruction set version and the parameter fingerprint.
+    It checks the opcode, the limits of all fields, zeros in fields that the hardware does not implement and between the
+    last field and the check bits, and for BEGIN the instruction set version and the parameter fingerprint.
 
     Parameters
     ----------
@@ -65,9 +80,9 @@ class InstructionChecker(wiring.Component):
         spec = BY_OPCODE.get(code[0])
         if spec is None:
             return Cause.BAD_OPCODE, Unit.CONTROL
-        legal = True
         try:
-            decode(code)
+            instruction = decode(code)
+            legal = not any(instruction[name] for name in _missing(spec, params))
         except EncodingError:
             legal = False
         if spec.kind is Kind.BEGIN:
@@ -86,7 +101,10 @@ class InstructionChecker(wiring.Component):
         views = {spec.kind: data.View(instruction_layout(spec.kind), self.instruction) for spec in INSTRUCTIONS}
         # One register per kind: the checks of all fields and the selection by opcode do not share a cycle.
         bad = {spec.kind: Signal(name=f"bad_{spec.kind.lower()}") for spec in INSTRUCTIONS}
-        m.d.sync += [bad[kind].eq(bad_fields(kind, fields) | past_end[kind]) for kind, fields in views.items()]
+        for spec in INSTRUCTIONS:
+            fields = views[spec.kind]
+            missing = Cat(fields[name] for name in _missing(spec, self._params)).any()
+            m.d.sync += bad[spec.kind].eq(bad_fields(spec.kind, fields) | missing | past_end[spec.kind])
         ours, begin = Signal(), views[Kind.BEGIN]
         m.d.sync += ours.eq((begin.version == ISA_VERSION) & (begin.fingerprint == self._params.fingerprint()))
         m.d.comb += [result.cause.eq(Cause.BAD_OPCODE), result.unit.eq(Unit.CONTROL)]

@@ -6,12 +6,16 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT
+from intloom.hw.dma.runs import code_layout, local_run_layout
 from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 
-LOCAL_ADDRESS_LAYOUT = data.StructLayout({"target": 1, "addr": SCRATCH_BITS, "index": COUNT_BITS, "last": 1})
-"""Target memory and address of one word; `last` marks the final word of its instruction."""
+
+def local_address_layout(params: HardwareParams) -> data.StructLayout:
+    """Target memory and address of one word; `last` marks the final word of its instruction, `end` that of its run."""
+    address = {"target": 1, "addr": SCRATCH_BITS, "index": COUNT_BITS, "last": 1}
+    return data.StructLayout({**address, **({"end": 1} if params.word_code else {}), **code_layout(params)})
 
 
 def word_address(addr: Value, out_of_range: Value) -> Value:
@@ -23,6 +27,11 @@ class AddressWalker(wiring.Component):
     """Generates the local address of each word of a run, in order.
 
     Addresses are modulo 2**20.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters.
 
     Members
     -------
@@ -51,11 +60,12 @@ class AddressWalker(wiring.Component):
 
     LATENCY = 1
 
-    def __init__(self) -> None:
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
         super().__init__(
             {
-                "i": In(stream.Signature(LOCAL_RUN_LAYOUT)),
-                "o": Out(stream.Signature(LOCAL_ADDRESS_LAYOUT)),
+                "i": In(stream.Signature(local_run_layout(params))),
+                "o": Out(stream.Signature(local_address_layout(params))),
             }
         )
 
@@ -64,13 +74,14 @@ class AddressWalker(wiring.Component):
         """Yield the address of each word of a run."""
         for word in range(run["words"]):
             addr = (run["addr"] + word) % (1 << SCRATCH_BITS)
-            last = run["last"] and word == run["words"] - 1
-            yield {"target": run["target"], "addr": addr, "index": run["index"], "last": last}
+            end = word == run["words"] - 1
+            code = {"end": end, "coded": run["coded"], "beats": run["beats"]} if "coded" in run else {}
+            yield {"target": run["target"], "addr": addr, "index": run["index"], "last": run["last"] and end, **code}
 
     def elaborate(self, platform: object) -> Module:
         """A run register, whose `addr` is incremented, and a down counter of its words."""
         m = Module()
-        run = Signal(LOCAL_RUN_LAYOUT, reset_less=True)
+        run = Signal(local_run_layout(self._params), reset_less=True)
         words = DownCounter(len(run.words), "words")
         m.d.comb += [
             self.o.payload.target.eq(run.target),
@@ -80,6 +91,9 @@ class AddressWalker(wiring.Component):
             # Taking the next run with the last word of this one leaves no gap between runs.
             self.i.ready.eq(~self.o.valid | (self.o.ready & words.last)),
         ]
+        if self._params.word_code:
+            address = self.o.payload
+            m.d.comb += [address.end.eq(words.last), address.coded.eq(run.coded), address.beats.eq(run.beats)]
         with m.If(self.i.ready):
             # Loaded whether valid or not: `o.valid` qualifies the run, which has no reset.
             m.d.sync += [self.o.valid.eq(self.i.valid), run.eq(self.i.payload)]

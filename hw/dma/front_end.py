@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.decode import instruction_layout
-from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, AddressWalker
+from intloom.hw.dma.address_walker import AddressWalker, local_address_layout
 from intloom.hw.dma.bursts import BurstSplitter, burst_layout
-from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT, RunWalker
+from intloom.hw.dma.runs import RunWalker, local_run_layout
 from intloom.hw.ports import UnitPort, WindowPort
 from intloom.hw.spec.isa import COUNT_BITS, Instruction, Kind
 from intloom.hw.spec.params import HardwareParams
@@ -90,13 +90,13 @@ class MoveFrontEnd(wiring.Component):
                 "outside": Out(1),
                 "outside_index": Out(COUNT_BITS),
                 "bursts": Out(stream.Signature(burst_layout(params))),
-                "addresses": Out(stream.Signature(LOCAL_ADDRESS_LAYOUT)),
+                "addresses": Out(stream.Signature(local_address_layout(params))),
             }
         )
 
     @staticmethod
     def model(move: Instruction) -> Iterator[tuple[int, int]]:
-        """Yield for each word of a transfer, in order, its offset in memory and its address in local memory."""
+        """Yield for each word of a transfer that is not coded, in order, its offset in memory and its local address."""
         for p2, p1, p0 in product(range(move["n2"]), range(move["n1"]), range(move["n0"])):
             yield (
                 move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"] + p0,
@@ -108,8 +108,8 @@ class MoveFrontEnd(wiring.Component):
         m = Module()
         m.submodules.runs = runs = RunWalker(self._params)
         m.submodules.splitter = splitter = BurstSplitter(self._params)
-        m.submodules.local_runs = local_runs = CreditFifo(LOCAL_RUN_LAYOUT, runs_in_flight(self._params))
-        m.submodules.addresses = addresses = AddressWalker()
+        m.submodules.local_runs = local_runs = CreditFifo(local_run_layout(self._params), runs_in_flight(self._params))
+        m.submodules.addresses = addresses = AddressWalker(self._params)
         self._take(m, runs)
         wiring.connect(m, wiring.flipped(self.window), splitter.window)
         wiring.connect(m, splitter.o, wiring.flipped(self.bursts))

@@ -1,15 +1,16 @@
 """The load unit: from memory to the scratchpad or the weight memory. `MoveFrontEnd.model` defines which words."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from intloom.hw.bus.axi4 import Resp, read_layout
 from intloom.hw.bus.skid_buffer import SkidBuffer
-from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, word_address
+from intloom.hw.dma.address_walker import local_address_layout, word_address
 from intloom.hw.dma.bursts import burst_layout
 from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
+from intloom.hw.dma.word_decoder import WordDecoder
 from intloom.hw.ports import UnitPort, WeightWritePort, WindowPort, WritePort, out_of_range
 from intloom.hw.spec.isa import Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams
@@ -27,8 +28,8 @@ def _word_layout(params: HardwareParams) -> data.StructLayout:
 class LoadUnit(wiring.Component):
     """Executes LOAD instructions.
 
-    Bursts of following instructions are requested while data of earlier ones arrives. Each beat is paired with its
-    local address and written.
+    Bursts of following instructions are requested while data of earlier ones arrives. Each beat, or with `coded` each
+    word that the decoder makes of the beats, is paired with its local address and written.
 
     Parameters
     ----------
@@ -66,7 +67,8 @@ class LoadUnit(wiring.Component):
     ----------------
     During `unit.halt` no burst is issued; outstanding data is accepted and written. Reset requires `unit.idle`. An
     error response raises READ_SLVERR or READ_DECERR, a scratchpad address past the end SCRATCH_RANGE, a burst outside
-    the window OUTSIDE_WINDOW. After a fault no burst is issued and `done` stays low.
+    the window OUTSIDE_WINDOW, beats that are no code of a run's words BAD_FIELD. After a fault no burst is issued and
+    `done` stays low.
     """
 
     DONE_LATENCY = 1
@@ -89,16 +91,15 @@ class LoadUnit(wiring.Component):
         """Pair each beat with its address, then write it."""
         m = Module()
         m.submodules.front = front = MoveFrontEnd(self._params, Kind.LOAD)
-        m.submodules.addresses = addresses = SkidBuffer(LOCAL_ADDRESS_LAYOUT)
+        m.submodules.addresses = addresses = SkidBuffer(local_address_layout(self._params))
         m.submodules.words = words = SkidBuffer(_word_layout(self._params))
         wiring.connect(m, wiring.flipped(self.window), front.window)
         wiring.connect(m, front.bursts, wiring.flipped(self.bursts))
         wiring.connect(m, front.addresses, addresses.i)
-        beat_fire = Signal()
-        self._pair(m, addresses, words, beat_fire)
+        broken = self._pair(m, addresses, words)
         self._write(m, words)
-        self._account(m, front, words, beat_fire)
-        self._watch_faults(m, front, addresses, words, beat_fire)
+        self._account(m, front, words)
+        self._watch_faults(m, front, addresses, words, broken)
         m.d.comb += [
             # Not limited here: `ReadArbiter` accepts at most `axi_outstanding` bursts.
             front.issue_enable.eq(1),
@@ -110,25 +111,45 @@ class LoadUnit(wiring.Component):
         ]
         return m
 
-    def _pair(self, m: Module, addresses: SkidBuffer, words: SkidBuffer, beat_fire: Signal) -> None:
-        """Pair a beat with its address in one skid buffer.
+    def _pair(self, m: Module, addresses: SkidBuffer, words: SkidBuffer) -> Value:
+        """Pair a word with its address in one skid buffer; returns whether the beats are no code.
 
         The buffer cuts the path from the scratchpad's grant to the bus and the address walker. The skid buffer of the
         addresses cuts the path from `r.valid`, which is late behind the arbiter, to the address walker.
         """
         address, word = addresses.o.payload, words.i.payload
+        source = stream.Signature(self._params.axi_data_bits).create(path=("source",))
         m.d.comb += [
-            word.data.eq(self.r.payload.data),
+            word.data.eq(source.payload),
             word.to_weights.eq(address.target == LoadTarget.WEIGHT),
             word.addr.eq(address.addr),
             # Checked before the buffer: one bit is stored instead of the upper address bits.
             word.out_of_range.eq(out_of_range(address.addr, self._params.scratch_words) & ~word.to_weights),
             word.last.eq(address.last),
-            words.i.valid.eq(self.r.valid & addresses.o.valid),
-            beat_fire.eq(words.i.valid & words.i.ready),
-            self.r.ready.eq(addresses.o.valid & words.i.ready),
-            addresses.o.ready.eq(self.r.valid & words.i.ready),
+            words.i.valid.eq(source.valid & addresses.o.valid),
+            source.ready.eq(addresses.o.valid & words.i.ready),
+            addresses.o.ready.eq(source.valid & words.i.ready),
         ]
+        beats = [source.payload.eq(self.r.payload.data), source.valid.eq(self.r.valid), self.r.ready.eq(source.ready)]
+        if not self._params.word_code:
+            m.d.comb += beats
+            return Const(0)
+        m.submodules.decoder = decoder = WordDecoder(self._params)
+        coded = addresses.o.valid & address.coded
+        m.d.comb += [
+            decoder.active.eq(coded),
+            decoder.beats.eq(address.beats),
+            decoder.last.eq(address.end),
+            decoder.i.payload.eq(self.r.payload.data),
+            decoder.i.valid.eq(self.r.valid & coded),
+            decoder.o.ready.eq(words.i.ready),
+        ]
+        with m.If(coded):
+            m.d.comb += [source.payload.eq(decoder.o.payload), source.valid.eq(decoder.o.valid)]
+            m.d.comb += self.r.ready.eq(decoder.i.ready)
+        with m.Else():
+            m.d.comb += beats
+        return decoder.broken
 
     def _write(self, m: Module, words: SkidBuffer) -> None:
         word = words.o.payload
@@ -143,7 +164,7 @@ class LoadUnit(wiring.Component):
             words.o.ready.eq(word.to_weights | self.scratch.ready),
         ]
 
-    def _account(self, m: Module, front: MoveFrontEnd, words: SkidBuffer, beat_fire: Signal) -> None:
+    def _account(self, m: Module, front: MoveFrontEnd, words: SkidBuffer) -> None:
         """Count instructions in flight and outstanding bursts, for `idle`."""
         write_fire = words.o.valid & words.o.ready
         finished = write_fire & words.o.payload.last & ~self.unit.fault
@@ -158,7 +179,7 @@ class LoadUnit(wiring.Component):
         with m.Elif(self.unit.done & ~issued):
             m.d.sync += [instructions.eq(instructions - 1), in_flight.eq(instructions != 1)]
         m.d.sync += [
-            bursts.eq(bursts + front.issued - (beat_fire & self.r.payload.last)),
+            bursts.eq(bursts + front.issued - (self.r.valid & self.r.ready & self.r.payload.last)),
             self.unit.done.eq(finished),
         ]
         m.d.comb += [
@@ -170,17 +191,20 @@ class LoadUnit(wiring.Component):
         ]
 
     def _watch_faults(
-        self, m: Module, front: MoveFrontEnd, addresses: SkidBuffer, words: SkidBuffer, beat_fire: Signal
+        self, m: Module, front: MoveFrontEnd, addresses: SkidBuffer, words: SkidBuffer, broken: Value
     ) -> None:
         cause = Signal.like(self.unit.cause)
         # EXOKAY cannot occur: no access is exclusive.
-        with m.If(self.r.payload.resp == Resp.SLVERR):
+        beat_fire, response = self.r.valid & self.r.ready, self.r.payload.resp
+        with m.If(beat_fire & (response == Resp.SLVERR)):
             m.d.comb += cause.eq(Cause.READ_SLVERR)
-        with m.Elif(self.r.payload.resp == Resp.DECERR):
+        with m.Elif(beat_fire & (response == Resp.DECERR)):
             m.d.comb += cause.eq(Cause.READ_DECERR)
-        with m.Elif(words.i.payload.out_of_range):
+        with m.Elif(words.i.valid & words.i.ready & words.i.payload.out_of_range):
             m.d.comb += cause.eq(Cause.SCRATCH_RANGE)
-        with m.If(beat_fire & (cause != Cause.NONE) & ~self.unit.fault):
+        with m.Elif(broken):
+            m.d.comb += cause.eq(Cause.BAD_FIELD)
+        with m.If((cause != Cause.NONE) & ~self.unit.fault):
             m.d.sync += [
                 self.unit.fault.eq(1),
                 self.unit.cause.eq(cause),

@@ -29,6 +29,7 @@ def offset_bits(params: HardwareParams) -> int:
 
 
 RUN_BITS = _width("n0")
+CODED_BITS = _width("coded")
 
 _OFFSETS = ("dram", "dram_s1", "dram_s2")
 _FIELDS = ("n0", "n1", "n2", "target", "local", "local_s1", "local_s2")
@@ -37,7 +38,9 @@ _FIELDS = ("n0", "n1", "n2", "target", "local", "local_s1", "local_s2")
 def move_layout(params: HardwareParams) -> data.StructLayout:
     """A LOAD or STORE without its waits, with the index of the instruction."""
     offsets = dict.fromkeys(_OFFSETS, offset_bits(params))
-    return data.StructLayout({**offsets, **{name: _width(name) for name in _FIELDS}, "index": COUNT_BITS})
+    fields = {name: _width(name) for name in _FIELDS}
+    coded = {"coded": CODED_BITS} if params.word_code else {}
+    return data.StructLayout({**offsets, **fields, **coded, "index": COUNT_BITS})
 
 
 def memory_run_layout(params: HardwareParams) -> data.StructLayout:
@@ -49,15 +52,20 @@ def memory_run_layout(params: HardwareParams) -> data.StructLayout:
     return data.StructLayout({"offset": offset_bits(params), "words": RUN_BITS, "contiguous": 1, "last": 1})
 
 
-LOCAL_RUN_LAYOUT = data.StructLayout(
-    {"target": _width("target"), "addr": SCRATCH_BITS, "words": RUN_BITS, "last": 1, "index": COUNT_BITS}
-)
-"""The same run in local memory."""
+def code_layout(params: HardwareParams) -> dict[str, int]:
+    """Whether a run is coded, and its words in memory; empty without `word_code`."""
+    return {"coded": 1, "beats": CODED_BITS} if params.word_code else {}
+
+
+def local_run_layout(params: HardwareParams) -> data.StructLayout:
+    """The same run in local memory."""
+    run = {"target": _width("target"), "addr": SCRATCH_BITS, "words": RUN_BITS, "last": 1, "index": COUNT_BITS}
+    return data.StructLayout({**run, **code_layout(params)})
 
 
 def run_layout(params: HardwareParams) -> data.StructLayout:
     """A run on both sides."""
-    return data.StructLayout({"memory": memory_run_layout(params), "local": LOCAL_RUN_LAYOUT})
+    return data.StructLayout({"memory": memory_run_layout(params), "local": local_run_layout(params)})
 
 
 class _State:
@@ -68,6 +76,9 @@ class _State:
         """The transfer; its `dram` and `local` are the addresses of the current run."""
         self.plane = Signal(offset_bits(params), reset_less=True)
         self.local_plane = Signal(SCRATCH_BITS, reset_less=True)
+        self.memory_run = Signal(RUN_BITS, reset_less=True) if params.word_code else self.move.n0
+        """Words of a run in memory."""
+        self.coded = Signal(reset_less=True)
         self.runs = DownCounter(_width("n1"), "runs")
         self.planes = DownCounter(_width("n2"), "planes")
 
@@ -127,10 +138,16 @@ class RunWalker(wiring.Component):
             offset = move["dram"] + plane * move["dram_s2"] + row * move["dram_s1"]
             addr = move["local"] + plane * move["local_s2"] + row * move["local_s1"]
             offset %= 1 << offset_bits(params)
-            shared = {"words": move["n0"], "last": (plane, row) == (move["n2"] - 1, move["n1"] - 1)}
+            last = (plane, row) == (move["n2"] - 1, move["n1"] - 1)
             local = {"addr": addr % (1 << SCRATCH_BITS), "target": move["target"], "index": move["index"]}
-            yield {"memory": {"offset": offset, "contiguous": offset == end, **shared}, "local": {**local, **shared}}
-            end = (offset + move["n0"]) % (1 << offset_bits(params))
+            words = move.get("coded") or move["n0"]
+            if params.word_code:
+                local |= {"coded": move["coded"] > 0, "beats": move["coded"]}
+            yield {
+                "memory": {"offset": offset, "contiguous": offset == end, "words": words, "last": last},
+                "local": {**local, "words": move["n0"], "last": last},
+            }
+            end = (offset + words) % (1 << offset_bits(params))
 
     def elaborate(self, platform: object) -> Module:
         """Take a transfer, start a plane, offer a run, step to the next; the next plane's addresses are precomputed."""
@@ -153,6 +170,9 @@ class RunWalker(wiring.Component):
                 m.d.sync += [move.dram.eq(state.plane), state.plane.eq(state.plane + move.dram_s2)]
                 m.d.sync += [move.local.eq(state.local_plane), state.local_plane.eq(state.local_plane + move.local_s2)]
                 state.runs.load(m, move.n1)
+                if self._params.word_code:
+                    coded = move.coded.any()
+                    m.d.sync += [state.coded.eq(coded), state.memory_run.eq(Mux(coded, move.coded, move.n0))]
                 m.next = "OFFER"
             with m.State("OFFER"):
                 m.d.comb += self.o.valid.eq(1)
@@ -178,8 +198,8 @@ class RunWalker(wiring.Component):
         end = Signal.like(state.plane, reset_less=True)
         m.d.sync += [
             # Within a plane the stride alone decides, long before the next row's address is computed.
-            rows_contiguous.eq(move.dram_s1 == move.n0),
-            end.eq(move.dram + move.n0),
+            rows_contiguous.eq(move.dram_s1 == state.memory_run),
+            end.eq(move.dram + state.memory_run),
         ]
         with m.If(self.i.ready):
             m.d.sync += [first.eq(1), contiguous.eq(0)]
@@ -195,7 +215,7 @@ class RunWalker(wiring.Component):
         memory, local = self.o.payload.memory, self.o.payload.local
         m.d.comb += [
             memory.offset.eq(move.dram),
-            memory.words.eq(move.n0),
+            memory.words.eq(state.memory_run),
             memory.contiguous.eq(contiguous),
             memory.last.eq(last),
             local.target.eq(move.target),
@@ -204,3 +224,5 @@ class RunWalker(wiring.Component):
             local.last.eq(last),
             local.index.eq(move.index),
         ]
+        if self._params.word_code:
+            m.d.comb += [local.coded.eq(state.coded), local.beats.eq(move.coded)]

@@ -109,7 +109,7 @@ def scale_from_float(factor: float, mantissa_bits: int = FP32_SIGNIFICAND_BITS) 
     if shift > MAX_SHIFT:
         # A 32-bit sum times the mantissa stays below half of 2**MAX_SHIFT here, so every result is zero.
         dropped = shift - MAX_SHIFT
-        mantissa = 0 if dropped >= mantissa_bits else shift_round_even(mantissa, dropped)
+        mantissa = 0 if dropped > mantissa_bits else shift_round_even(mantissa, dropped)
         shift = MAX_SHIFT if mantissa else 0
     return Scale(mantissa, shift)
 

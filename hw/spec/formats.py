@@ -23,7 +23,7 @@ from math import prod
 
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, MAX_SHIFT, Affine, Scale
-from intloom.hw.spec.isa import ConvMode, Fields
+from intloom.hw.spec.isa import ConvMode, Fields, Instruction
 
 TABLE_BYTES = 256
 SCALE_SHIFT_LSB = FP32_SIGNIFICAND_BITS
@@ -108,5 +108,15 @@ def conv_tiles(conv: Fields) -> int:
 
 
 def move_words(move: Fields) -> int:
-    """Words that a LOAD or STORE moves."""
+    """Words of local memory that a LOAD or STORE accesses."""
     return move["n0"] * move["n1"] * move["n2"]
+
+
+def memory_run(move: Instruction) -> int:
+    """Words in memory of a run of a LOAD or STORE."""
+    return move.values.get("coded") or move["n0"]
+
+
+def memory_words(move: Instruction) -> int:
+    """Words in memory that a LOAD or STORE accesses."""
+    return memory_run(move) * move["n1"] * move["n2"]

@@ -131,8 +131,18 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.LOAD,
         0x10,
         Unit.LOAD,
-        "Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end.",
-        (Field("target", 1, "0: scratchpad, 1: weight memory."), *MOVE),
+        "Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. See Coded words.",
+        (
+            Field("target", 1, "0: scratchpad, 1: weight memory."),
+            *MOVE,
+            Field(
+                "coded",
+                16,
+                "Words in memory of each run, which are the code of its n0 words. 0: they are the n0 words.",
+                unit="words",
+                requires="word_code",
+            ),
+        ),
         pattern=AccessPattern.MOVE,
     ),
     InstructionSpec(

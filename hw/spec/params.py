@@ -96,6 +96,9 @@ class HardwareParams:
         "program with an error. Cycles are the same either way.",
         False,
     )
+    word_code: bool = _doc(
+        "The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss.", False
+    )
     multiplier_bits: int = _doc(
         "Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, "
         "UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way.",

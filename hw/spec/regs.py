@@ -42,7 +42,7 @@ class Cause(IntEnum):
     BAD_OPCODE = 1
     """Unknown opcode."""
     BAD_FIELD = 2
-    """A field out of range, a bit set above the last field, or an instruction that this hardware does not implement."""
+    """A field out of range, a bit above the last field, what the hardware does not implement, or broken coded words."""
     WRONG_PROGRAM = 3
     """No BEGIN at the start, or a program for another instruction set version or other parameters."""
     SCRATCH_RANGE = 4

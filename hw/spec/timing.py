@@ -120,6 +120,8 @@ STORE = 13
 """What a store adds to the memory's write latency."""
 RUN = 3
 """The least time that a contiguous run of a load or store takes."""
+CODED_RUN = 4
+"""What a coded run adds to a load: the decoder starts, takes a beat and its first widths, and makes a word."""
 QUEUED_BURSTS = 2
 """Bursts that a move may hold in registers while `axi_outstanding` bursts are in flight."""
 CONTENDED_RATE = 0.56

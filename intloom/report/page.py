@@ -12,7 +12,7 @@ import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import EncodingError, FileFormatError
 from intloom.files import check_output, read_bytes, write_text
-from intloom.hw.spec.formats import move_words
+from intloom.hw.spec.formats import memory_words
 from intloom.hw.spec.isa import Kind, LoadTarget, assemble
 from intloom.report.limits import limiting_cause
 from intloom.report.template import fill
@@ -181,7 +181,7 @@ def _with_traffic(layers: list[dict[str, Any]], timeline: list[list[Any]], word_
         move = assemble(text)
         inward = "weights" if move.kind is Kind.LOAD and move["target"] == LoadTarget.WEIGHT else "read"
         flow = inward if move.kind is Kind.LOAD else "written"
-        moved[layer][flow] += move_words(move) * word_bytes
+        moved[layer][flow] += memory_words(move) * word_bytes
     return [{**layer, "traffic": traffic} for layer, traffic in zip(layers, moved, strict=True)]
 
 

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.compiler.program.word_code import decode_words
+from intloom.hw.spec.formats import memory_run
 from intloom.hw.spec.isa import DRAM_BITS, Instruction, Kind, LoadTarget
 from intloom.sim.isa_sim.machine import Machine, Words
 from intloom.sim.isa_sim.registry import executes
@@ -43,7 +45,11 @@ def load(machine: Machine, instruction: Instruction) -> None:
     i = instruction
     local = machine.weights if i["target"] == LoadTarget.WEIGHT else machine.scratch
     for source, target in _runs(machine, i):
-        _copy(machine.dram[source : source + i["n0"]], local, target, wraps=local is machine.weights)
+        words = machine.dram[source : source + memory_run(i)]
+        if i["coded"]:
+            rows = machine.params.rows
+            words = np.frombuffer(decode_words(words.tobytes(), i["n0"], rows), np.int8).reshape(-1, rows)
+        _copy(words, local, target, wraps=local is machine.weights)
 
 
 @executes(Kind.STORE)

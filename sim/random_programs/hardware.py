@@ -46,6 +46,7 @@ def random_parameters(seed: int) -> HardwareParams:
             "vector_depthwise": rng.random() < 0.7,
             "weight_sums": rng.random() < 0.7,
             "memory_parity": rng.random() < 0.5,
+            "word_code": rng.random() < 0.7,
         }
         try:
             return from_dict(values)

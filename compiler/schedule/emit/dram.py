@@ -1,11 +1,27 @@
 """The layout of DRAM: the constant image, then the buffers; buffers with disjoint lifetimes share words."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from intloom.compiler.program.word_code import encode_words
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.residency import first_fit
 from intloom.compiler.schedule.stages.placement import Buffer
+from intloom.hw.spec.params import HardwareParams
+
+
+class Piece(NamedTuple):
+    """Words of a constant that one LOAD brings."""
+
+    first: int
+    """First word in the constant."""
+    words: int
+    address: int
+    """First word in DRAM."""
+    coded: int
+    """Words in DRAM if they are coded, else 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,6 +31,8 @@ class DramLayout:
     image: bytes
     """The constants, from word 0 on."""
     constants: Mapping[bytes, int]
+    coded: Mapping[bytes, Sequence[Piece]]
+    """Constants of which some pieces are coded."""
     buffers: Mapping[Buffer, int]
     words: int
     """Words in all."""
@@ -23,14 +41,32 @@ class DramLayout:
         """The first word of a buffer or of constants."""
         return self.constants[source] if isinstance(source, bytes) else self.buffers[source]
 
+    def pieces(self, constant: bytes, first: int, words: int) -> Iterable[Piece]:
+        """The loads of some words of a constant; of a coded one, they start and end where pieces do."""
+        if constant not in self.coded:
+            return [Piece(first, words, self.constants[constant] + first, 0)]
+        return [piece for piece in self.coded[constant] if first <= piece.first < first + words]
 
-def lay_out(plan: Plan, constants: Iterable[bytes], first_writes: Mapping[Buffer, int]) -> DramLayout:
+
+def coded_piece(params: HardwareParams) -> int:
+    """Words that are coded together, so that a piece is a small part of the weight memory; 1 without a code."""
+    return min(tuning.CODED_PIECE, params.weight_words // 8) if params.word_code else 1
+
+
+def lay_out(
+    plan: Plan, constants: Iterable[bytes], first_writes: Mapping[Buffer, int], weights: Iterable[bytes] = ()
+) -> DramLayout:
     """The layout of a plan's buffers, and of the constants of its tasks.
 
     `first_writes` names the slot during which a buffer is first written, where reordering moved that write forward.
+    `weights` are constants that are loaded as `DramLayout.pieces` says, and may be coded.
     """
-    word = plan.stages.params.word_bytes
-    image, offsets = _image([*plan.stages.constants.values(), *constants], word)
+    params = plan.stages.params
+    word = params.word_bytes
+    codes = {data: code for data in weights if params.word_code and (code := _code(data, params))}
+    whole = (data for data in constants if data not in codes)
+    stored = (piece for code in codes.values() for piece, _ in code)
+    image, offsets = _image([*plan.stages.constants.values(), *whole, *stored], word)
     first = len(image) // word
     buffers = list(_stored_buffers(plan))
     live, end = _live_ranges(plan, first_writes), len(plan.slots)
@@ -39,7 +75,27 @@ def lay_out(plan: Plan, constants: Iterable[bytes], first_writes: Mapping[Buffer
     starts, words = first_fit(ranges)
     addresses = {buffer: first + start for buffer, start in zip(buffers, starts, strict=True)}
     addresses |= {buffer: offsets[data] for buffer, data in plan.stages.constants.items()}
-    return DramLayout(image, offsets, addresses, first + words)
+    size = coded_piece(params)
+    coded = {
+        data: [
+            Piece(k * size, count, offsets[stored], len(stored) // word if len(stored) < count * word else 0)
+            for k, (stored, count) in enumerate(code)
+        ]
+        for data, code in codes.items()
+    }
+    return DramLayout(image, offsets, coded, addresses, first + words)
+
+
+def _code(data: bytes, params: HardwareParams) -> list[tuple[bytes, int]]:
+    """What DRAM holds for each piece, and its words; empty if no piece becomes smaller."""
+    word, size = params.word_bytes, coded_piece(params)
+    pieces = []
+    for at in range(0, len(data), size * word):
+        piece = data[at : at + size * word]
+        code = encode_words(piece, params.rows)
+        smaller = len(code) + tuning.MIN_SAVING * word <= len(piece)
+        pieces.append((code if smaller else piece, len(piece) // word))
+    return pieces if any(len(stored) < words * word for stored, words in pieces) else []
 
 
 def _image(constants: Iterable[bytes], word: int) -> tuple[bytes, dict[bytes, int]]:

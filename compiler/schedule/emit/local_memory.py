@@ -178,8 +178,10 @@ class WeightMemory(LocalMemory):
 
     memory = Memory.WEIGHT
 
-    def __init__(self, words: int, load: Load) -> None:
+    def __init__(self, words: int, load: Load, piece: int = 1) -> None:
         super().__init__(load)
+        self._piece = piece
+        """Parts of a chunk but the last are multiples of this."""
         self._ring = RingAllocator(words)
         self._pieces: dict[Hashable, list[tuple[int, int]]] = {}
 
@@ -190,7 +192,10 @@ class WeightMemory(LocalMemory):
             # Pieces of an earlier attempt are already in the instruction stream, so this attempt continues after
             # them.
             loaded = sum(words for _, words in pieces)
-            words = min(request.words - loaded, self._ring.free_words)
+            free = self._ring.free_words
+            words = min(request.words - loaded, free)
+            if loaded + words < request.words:
+                words = free - free % self._piece
             # Each piece costs an instruction. The last piece of a chunk may be small.
             least = request.words if request.parts else tuning.MIN_PIECE
             if words < min(request.words - loaded, least):

@@ -1,8 +1,9 @@
 """The program: instructions, constants, tensors and what is known about them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words, paired_name
 from intloom.compiler.program.program import Layer, LocalTensor, MemoryTiming, Program, Residence, Role, TensorBuffer
@@ -10,11 +11,12 @@ from intloom.compiler.schedule.emit.dram import lay_out
 from intloom.compiler.schedule.emit.emitter import Emitter, dispatch_order
 from intloom.compiler.schedule.emit.order import interleave, slot_tasks
 from intloom.compiler.schedule.emit.task_emitter import TaskEmitter
+from intloom.compiler.schedule.emit.tasks import Step
 from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.dataflow import Inside
 from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.stages.stage_list import Stages
-from intloom.hw.spec.formats import move_words
+from intloom.hw.spec.formats import memory_words
 from intloom.hw.spec.isa import Kind
 
 Progress = Callable[[int, int], None]
@@ -27,7 +29,7 @@ def emit_program(
     """The program of a plan for the nodes of `graph`; with `keep`, every tensor is stored."""
     tasks, constants = slot_tasks(plan)
     tasks, first_writes = interleave(tasks, plan.slots)
-    dram = lay_out(plan, constants, first_writes)
+    dram = lay_out(plan, constants, first_writes, _whole_weights(tasks))
     emitter = Emitter(plan.stages.params, dram.words)
     emission = TaskEmitter(emitter, _layer_numbers(graph, plan.stages.graph), dram)
     emitter.begin()
@@ -58,6 +60,13 @@ def emit_program(
         predicted_cycles=expected.cycles,
         memory=memory,
     )
+
+
+def _whole_weights(tasks: Iterable[Step]) -> list[bytes]:
+    """Weights that are loaded as a whole, in order; of others, parts are read with strides."""
+    requests = [r for task in tasks for r in task.requests(Memory.WEIGHT)]
+    parts = {part.source for r in requests for part in r.parts}
+    return list(dict.fromkeys(r.constant for r in requests if r.constant is not None and r.constant not in parts))
 
 
 def _layer_numbers(graph: IntGraph, scheduled: IntGraph) -> dict[str, int]:
@@ -125,7 +134,7 @@ def _dram_words(emitter: Emitter, count: int) -> list[int]:
     words = [0] * count
     for instruction, origin in zip(emitter.instructions, emitter.provenance, strict=True):
         if instruction.kind in (Kind.LOAD, Kind.STORE):
-            words[origin.layer] += move_words(instruction)
+            words[origin.layer] += memory_words(instruction)
     return words
 
 

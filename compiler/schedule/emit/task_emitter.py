@@ -7,7 +7,7 @@ from intloom.common.errors import CapacityError
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.program import LocalResult, Provenance
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.emit.dram import DramLayout
+from intloom.compiler.schedule.emit.dram import DramLayout, coded_piece
 from intloom.compiler.schedule.emit.emitter import Emitter
 from intloom.compiler.schedule.emit.local_memory import LocalMemory, ScratchMemory, WeightMemory
 from intloom.compiler.schedule.emit.tasks import BufferRequest, Fill, Region, Step, Task, tile_of
@@ -69,7 +69,7 @@ class TaskEmitter:
         self._layers = layers
         self.dram = dram
         self._scratch = ScratchMemory(emitter.params.scratch_words, self._load)
-        self._weights = WeightMemory(emitter.params.weight_words, self._load)
+        self._weights = WeightMemory(emitter.params.weight_words, self._load, coded_piece(emitter.params))
         self._held = LoadedTables()
         self.local = LocalRecord(emitter)
         self._lows: list[int] = []
@@ -151,9 +151,10 @@ class TaskEmitter:
         if request.constant is not None:
             weights = request.memory is Memory.WEIGHT
             target = LoadTarget.WEIGHT if weights else LoadTarget.SCRATCH
-            dram = self.dram.address(request.constant) + first
-            fields = {"dram": dram, "local": start, "n0": words, "target": target}
-            self._emit(task, "weights" if weights else "table", fields)
+            for piece in self.dram.pieces(request.constant, first, words):
+                local = (start + piece.first - first) % ring if weights else start
+                fields = {"dram": piece.address, "local": local, "n0": piece.words, "coded": piece.coded}
+                self._emit(task, "weights" if weights else "table", fields | {"target": target})
         elif request.region is not None:
             region, row = request.region, request.row
             address = self.dram.address(region.buffer)

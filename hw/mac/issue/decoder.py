@@ -22,7 +22,6 @@ from intloom.hw.mac.issue.descriptors import (
 from intloom.hw.spec.depthwise import is_depthwise, tile_kernel
 from intloom.hw.spec.formats import tile_counts
 from intloom.hw.spec.isa import (
-    BY_KIND,
     COUNT_BITS,
     INSTRUCTION_BITS,
     WEIGHT_ADDRESS_BITS,
@@ -146,7 +145,9 @@ class InstructionDecoder(wiring.Component):
             pixels.eq(height * width),
             words.eq(conv.weights + constant_words(self._params, conv)),
             illegal_fields.eq(
-                bad_fields(Kind.CONV, conv) | self._illegal_lane(conv.out_lane) | self._missing_option(conv)
+                bad_fields(Kind.CONV, conv)
+                | self._illegal_lane(conv.out_lane)
+                | (Const(0) if self._params.depthwise else conv.mode[1])
             ),
         ]
         # A cycle later than the other checks: the product comes from a DSP block, with a long routing delay.
@@ -191,14 +192,6 @@ class InstructionDecoder(wiring.Component):
             "kernel_w": Mux(depthwise, 1, conv.kernel_w),
             "in_blocks": Mux(depthwise, 1, conv.in_blocks),
         }
-
-    def _missing_option(self, conv: data.View[data.StructLayout]) -> Value:
-        missing = [
-            conv[f.name].any() for f in BY_KIND[Kind.CONV].body if f.requires and not getattr(self._params, f.requires)
-        ]
-        if not self._params.depthwise:
-            missing.insert(0, conv.mode[1])
-        return Cat(missing).any() if missing else Const(0)
 
     def _illegal_lane(self, lane: Value) -> Value:
         return (lane >= self._params.rows) | (lane & (self._params.lanes - 1)).any()

@@ -29,10 +29,11 @@ def read_memory(
     rate: float,
     limit: int,
     errors: Mapping[int, int] = NO_ERRORS,
+    contents: Mapping[int, int] = MappingProxyType({}),
 ) -> Callable[[Any], Any]:
     """Serves bursts in order, each beat `latency` cycles after its burst at least, `limit` bursts outstanding.
 
-    `errors` holds the responses of the words that do not answer OKAY.
+    `errors` holds the responses of the words that do not answer OKAY, `contents` words that are not those of `content`.
     """
 
     async def process(ctx: Any) -> None:
@@ -59,6 +60,7 @@ def read_memory(
             ctx.set(r.valid, int(offer))
             if offer:
                 _, at, last = queue[0]
-                ctx.set(r.payload, {"id": 0, "data": content(at, params), "resp": errors.get(at, 0), "last": last})
+                word = contents[at] if at in contents else content(at, params)
+                ctx.set(r.payload, {"id": 0, "data": word, "resp": errors.get(at, 0), "last": last})
 
     return process

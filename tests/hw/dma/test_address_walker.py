@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from amaranth.hdl import Shape
 
-from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, AddressWalker
-from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT, RunWalker
+from intloom.hw.dma.address_walker import AddressWalker, local_address_layout
+from intloom.hw.dma.runs import RunWalker, local_run_layout
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
@@ -23,14 +23,14 @@ def _runs(rng: random.Random, moves: int) -> list[dict[str, Any]]:
 
 
 def _bits(address: dict[str, int]) -> int:
-    return int(LOCAL_ADDRESS_LAYOUT.const(address).as_value().value)
+    return int(local_address_layout(PARAMS).const(address).as_value().value)
 
 
 @pytest.mark.parametrize(("offer", "take"), [(0.7, 0.7), (1.0, 0.4), (0.4, 1.0)])
 def test_addresses_of_random_runs(offer: float, take: float, rng: random.Random) -> None:
     runs = _runs(rng, 12)
     expected = [_bits(address) for item in runs for address in AddressWalker.model(item)]
-    walker = AddressWalker()
+    walker = AddressWalker(PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, runs, rng, offer), sink(walker.o, taken, len(expected), rng, take))
     assert taken == expected
@@ -39,7 +39,7 @@ def test_addresses_of_random_runs(offer: float, take: float, rng: random.Random)
 def test_an_address_comes_every_cycle(rng: random.Random) -> None:
     runs = _runs(rng, 4)
     words = sum(item["words"] for item in runs)
-    walker = AddressWalker()
+    walker = AddressWalker(PARAMS)
     taken: list[int] = []
     cycles = 0
 
@@ -54,18 +54,18 @@ def test_an_address_comes_every_cycle(rng: random.Random) -> None:
 
 
 def test_the_first_address_comes_after_the_latency(rng: random.Random) -> None:
-    assert cycles_through(AddressWalker(), _runs(rng, 1)[0]) == AddressWalker.LATENCY
+    assert cycles_through(AddressWalker(PARAMS), _runs(rng, 1)[0]) == AddressWalker.LATENCY
 
 
 PREFIX = 24
-WORD_BITS = Shape.cast(LOCAL_RUN_LAYOUT.members["words"]).width
+WORD_BITS = Shape.cast(local_run_layout(PARAMS).members["words"]).width
 
 
 @pytest.mark.parametrize("bit", range(8, WORD_BITS))
 def test_a_long_run_goes_on(bit: int, rng: random.Random) -> None:
     """A run whose length, without one bit, would end soon: its first words, and not the next run."""
     item = {"target": 1, "addr": rng.getrandbits(SCRATCH_BITS), "words": (1 << bit) + 9, "last": 1, "index": 5}
-    walker = AddressWalker()
+    walker = AddressWalker(PARAMS)
     taken: list[int] = []
     offer = source(walker.i, [item, item], rng)
     run(walker, sink(walker.o, taken, PREFIX, rng), background=[offer])
@@ -78,7 +78,7 @@ def test_a_run_of_thousands_of_words_ends(rng: random.Random) -> None:
         {"target": 0, "addr": (1 << SCRATCH_BITS) - 9, "words": words, "last": 1, "index": words} for words in (4097, 2)
     ]
     expected = [_bits(address) for item in items for address in AddressWalker.model(item)]
-    walker = AddressWalker()
+    walker = AddressWalker(PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, items, rng), sink(walker.o, taken, len(expected), rng))
     assert taken == expected

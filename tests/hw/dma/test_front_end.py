@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT
+from intloom.hw.dma.address_walker import local_address_layout
 from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Kind
@@ -92,8 +92,8 @@ def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> N
         for words_of in [local_words(move)]
         for k, (_, local) in enumerate(words_of)
     ]
-    found = [LOCAL_ADDRESS_LAYOUT.from_bits(bits) for bits in addresses]
-    assert [{name: address[name] for name in LOCAL_ADDRESS_LAYOUT.members} for address in found] == expected
+    found = [local_address_layout(PARAMS).from_bits(bits) for bits in addresses]
+    assert [{name: address[name] for name in local_address_layout(PARAMS).members} for address in found] == expected
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])

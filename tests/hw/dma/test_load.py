@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from intloom.compiler.program.word_code import encode_words
 from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.load import LoadUnit
 from intloom.hw.dma.runs import word_address_bits
@@ -14,6 +15,7 @@ from intloom.hw.spec.regs import Cause
 from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.dma.moves import set_window
+from tests.hw.dma.test_word_decoder import random_words
 from tests.hw.streams import run
 
 BASE = 0x2000_0000 | 0x12345
@@ -317,6 +319,63 @@ def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rn
 def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> None:
     for halt_at in (2, 5, *rng.sample(range(8, 70), 3)):
         assert _stopped(rng, {}, MOVES, halt_at).fault is None, halt_at
+
+
+CODED = preset("small").replace(word_code=True, axi_burst=4, axi_addr_bits=40)
+
+
+def _coded_loads(
+    rng: random.Random, count: int
+) -> tuple[list[isa.Instruction], dict[int, int], list[tuple[int, int, int]]]:
+    """Loads of which most are coded, some in several runs, what memory holds for them, and what they write."""
+    moves: list[isa.Instruction] = []
+    memory: dict[int, int] = {}
+    written: list[tuple[int, int, int]] = []
+    rows = CODED.rows
+    for number in range(count):
+        words, target = rng.randint(1, 40), rng.randint(0, 1)
+        data = random_words(rng, words, rows, range(6))
+        code = encode_words(data, rows)
+        coded = len(code) // rows if number % 4 else 0
+        fields = {"dram": 512 * number + rng.randint(0, 9), "local": 100 * number, "n0": words, "target": target}
+        runs = rng.randint(1, 2)
+        moves.append(isa.make("LOAD", **fields, coded=coded, n1=runs, local_s1=words))
+        source = code if coded else data
+        for k in range(len(source) // rows):
+            memory[BASE + fields["dram"] + k] = int.from_bytes(source[k * rows : (k + 1) * rows], "little")
+        for k in range(runs * words):
+            at = k % words * rows
+            written.append((target, fields["local"] + k, int.from_bytes(data[at : at + rows], "little")))
+    return moves, memory, written
+
+
+def test_coded_runs_among_others(rng: random.Random) -> None:
+    moves, contents, written = _coded_loads(rng, 12)
+    bench = LoadBench(CODED, moves, rng, 0.8)
+    unit = bench.unit
+    memory = read_memory(unit.bursts, unit.r, CODED, rng, 7, 0.8, CODED.axi_outstanding, contents=contents)
+    run(unit, bench.offer, background=[bench.record, memory, accounts(unit).check])
+    assert bench.written == written
+
+
+@pytest.mark.parametrize("bits", [0xFF, 0], ids=["an illegal width", "a word too short"])
+def test_a_broken_code_stops_its_instruction(bits: int, rng: random.Random) -> None:
+    moves, contents, written = _coded_loads(rng, 6)
+    contents[BASE + moves[2]["dram"]] = bits
+    bench = LoadBench(CODED, moves, rng, 0.8)
+    unit = bench.unit
+    beat = unit.r.valid & unit.r.ready & unit.r.payload.last
+    stop = Stop(unit.unit, unit.bursts.valid & unit.bursts.ready, beat)
+
+    async def offer(ctx: Any) -> None:
+        await stop.offer(ctx, moves, unit.window)
+
+    memory = read_memory(unit.bursts, unit.r, CODED, rng, 7, 0.8, CODED.axi_outstanding, contents=contents)
+    run(unit, offer, background=[bench.record, memory, stop.count])
+    assert stop.fault == (Cause.BAD_FIELD, index_of(2))
+    before = sum(move["n0"] * move["n1"] for move in moves[:2])
+    assert bench.written[:before] == written[:before]
+    assert len(bench.done_after) == 2
 
 
 @pytest.mark.parametrize("base", BASES)

@@ -24,7 +24,7 @@ from tests.hw.fpga.test_gates import PRIMITIVES, without_open_ports
 PARAMS = preset("nano").replace(lut_products=0)
 COMPONENTS = {
     "lane": RequantizerLane(PARAMS),
-    "walker": AddressWalker(),
+    "walker": AddressWalker(PARAMS),
     "bank of 4,096 words": Bank(4096, 2),
     "bank of 8,192 words": Bank(8192, 1),
 }

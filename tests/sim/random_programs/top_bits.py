@@ -230,6 +230,9 @@ def _loads(results: Results) -> Iterator[tuple[str, Instruction]]:
     yield "", _probe(results, 1000)
     yield "n0", make(Kind.LOAD, **many, dram=x.HIGH_SOURCE, n0=(1 << 19) + 2222)
     yield "", _probe(results, 3 + 2222)
+    # A word of zeros is the code of eight words of zeros.
+    yield "coded", make(Kind.LOAD, **many, coded=(1 << 15) + 1, n0=8 * ((1 << 15) + 1))
+    yield "", _probe(results, 3)
 
 
 def _stores(results: Results) -> Iterator[tuple[str, Instruction]]:

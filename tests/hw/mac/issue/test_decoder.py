@@ -114,7 +114,6 @@ def _beyond_limits() -> list[tuple[str, int]]:
         ("out_lane", 8),
         ("mode", 2),
         ("mode", 3),
-        *((f.name, 1) for f in BY_KIND[Kind.CONV].body if f.requires),
     ],
 )
 def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng: random.Random) -> None:
