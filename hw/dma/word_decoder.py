@@ -12,7 +12,7 @@ from intloom.hw.spec.word_code import UNITS, WIDTH_BITS, group_words
 
 
 def _window(units: Sequence[Value], position: Value) -> list[Value]:
-    """`UNITS` units from `position` on, by stages that shift by 4, 2 and 1 units."""
+    """The units from `position` on, seven fewer, by stages that shift by 4, 2 and 1 units."""
     for bit in reversed(range(len(position))):
         step = 1 << bit
         units = [Mux(position[bit], units[k + step], units[k]) for k in range(len(units) - step)]
@@ -64,8 +64,8 @@ class WordDecoder(wiring.Component):
     Timing
     ------
     From `active` to `i.ready`: 1 cycle. From the first beat to the first word: `LATENCY` = 2 cycles. Then one word per
-    cycle, as long as beats arrive and they fill the registers, which hold two beats. A group that follows a word of 8
-    units takes one cycle more.
+    cycle, as long as beats arrive and they fill the registers, which hold two beats. Widths that follow a word of 8
+    units at the end of the second beat take one cycle more.
 
     Requirements
     ------------
@@ -97,7 +97,7 @@ class WordDecoder(wiring.Component):
         rows, state = self._rows, _State(self._rows)
         width, position = state.widths[:WIDTH_BITS], state.position
         both = Cat(state.low, state.high)
-        units = _window([both[k * rows :][:rows] for k in range(2 * UNITS - 1)], position)
+        units = _window([both[k * rows :][:rows] for k in range(2 * UNITS)], position)
         available = Signal(range(2 * UNITS + 1))
         m.d.comb += available.eq(Mux(state.high_valid, 2 * UNITS, Mux(state.low_valid, UNITS, 0)) - position)
         in_group, fits = state.left != 0, width <= available
@@ -105,9 +105,9 @@ class WordDecoder(wiring.Component):
         surplus = (state.beats != 0) | Mux(state.high_valid, end <= UNITS, state.low_valid & (end == 0))
         missing = (state.beats == 0) & Mux(in_group, ~fits, available == 0)
         illegal = state.started & (missing | (in_group & ((width > UNITS) | (fits & self.last & surplus))))
-        fire, header, used = Signal(), Signal(), Signal(range(UNITS + 1))
-        # A word of 8 units may end at the last one that is held: the widths that follow it take a cycle of their own.
-        follows = (state.left == 1) & ~self.last & (width < UNITS) & (width < available)
+        fire, header, used = Signal(), Signal(), Signal(range(UNITS + 2))
+        # Not all 16 units that are held may be used at once: `position` is in the first of two beats.
+        follows = (state.left == 1) & ~self.last & (width < available) & ~(width[-1] & position.all())
         m.d.comb += [
             self.o.valid.eq(state.started & in_group & fits & ~illegal & ~self.broken),
             fire.eq(self.o.valid & self.o.ready),
@@ -119,7 +119,7 @@ class WordDecoder(wiring.Component):
         with m.If(illegal):
             m.d.sync += self.broken.eq(1)
         with m.If(header):
-            m.d.sync += [state.widths.eq(Array(units)[Mux(in_group, width[:3], 0)]), state.left.eq(group_words(rows))]
+            m.d.sync += [state.widths.eq(Array(units)[Mux(in_group, width, 0)]), state.left.eq(group_words(rows))]
         with m.Elif(fire):
             m.d.sync += [state.widths.eq(state.widths >> WIDTH_BITS), state.left.eq(state.left - 1)]
         self._refill(m, state, used)
@@ -132,7 +132,7 @@ class WordDecoder(wiring.Component):
         """The word's bytes from its units; the last unit is their sign."""
         rows = self._rows
         sign = Mux(width == 0, 0, Array(units)[(width - 1)[:3]])
-        planes = [Mux(k < width, unit, sign) for k, unit in enumerate(units)]
+        planes = [Mux(k < width, units[k], sign) for k in range(UNITS)]
         m.d.comb += self.o.payload.eq(Cat(planes[k][b] for b in range(rows) for k in range(UNITS)))
 
     def _refill(self, m: Module, state: _State, used: Value) -> None:
