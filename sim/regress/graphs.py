@@ -1,7 +1,7 @@
-"""Recipes of small integer graphs with random weights; each is a function of a maker and plain arguments."""
+"""Recipes of small integer graphs with random weights; each is a function of a maker, an image and plain arguments."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,33 @@ _TYPICAL = 74 * 74
 """About the mean square of a random int8 product's factors: scales that fit it spread sums over the int8 range."""
 
 
+@dataclass(frozen=True)
+class Window:
+    """Kernel, stride and padding, the same along both axes."""
+
+    kernel: int = 1
+    stride: int = 1
+    pad: int = 0
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """Along both axes."""
+        return self.stride, self.stride
+
+    @property
+    def pads(self) -> tuple[int, int, int, int]:
+        """At all sides."""
+        return (self.pad,) * 4
+
+    def output(self, shape: tuple[int, int, int]) -> tuple[int, int]:
+        """Height and width of the result for an image of this shape."""
+        height, width = ((n + 2 * self.pad - self.kernel) // self.stride + 1 for n in shape[1:])
+        return height, width
+
+
+_POINT, _AROUND = Window(), Window(3, 1, 1)
+
+
 class Maker:
     """Adds nodes to a graph; each method gives the name of its output."""
 
@@ -52,35 +79,24 @@ class Maker:
     def finish(self, output: str) -> tuple[IntGraph, Arrays]:
         """The graph and random inputs for it."""
         graph = IntGraph("case", dict(self.tensors), tuple(self.nodes), tuple(self.inputs), (output,))
-        return graph, {n: self._bytes(self.tensors[n].shape) for n in self.inputs}
+        return graph, {n: self.bytes(self.tensors[n].shape) for n in self.inputs}
 
-    def convolve(
-        self, x: str, channels: int, kernel: int, stride: int, pad: int, group: int = 1, nine_bits: bool = False
-    ) -> str:
+    def convolve(self, x: str, channels: int, window: Window, group: int = 1, nine_bits: bool = False) -> str:
         """A convolution with a table."""
-        _, inputs, height, width = self.tensors[x].shape
-        size = [(n + 2 * pad - kernel) // stride + 1 for n in (height, width)]
-        weights: NDArray[Any] = self._bytes((channels, inputs // group, kernel, kernel))
+        inputs, kernel = self.shape(x)[0], window.kernel
+        weights: NDArray[Any] = self.bytes((channels, inputs // group, kernel, kernel))
         if nine_bits:
-            weights = weights - self._bytes((channels,)).astype(np.int16).reshape(-1, 1, 1, 1)
-        scales = self._scales(channels, inputs // group * kernel * kernel * (1 + nine_bits))
-        fields = {"weights": weights, "pads": (pad,) * 4, "strides": (stride,) * 2, "group": group, **scales}
-        return self.node(Conv, (x,), (channels, size[0], size[1]), **fields)
+            weights = weights - self.bytes((channels,)).astype(np.int16).reshape(-1, 1, 1, 1)
+        scales = self.scales(channels, inputs // group * kernel * kernel * (1 + nine_bits))
+        values = {"weights": weights, "pads": window.pads, "strides": window.strides, "group": group, **scales}
+        return self.node(Conv, (x,), (channels, *window.output(self.shape(x))), **values)
 
-    def transpose(self, x: str, channels: int, kernel: int, stride: int) -> str:
-        """A transposed convolution."""
-        _, inputs, height, width = self.tensors[x].shape
-        size = [(n - 1) * stride + kernel for n in (height, width)]
-        weights = self._bytes((channels, inputs, kernel, kernel))
-        fields = {"weights": weights, "strides": (stride,) * 2, **self._scales(channels, inputs * kernel * kernel)}
-        return self.node(ConvTranspose, (x,), (channels, size[0], size[1]), **fields)
-
-    def node(self, kind: type[Node], inputs: tuple[str, ...], shape: tuple[int, int, int], **fields: Any) -> str:
+    def node(self, kind: type[Node], inputs: tuple[str, ...], shape: tuple[int, int, int], **values: Any) -> str:
         """Any node."""
         number = len(self.nodes)
         output = self._tensor(f"t{number}", *shape)
         name = f"{kind.__name__.lower()}{number}"
-        self.nodes.append(kind(name=name, inputs=inputs, output=output, origin=(name,), **fields))
+        self.nodes.append(kind(name=name, inputs=inputs, output=output, origin=(name,), **values))
         return output
 
     def affine(self) -> Affine:
@@ -103,10 +119,12 @@ class Maker:
         """Channels, height and width."""
         return self.tensors[tensor].shape[1:]
 
-    def _bytes(self, shape: tuple[int, ...]) -> NDArray[np.int8]:
+    def bytes(self, shape: tuple[int, ...]) -> NDArray[np.int8]:
+        """Random bytes."""
         return self.random.integers(-128, 128, shape, dtype=np.int8)
 
-    def _scales(self, channels: int, products: int) -> dict[str, Any]:
+    def scales(self, channels: int, products: int) -> dict[str, Any]:
+        """Fields of a convolution whose sums of so many products spread over the int8 range."""
         typical = _TYPICAL * np.sqrt(products)
         mantissa, exponent = np.frexp(50 / typical * self.random.uniform(0.5, 2.0, channels))
         return {
@@ -126,127 +144,120 @@ class Maker:
 Recipe = Callable[..., str]
 
 
-def conv(m: Maker, inputs: int, outputs: int, height: int, width: int, kernel: int, stride: int, pad: int) -> str:
+def conv(m: Maker, x: str, outputs: int, window: Window) -> str:
     """A convolution."""
-    return m.convolve(m.input(inputs, height, width), outputs, kernel, stride, pad)
+    return m.convolve(x, outputs, window)
 
 
-def zero_points(m: Maker, inputs: int, outputs: int, height: int, width: int) -> str:
+def zero_points(m: Maker, x: str, outputs: int) -> str:
     """A convolution whose weights have zero points."""
-    return m.convolve(m.input(inputs, height, width), outputs, 3, 1, 1, nine_bits=True)
+    return m.convolve(x, outputs, _AROUND, nine_bits=True)
 
 
-def grouped(m: Maker, inputs: int, outputs: int, height: int, width: int, kernel: int, stride: int, group: int) -> str:
+def grouped(m: Maker, x: str, outputs: int, window: Window, group: int) -> str:
     """A grouped convolution; depthwise when group = inputs."""
-    return m.convolve(m.input(inputs, height, width), outputs, kernel, stride, kernel // 2, group)
+    return m.convolve(x, outputs, replace(window, pad=window.kernel // 2), group)
 
 
-def transposed(m: Maker, inputs: int, outputs: int, height: int, width: int, kernel: int, stride: int) -> str:
+def transposed(m: Maker, x: str, outputs: int, window: Window) -> str:
     """A transposed convolution."""
-    return m.transpose(m.input(inputs, height, width), outputs, kernel, stride)
+    (inputs, height, width), kernel = m.shape(x), window.kernel
+    values = {"weights": m.bytes((outputs, inputs, kernel, kernel)), "strides": window.strides}
+    height, width = ((n - 1) * window.stride + kernel for n in (height, width))
+    return m.node(
+        ConvTranspose, (x,), (outputs, height, width), **values, **m.scales(outputs, inputs * kernel * kernel)
+    )
 
 
-def add(m: Maker, channels: int, height: int, width: int) -> str:
+def add(m: Maker, x: str) -> str:
     """A sum of two inputs."""
-    shape = (channels, height, width)
-    return m.node(Add, (m.input(*shape), m.input(*shape)), shape, affine=m.affine(), table=m.table())
+    return m.node(Add, (x, m.input(*m.shape(x))), m.shape(x), affine=m.affine(), table=m.table())
 
 
-def residual(m: Maker, channels: int, height: int, width: int) -> str:
+def residual(m: Maker, x: str) -> str:
     """A convolution added to its own input."""
-    x = m.convolve(m.input(channels, height, width), channels, 1, 1, 0)
-    return m.node(Add, (m.convolve(x, channels, 3, 1, 1), x), m.shape(x), affine=m.affine())
+    x = m.convolve(x, m.shape(x)[0], _POINT)
+    return m.node(Add, (m.convolve(x, m.shape(x)[0], _AROUND), x), m.shape(x), affine=m.affine())
 
 
-def matmul(m: Maker, channels: int, height: int, width: int, columns: int) -> str:
+def matmul(m: Maker, x: str, columns: int) -> str:
     """A product of two inputs over their channels, which fill whole words."""
-    shape, other = (channels, height, width), (channels, 1, columns)
-    a, b = m.input(*shape), m.input(*other)
-    scale = scale_from_float(50 / (_TYPICAL * channels**0.5))
+    channels, height, width = m.shape(x)
+    other, scale = m.input(channels, 1, columns), scale_from_float(50 / (_TYPICAL * channels**0.5))
     zeros = {
-        "zp_a": m.tensors[a].zero_point,
-        "zp_b": m.tensors[b].zero_point,
+        "zp_a": m.tensors[x].zero_point,
+        "zp_b": m.tensors[other].zero_point,
         "zp_out": int(m.random.integers(-20, 20)),
     }
-    fields = {"mantissa": scale.mantissa, "shift": scale.shift, "table": m.table(), **zeros}
-    return m.node(MatMul, (a, b), (columns, height, width), **fields)
+    values = {"mantissa": scale.mantissa, "shift": scale.shift, "table": m.table(), **zeros}
+    return m.node(MatMul, (x, other), (columns, height, width), **values)
 
 
-def transposed_constant(m: Maker, channels: int, height: int, width: int) -> str:
+def transposed_constant(m: Maker, x: str) -> str:
     """Channels and pixels exchanged, by a product with the identity matrix."""
-    x, one = m.input(channels, height, width), scale_from_float(1.0)
+    (channels, height, width), one = m.shape(x), scale_from_float(1.0)
     values = np.eye(channels, dtype=np.int8).reshape(channels, 1, channels)
     identity = m.node(Constant, (), (channels, 1, channels), values=values)
     m.tensors[identity] = replace(m.tensors[identity], zero_point=0)
     zero = m.tensors[x].zero_point
-    fields = {"mantissa": one.mantissa, "shift": one.shift, "zp_a": 0, "zp_b": zero, "zp_out": zero}
-    return m.node(MatMul, (identity, x), (height * width, 1, channels), **fields)
+    scale = {"mantissa": one.mantissa, "shift": one.shift, "zp_a": 0, "zp_b": zero, "zp_out": zero}
+    return m.node(MatMul, (identity, x), (height * width, 1, channels), **scale)
 
 
-def softmax(m: Maker, channels: int, height: int, width: int) -> str:
+def softmax(m: Maker, x: str) -> str:
     """A Softmax over channels."""
-    x = m.input(channels, height, width)
-    return m.node(Softmax, (x,), (channels, height, width), **m.exponentials(channels))
+    return m.node(Softmax, (x,), m.shape(x), **m.exponentials(m.shape(x)[0]))
 
 
-def mul(m: Maker, channels: int, height: int, width: int) -> str:
+def mul(m: Maker, x: str) -> str:
     """A product of two inputs."""
-    shape = (channels, height, width)
     affine = Affine(int(m.random.integers(1 << 12, 1 << 14)), 0, 1 << 10, 20)
-    return m.node(Mul, (m.input(*shape), m.input(*shape)), shape, affine=affine, zero_a=3, zero_b=-5)
+    return m.node(Mul, (x, m.input(*m.shape(x))), m.shape(x), affine=affine, zero_a=3, zero_b=-5)
 
 
-def table(m: Maker, channels: int, height: int, width: int) -> str:
+def table(m: Maker, x: str) -> str:
     """A function of every byte."""
-    return m.node(Table, (m.input(channels, height, width),), (channels, height, width), table=m.table())
+    return m.node(Table, (x,), m.shape(x), table=m.table())
 
 
-def _pooled(height: int, width: int, kernel: int, stride: int, pad: int) -> tuple[int, int]:
-    return (height + 2 * pad - kernel) // stride + 1, (width + 2 * pad - kernel) // stride + 1
-
-
-def maxpool(m: Maker, channels: int, height: int, width: int, kernel: int, stride: int, pad: int) -> str:
+def maxpool(m: Maker, x: str, window: Window) -> str:
     """A maximum over windows."""
-    x, size = m.input(channels, height, width), _pooled(height, width, kernel, stride, pad)
-    fields = {"kernel": (kernel,) * 2, "strides": (stride,) * 2, "pads": (pad,) * 4}
-    return m.node(MaxPool, (x,), (channels, *size), **fields)
+    values = {"kernel": (window.kernel,) * 2, "strides": window.strides, "pads": window.pads}
+    return m.node(MaxPool, (x,), (m.shape(x)[0], *window.output(m.shape(x))), **values)
 
 
-def avgpool(m: Maker, channels: int, height: int, width: int, kernel: int, stride: int, pad: int) -> str:
+def avgpool(m: Maker, x: str, window: Window) -> str:
     """An average over windows."""
-    x, size = m.input(channels, height, width), _pooled(height, width, kernel, stride, pad)
-    affine = Affine((1 << 20) // (kernel * kernel), 0, 99, 20)
-    fields = {"kernel": (kernel,) * 2, "strides": (stride,) * 2, "pads": (pad,) * 4, "affine": affine, "zp_in": -7}
-    return m.node(AvgPool, (x,), (channels, *size), **fields)
+    affine = Affine((1 << 20) // (window.kernel * window.kernel), 0, 99, 20)
+    values = {"kernel": (window.kernel,) * 2, "strides": window.strides, "pads": window.pads}
+    return m.node(AvgPool, (x,), (m.shape(x)[0], *window.output(m.shape(x))), **values, affine=affine, zp_in=-7)
 
 
-def resize(m: Maker, channels: int, height: int, width: int, factor: int) -> str:
+def resize(m: Maker, x: str, factor: int) -> str:
     """An enlargement."""
-    x = m.input(channels, height, width)
+    channels, height, width = m.shape(x)
     return m.node(Resize, (x,), (channels, height * factor, width * factor), factors=(factor, factor))
 
 
-def concat(m: Maker, first: int, second: int, height: int, width: int) -> str:
+def concat(m: Maker, x: str, second: int) -> str:
     """Two convolutions side by side."""
-    x = m.input(first, height, width)
-    parts = (m.convolve(x, first, 1, 1, 0), m.convolve(x, second, 1, 1, 0))
+    first, height, width = m.shape(x)
+    parts = (m.convolve(x, first, _POINT), m.convolve(x, second, _POINT))
     return m.node(Concat, parts, (first + second, height, width))
 
 
-def slice_(m: Maker, channels: int, height: int, width: int, start: int, stop: int) -> str:
+def slice_(m: Maker, x: str, start: int, stop: int) -> str:
     """A convolution of some channels."""
-    x = m.input(channels, height, width)
-    part = m.node(Slice, (x,), (stop - start, height, width), start=start, stop=stop)
-    return m.convolve(part, 4, 1, 1, 0)
+    part = m.node(Slice, (x,), (stop - start, *m.shape(x)[1:]), start=start, stop=stop)
+    return m.convolve(part, 4, _POINT)
 
 
-def chain(m: Maker, nodes: int) -> str:
+def chain(m: Maker, x: str, nodes: int) -> str:
     """A random chain of operations with branches, decided by the seed."""
     r = m.random
-    x = m.input(int(r.integers(1, 20)), int(r.integers(5, 16)), int(r.integers(5, 16)))
     for _ in range(nodes):
         x = _grow(m, x, int(r.integers(6)))
-    return m.convolve(x, int(r.integers(1, 20)), 1, 1, 0)
+    return m.convolve(x, int(r.integers(1, 20)), _POINT)
 
 
 def _grow(m: Maker, x: str, choice: int) -> str:
@@ -256,13 +267,13 @@ def _grow(m: Maker, x: str, choice: int) -> str:
     if choice == 1:
         return m.node(MaxPool, (x,), (channels, height, width), kernel=(3, 3), pads=(1, 1, 1, 1))
     if choice == 2:
-        return m.node(Add, (m.convolve(x, channels, 3, 1, 1), x), (channels, height, width), affine=m.affine())
+        return m.node(Add, (m.convolve(x, channels, _AROUND), x), (channels, height, width), affine=m.affine())
     if choice == 3:
-        other = m.convolve(x, int(r.integers(1, 12)), 1, 1, 0)
+        other = m.convolve(x, int(r.integers(1, 12)), _POINT)
         return m.node(Concat, (x, other), (channels + m.shape(other)[0], height, width))
     if choice == 4 and min(height, width) > 4:
-        return m.convolve(x, int(r.integers(1, 24)), 3, 2, 1)
-    return m.convolve(x, int(r.integers(1, 24)), int(r.choice([1, 3, 5])), 1, 2)
+        return m.convolve(x, int(r.integers(1, 24)), Window(3, 2, 1))
+    return m.convolve(x, int(r.integers(1, 24)), Window(int(r.choice([1, 3, 5])), 1, 2))
 
 
 RECIPES: dict[str, Recipe] = {
@@ -286,9 +297,20 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
+_SIZE = (("inputs", "channels", "first"), ("height",), ("width",))
+"""Names of the arguments that are channels, height and width of a recipe's image."""
+
+
 def make_graph(recipe: str, seed: int, arguments: dict[str, Any]) -> tuple[IntGraph, Arrays]:
     """The graph and inputs of a recipe; equal arguments give equal graphs."""
     if recipe not in RECIPES:
         raise UsageError(f"graph must be one of {', '.join(RECIPES)}, not {recipe!r}")
-    maker = Maker(seed)
-    return maker.finish(RECIPES[recipe](maker, **arguments))
+    maker, given = Maker(seed), dict(arguments)
+    if recipe == "chain":
+        size = [int(maker.random.integers(low, high)) for low, high in ((1, 20), (5, 16), (5, 16))]
+    else:
+        size = [given.pop(next(name for name in names if name in given)) for names in _SIZE]
+    image = maker.input(*size)
+    if "kernel" in given:
+        given["window"] = Window(**{f.name: given.pop(f.name) for f in fields(Window) if f.name in given})
+    return maker.finish(RECIPES[recipe](maker, image, **given))

@@ -63,13 +63,13 @@ _NETWORKS = (
 """Every network of the zoo at a small size, and YOLOv8n as it is used; the long ones last."""
 
 
-def _case(suite: str, name: str, graph: str, seed: int = 0, hardware: HardwareParams = _NANO, **extra: Any) -> Case:
-    return Case(suite=suite, name=name, graph=graph, seed=seed, hardware=hardware.to_toml(), **extra)
+def _case(suite: str, name: str, hardware: HardwareParams, **rest: Any) -> Case:
+    return Case(suite=suite, name=name, hardware=hardware.to_toml(), **rest)
 
 
 def _named(suite: str, graph: str, seed: int, hardware: HardwareParams, arguments: dict[str, Argument]) -> Case:
     text = "-".join(f"{key}{value}" for key, value in arguments.items())
-    return _case(suite, f"{graph}-{text}", graph, seed, hardware, arguments=arguments)
+    return _case(suite, f"{graph}-{text}", hardware, graph=graph, seed=seed, arguments=arguments)
 
 
 def smoke() -> list[Case]:
@@ -138,7 +138,7 @@ def networks() -> list[Case]:
     """Whole networks on preset base."""
     base = preset("base")
     return [
-        _case("networks", f"{name}-{size}", "network", 0, base, arguments={"name": name, "size": size})
+        _case("networks", f"{name}-{size}", base, graph="network", arguments={"name": name, "size": size})
         for name, size in _NETWORKS
     ]
 
@@ -151,7 +151,9 @@ def stress() -> list[Case]:
         stalls = int(np.random.default_rng(seed).choice([0, 50, 300, 700]))
         arguments: dict[str, Argument] = {"nodes": 2 + seed % 4}
         cases.append(
-            _case("stress", f"seed-{seed}", "chain", seed, hardware, arguments=arguments, stall_permille=stalls)
+            _case(
+                "stress", f"seed-{seed}", hardware, graph="chain", seed=seed, arguments=arguments, stall_permille=stalls
+            )
         )
     return cases
 
@@ -165,31 +167,22 @@ def stress_hardware(seed: int) -> HardwareParams:
 def faults() -> list[Case]:
     """Every fault ends in its own error."""
     arguments: dict[str, Argument] = {"inputs": 8, "outputs": 8, **_SIZE, "kernel": 3, "stride": 1, "pad": 1}
-    return [_case("faults", name, "conv", 0, arguments=arguments, fault=name) for name in FAULTS]
+    return [_case("faults", name, _NANO, graph="conv", arguments=arguments, fault=name) for name in FAULTS]
+
+
+def _program(suite: str, seed: int, **rest: Any) -> Case:
+    stalls = _STALLS[seed % len(_STALLS)]
+    return _case(suite, f"seed-{seed}", hardware_of(seed), graph=PROGRAM, seed=seed, stall_permille=stalls, **rest)
 
 
 def random_programs(seeds: Iterable[int] = range(_RANDOM_PROGRAMS)) -> list[Case]:
     """Random programs on all presets and on random hardware, some with random stalls; the seed is the case's name."""
-    return [
-        _case("random", f"seed-{seed}", PROGRAM, seed, hardware_of(seed), stall_permille=_STALLS[seed % len(_STALLS)])
-        for seed in seeds
-    ]
+    return [_program("random", seed) for seed in seeds]
 
 
 def soak(seeds: Iterable[int] = _SOAK) -> list[Case]:
     """As `random_programs`, of which some have a fault and must end in its error; about an hour in one process."""
-    return [
-        _case(
-            "soak",
-            f"seed-{seed}",
-            PROGRAM,
-            seed,
-            hardware_of(seed),
-            stall_permille=_STALLS[seed % len(_STALLS)],
-            fault=_SOAK_FAULTS[seed % len(_SOAK_FAULTS)],
-        )
-        for seed in seeds
-    ]
+    return [_program("soak", seed, fault=_SOAK_FAULTS[seed % len(_SOAK_FAULTS)]) for seed in seeds]
 
 
 SUITES: dict[str, Callable[[], list[Case]]] = {

@@ -200,11 +200,7 @@ class ConvStage(Stage):
         elif self.group == 1:
             tiles = self._dense_tiles[number][run.first : run.first + run.count]
         else:
-            starts = [run.start + k * run.step for k in range(run.count)]
-            made = [
-                block_tiles(weights, b, s, run.blocks, self.group, self.params)
-                for b, s in zip(blocks, starts, strict=True)
-            ]
+            made = [block_tiles(weights, run, k, self.group, self.params) for k in range(run.count)]
             tiles = np.stack(made)
         return pack_blocks(self._parameters(number)[run.first : run.first + run.count], tiles, self.params)
 

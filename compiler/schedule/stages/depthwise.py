@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import TypeGuard
@@ -78,7 +78,7 @@ class DepthwiseCut:
     def for_tiles(self, heights: Sequence[int], width: int) -> DepthwiseCut:
         """The cheapest cut of output tiles of these heights, in the same mode: they share their weights."""
         tiles = tuple(sorted(Counter(heights).items()))
-        return _best(self.params, self.geometry, self.mode, tiles, width, self.blocks) or self
+        return _best(replace(self, rows=0, column_rows=0), tiles, width) or self
 
     @property
     def fits(self) -> bool:
@@ -103,7 +103,8 @@ def depthwise_cut(
 ) -> DepthwiseCut | None:
     """The cheapest cut of `blocks` output blocks of `extent`, or None if a diagonal tile for each tap is as fast."""
     height, width = extent
-    cuts = [_best(params, geometry, mode, ((height, 1),), width, min(blocks, 2)) for mode in DEPTHWISE_MODES]
+    blank = [DepthwiseCut(params, geometry, mode, 0, 0, min(blocks, 2)) for mode in DEPTHWISE_MODES]
+    cuts = [_best(cut, ((height, 1),), width) for cut in blank]
     fitting = [cut for cut in cuts if cut is not None]
     if not fitting:
         return None
@@ -113,19 +114,13 @@ def depthwise_cut(
 
 
 @cache
-def _best(
-    params: HardwareParams,
-    geometry: Geometry,
-    mode: ConvMode,
-    tiles: tuple[tuple[int, int], ...],
-    width: int,
-    blocks: int,
-) -> DepthwiseCut | None:
-    """The cheapest cut in one mode of tiles (height, count), or None if the kernel does not fit the array's rows."""
-    reach = geometry.reach[0] if mode is ConvMode.DEPTHWISE else 1
+def _best(blank: DepthwiseCut, tiles: tuple[tuple[int, int], ...], width: int) -> DepthwiseCut | None:
+    """The cheapest cut of tiles (height, count) like one without rows, or None if the kernel does not fit the array."""
+    geometry = blank.geometry
+    reach = geometry.reach[0] if blank.mode is ConvMode.DEPTHWISE else 1
     fitting = []
-    for rows in range(1, min(max(height for height, _ in tiles), params.strip) + 1):
-        cut = DepthwiseCut(params, geometry, mode, rows, reach + (rows - 1) * geometry.stride[0], blocks)
+    for rows in range(1, min(max(height for height, _ in tiles), blank.params.strip) + 1):
+        cut = replace(blank, rows=rows, column_rows=reach + (rows - 1) * geometry.stride[0])
         if not cut.fits:
             break
         fitting.append(cut)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from intloom.compiler.ir import Concat, Custom, Resize, Slice, Table
 from intloom.compiler.schedule.stages.placement import node_input
-from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage, emit_move
+from intloom.compiler.schedule.stages.stage import Chunk, Copy, TileContext, VectorStage, emit_copy
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, unsupported
 from intloom.hw.spec.isa import Kind
 
@@ -26,7 +26,9 @@ class ConcatStage(VectorStage):
         """Copies of every operand, in channel order."""
         to = 0
         for view, tile in zip(self.operands, context.operands, strict=True):
-            emit_move(context, (0, view.channels, to), tile, context.result)
+            copy = Copy(0, view.channels, self.out.part(to, to + view.channels), node=context.node)
+            block = copy.target_blocks((0, view.channels))[0] - self.out.first_block
+            emit_copy(context, copy, tile, context.result.at(context.result.word(block)), (0, view.channels))
             to += view.channels
 
 

@@ -189,32 +189,14 @@ def segments(start: int, stop: int, to: int, rows: int) -> list[Segment]:
 def emit_copy(context: TileContext, copy: Copy, source: Tile, target: Tile, made: tuple[int, int]) -> None:
     """Copy channels `made` of a tile; block 0 of `source` holds channel made[0], of `target` the first written."""
     start, stop = copy.channels(made)
-    rows = copy.target.buffer.params.rows
-    first_block, _ = copy.target_blocks(made)
-    to = copy.target.channel + start - copy.start - first_block * rows
-    note = f"copy for {copy.node}" if copy.node != context.node else "copy"
-    emit_move(context, (start - made[0], stop - made[0], to), source, target, copy.table, copy.factors, note)
-
-
-def emit_move(
-    context: TileContext,
-    channels: tuple[int, int, int],
-    source: Tile,
-    target: Tile,
-    table: bytes | None = None,
-    factors: tuple[int, int] = (1, 1),
-    note: str = "copy",
-) -> None:
-    """Copy channels (start, stop, to) of the context's rectangle from tile to tile."""
-    start, stop, to = channels
-    rect = context.rect
-    rows = context.rows
-    out = rect.scaled(*factors)
-    use = context.use_table(table)
-    for s in segments(start, stop, to, rows):
+    rect, rows = context.rect, context.rows
+    to = copy.target.channel + start - copy.start - copy.target_blocks(made)[0] * rows
+    first, out, factors = start - made[0], copy.target_rect(rect), copy.factors
+    use = context.use_table(copy.table)
+    for s in segments(first, stop - made[0], to, rows):
         context.emit(
             Kind.VCOPY,
-            note,
+            f"copy for {copy.node}" if copy.node != context.node else "copy",
             a_base=source.word(s.source, rect.y0, rect.x0),
             a_plane=source.plane,
             a_row=source.row,
@@ -228,7 +210,7 @@ def emit_move(
             table=use,
             up_h=factors[0],
             up_w=factors[1],
-            rotate=(to - start) % rows,
+            rotate=(to - first) % rows,
             first_byte=s.first,
             byte_count=s.width,
         )

@@ -92,10 +92,9 @@ def input_runs(
     return tuple(runs)
 
 
-def block_tiles(
-    weights: Weights, block: int, start: int, in_blocks: int, group: int, params: HardwareParams
-) -> Weights:
-    """Weight tiles [tile, column, lane] of output block `block` over `in_blocks` input blocks from `start`."""
+def block_tiles(weights: Weights, run: InputRun, number: int, group: int, params: HardwareParams) -> Weights:
+    """Weight tiles [tile, column, lane] of the output block of this number in a run."""
+    block, start, in_blocks = run.first + number, run.start + number * run.step, run.blocks
     channels, per_group, kernel_h, kernel_w = weights.shape
     # Lanes outside an output channel's own group keep zero weights, so one block may hold several groups.
     tiles = np.zeros((kernel_h, kernel_w, params.cols, in_blocks * params.rows), weights.dtype)

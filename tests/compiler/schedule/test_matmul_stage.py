@@ -14,7 +14,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
-from intloom.sim.regress.graphs import Maker, matmul, transposed_constant
+from intloom.sim.regress.graphs import Maker, Window, matmul, transposed_constant
 
 
 def equal(graph: IntGraph, inputs: dict[str, np.ndarray], params: HardwareParams, effort: int = 1) -> Kind:
@@ -31,13 +31,13 @@ def equal(graph: IntGraph, inputs: dict[str, np.ndarray], params: HardwareParams
 def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
     size = (rng.choice([16, 32, 64]), rng.randint(1, 20), rng.randint(1, 12))
-    graph, inputs = maker.finish(matmul(maker, *size, columns=rng.randint(1, 90)))
+    graph, inputs = maker.finish(matmul(maker, maker.input(*size), columns=rng.randint(1, 90)))
     equal(graph, inputs, preset(name).replace(weight_sums=True), effort)
 
 
 def _with_zero_points(maker: Maker, zero_point: int) -> str:
     """A product whose moving operand has this zero point."""
-    name = matmul(maker, 8, 5, 3, columns=9)
+    name = matmul(maker, maker.input(8, 5, 3), columns=9)
     node = maker.nodes[-1]
     assert isinstance(node, MatMul)
     maker.nodes[-1] = MatMul(**{**node.__dict__, "zp_a": zero_point, "zp_b": -128})
@@ -72,7 +72,9 @@ def test_hardware_without_sums_of_weights(zero_point: int, rng: random.Random) -
 @pytest.mark.parametrize("channels", [3, 6, 17])
 def test_channels_and_pixels_exchanged(channels: int, rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
-    graph, inputs = maker.finish(transposed_constant(maker, channels, rng.randint(1, 6), rng.randint(1, 6)))
+    graph, inputs = maker.finish(
+        transposed_constant(maker, maker.input(channels, rng.randint(1, 6), rng.randint(1, 6)))
+    )
     equal(graph, inputs, preset("small"))
     (x,) = inputs.values()
     (y,) = run_graph(graph, inputs, match=RoundingMode.ORT).values()
@@ -82,12 +84,12 @@ def test_channels_and_pixels_exchanged(channels: int, rng: random.Random) -> Non
 def test_a_product_of_a_result_waits_for_its_store(rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
     x = maker.input(8, 4, 4)
-    a, b = (maker.convolve(x, 16, 3, 1, 1) for _ in range(2))
+    a, b = (maker.convolve(x, 16, Window(3, 1, 1)) for _ in range(2))
     one = scale_from_float(2**-10)
     zeros = {"zp_a": maker.tensors[a].zero_point, "zp_b": maker.tensors[b].zero_point, "zp_out": 0}
     y = maker.node(MatMul, (a, b), (16, 4, 4), mantissa=one.mantissa, shift=one.shift, **zeros)
     # Also as an ordinary operand of a later stage, in the scratchpad.
-    graph, inputs = maker.finish(maker.convolve(y, 5, 1, 1, 0))
+    graph, inputs = maker.finish(maker.convolve(y, 5, Window()))
     for effort in (0, 1, 2):
         equal(graph, inputs, preset("base"), effort)
 
@@ -98,7 +100,7 @@ def test_sums_over_parts_of_words_read_a_copy_by_the_array(
     channels: int, copies: int, effort: int, rng: random.Random
 ) -> None:
     maker = Maker(rng.getrandbits(32))
-    graph, inputs = maker.finish(matmul(maker, channels, 4, 4, columns=5))
+    graph, inputs = maker.finish(matmul(maker, maker.input(channels, 4, 4), columns=5))
     program = equal(graph, inputs, preset("nano"), effort)
     layers = {program.layers[p.layer].op for i, p in zip(program.instructions, program.provenance, strict=True)}
     assert layers == {"MatMul"}
@@ -107,6 +109,6 @@ def test_sums_over_parts_of_words_read_a_copy_by_the_array(
 
 def test_sums_over_parts_of_words_are_refused_without_columns_for_a_word(rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
-    graph, _ = maker.finish(matmul(maker, 6, 4, 4, columns=5))
+    graph, _ = maker.finish(matmul(maker, maker.input(6, 4, 4), columns=5))
     with pytest.raises(UnsupportedError, match="over 6 channels, which do not fill words of 8"):
         compile_graph(graph, preset("nano").replace(rows=8, cols=4, lanes=2, axi_data_bits=64))

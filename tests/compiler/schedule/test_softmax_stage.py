@@ -13,7 +13,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
-from intloom.sim.regress.graphs import Maker, softmax
+from intloom.sim.regress.graphs import Maker, Window, softmax
 from intloom.sim.tiles import tile_slices
 
 HARDWARE = {name: preset(name).replace(vector_softmax=True) for name in ("nano", "small", "base")}
@@ -32,7 +32,9 @@ def equal(graph, inputs, params, effort: int = 1):
 @pytest.mark.parametrize("effort", [0, 1])
 def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
-    graph, inputs = maker.finish(softmax(maker, rng.randint(1, 90), rng.randint(1, 20), rng.randint(1, 12)))
+    graph, inputs = maker.finish(
+        softmax(maker, maker.input(rng.randint(1, 90), rng.randint(1, 20), rng.randint(1, 12)))
+    )
     equal(graph, inputs, HARDWARE[name], effort)
 
 
@@ -40,18 +42,18 @@ def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
 def test_two_with_other_exponentials_between_convolutions(name: str, rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
     channels, height, width = rng.randint(2, 40), rng.randint(1, 40), rng.randint(1, 20)
-    x = maker.convolve(maker.input(3, height, width), channels, 1, 1, 0)
+    x = maker.convolve(maker.input(3, height, width), channels, Window())
     shape = (channels, height, width)
     a, b = (maker.node(Softmax, (x,), shape, **maker.exponentials(channels)) for _ in range(2))
     c = maker.node(Softmax, (b,), shape, **maker.exponentials(channels))
     joined = maker.node(Concat, (a, c), (2 * channels, height, width))
-    graph, inputs = maker.finish(maker.convolve(joined, 5, 1, 1, 0))
+    graph, inputs = maker.finish(maker.convolve(joined, 5, Window()))
     equal(graph, inputs, HARDWARE[name])
 
 
 def test_exponentials_are_loaded_once(rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
-    graph, inputs = maker.finish(softmax(maker, 200, 60, 40))
+    graph, inputs = maker.finish(softmax(maker, maker.input(200, 60, 40)))
     program = equal(graph, inputs, HARDWARE["small"])
     kinds = [i.kind for i in program.instructions]
     assert kinds.count(Kind.VEXP) == 3
@@ -60,7 +62,7 @@ def test_exponentials_are_loaded_once(rng: random.Random) -> None:
 
 def test_a_tile_alone_has_its_exponentials(rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
-    graph, inputs = maker.finish(softmax(maker, 20, 5, 4))
+    graph, inputs = maker.finish(softmax(maker, maker.input(20, 5, 4)))
     program = equal(graph, inputs, HARDWARE["small"])
     (found,) = tile_slices(program, inputs, {program.layers[0].name}, 0)
     made = IsaBackend(check=False).run(found.program, {}).outputs
@@ -71,7 +73,7 @@ def test_a_tile_alone_has_its_exponentials(rng: random.Random) -> None:
 @pytest.mark.parametrize(("channels", "reason"), [(8, "lacks the instruction"), (1025, "blocks must be")])
 def test_what_hardware_cannot_run(channels: int, reason: str) -> None:
     maker = Maker(1)
-    graph, _ = maker.finish(softmax(maker, channels, 1, 1))
+    graph, _ = maker.finish(softmax(maker, maker.input(channels, 1, 1)))
     params = preset("nano").replace(vector_softmax=channels > 8)
     with pytest.raises(UnsupportedError, match=reason):
         compile_graph(graph, params)
