@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from intloom.api import Program, Run, compile  # noqa: A004  # see intloom.api
+    from intloom.api import Program, Run, compile, explore  # noqa: A004  # see intloom.api
     from intloom.common.errors import (
         CapacityError,
         DiskError,
@@ -65,6 +65,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "compile",
+    "explore",
     "quantize",
     "register_custom_op",
     "register_execution_provider",
@@ -80,6 +81,7 @@ _MODULES = {
     "Run": "intloom.api",
     "Session": "intloom.session",
     "compile": "intloom.api",
+    "explore": "intloom.api",
     "CustomOp": "intloom.compiler.custom",
     "register_custom_op": "intloom.compiler.custom",
     "unregister_custom_op": "intloom.compiler.custom",

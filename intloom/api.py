@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ from intloom.compiler.ir.onnx_export import to_onnx
 from intloom.compiler.ir.serialize import save as save_graph
 from intloom.compiler.program.file import MAGIC, from_bytes, save_regions
 from intloom.compiler.program.program import Program as CompiledProgram
+from intloom.exploration.device import device_of
+from intloom.exploration.energy import choose_technology
+from intloom.exploration.explore import Budget, Exploration
+from intloom.exploration.explore import explore as explore_space
+from intloom.exploration.space import device_space, read_space, space_of
 from intloom.files import check_output, read_prefix, write_bytes
 from intloom.flow.bundle import Bundle, bundle_without_model, load_bundle
 from intloom.flow.compiling import choose_params, compile_model, store
@@ -31,6 +37,7 @@ from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
 from intloom.models import ModelSource, parse_model
 from intloom.notebook import graph_html, program_html, run_html
+from intloom.sim.processes import Processes
 from intloom.sim.result import RunResult
 
 PathLike = str | Path
@@ -175,6 +182,35 @@ def compile(  # noqa: A001  # named like torch.compile
     source = _model_source(model)
     compiled = compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates, effort=effort)
     return Program(Bundle(compiled.programs, source, compiled.folded, compiled.inputs, compiled.outputs))
+
+
+def explore(
+    models: PathLike | Sequence[PathLike],
+    space: PathLike | Mapping[str, Any] | None = None,
+    *,
+    device: str = "LFE5U-85F",
+    weights: Sequence[float] | None = None,
+    technology: str = "45nm",
+    jobs: int = 1,
+    dims: Mapping[str, int] | None = None,
+    **budget: Any,
+) -> Exploration:
+    """Forecast quantized models on many configurations, as `intloom explore` does; `rows()` is a table for pandas.
+
+    `space` is a TOML file or its content as a mapping. `budget` has `fps`, `bandwidth` (MB/s), `latency`, `mhz` and
+    `accelerators`.
+    """
+    paths = [Path(model) for model in ([models] if isinstance(models, str | Path) else models)]
+    counts = [1.0] * len(paths) if weights is None else weights
+    if not paths or len(counts) != len(paths):
+        raise UsageError(f"explore needs at least one model and a weight for each, not {len(paths)} and {len(counts)}")
+    known = {f.name for f in fields(Budget)} - {"device", "technology"}
+    if unknown := sorted(set(budget) - known):
+        raise UsageError(f"explore has no option {unknown[0]!r}; a budget has {', '.join(sorted(known))}")
+    asked = Budget(device=device_of(device), technology=choose_technology(technology), **budget)
+    points = space_of(space) if isinstance(space, Mapping) else read_space(None if space is None else Path(space))
+    chosen = device_space(points, asked.device.family)
+    return explore_space(list(zip(paths, counts, strict=True)), chosen, asked, dims=dims, where=Processes(jobs))
 
 
 def _model_source(model: PathLike | bytes | onnx.ModelProto) -> ModelSource:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from intloom.compiler.program.program import MemoryTiming
+from intloom.exploration.advice import advise
 from intloom.files import check_folder, write_bytes, write_text
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
@@ -64,4 +66,5 @@ def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str,
     host = open_host(bundle)
     feeds = read_inputs([], bundle.inputs, seed=0)
     backend = open_backend("rtl", bundle, keep_tensors=True)
-    return save_run(folder, bundle.program, execute(bundle, backend, feeds, host=host, check=True, progress=watch))
+    done = execute(bundle, backend, feeds, host=host, check=True, progress=watch)
+    return save_run(folder, bundle.program, done, why=advise(bundle, MemoryTiming()))

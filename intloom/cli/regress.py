@@ -16,9 +16,10 @@ from intloom.compiler.schedule import compile_graph
 from intloom.files import check_folder
 from intloom.flow.networks import load_network
 from intloom.report.regression import write_regression
+from intloom.sim.processes import Processes
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.reports import write_reports
-from intloom.sim.regress.runner import Processes, Summary, run_cases
+from intloom.sim.regress.runner import Summary, run_cases
 from intloom.sim.regress.suites import GROUPS, SEEDED, SUITES, suite
 
 _NIGHTLY = "nightly"

@@ -15,6 +15,7 @@ from intloom.cli.run_options import Kernels, RunOptions, check_options
 from intloom.cli.run_output import show_record, show_slices, watcher
 from intloom.common.errors import ExitCode, IntloomError
 from intloom.common.temporary_files import check_temporary_space
+from intloom.exploration.advice import advise
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.host import HostParts
 from intloom.flow.inputs import read_inputs
@@ -25,6 +26,7 @@ from intloom.flow.running import can_locate, execute, locate, open_backend, open
 from intloom.flow.slicing import PieceFiles, block_pieces, run_pieces, slices_record, tile_pieces
 from intloom.flow.waves import choose_window, record_waves
 from intloom.sim.backend import open_rtl
+from intloom.sim.forecast_error import timing_of
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.detailed import WAVES
 from intloom.sim.rtl.options import RtlOptions
@@ -151,7 +153,10 @@ def _run_whole(terminal: Terminal, work: _Workload, host: HostParts | None) -> N
 def _keep(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any]:
     """The record, written to the output folder if there is one."""
     program, folder = work.bundle.program, work.given.output
-    return make_record(program, done) if folder is None else save_run(folder, program, done, terminal.command)
+    if folder is None:
+        return make_record(program, done)
+    why = advise(work.bundle, timing_of(work.rtl.memory)) if done.cycles else ""
+    return save_run(folder, program, done, terminal.command, why)
 
 
 def _record_waves(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any] | None:

@@ -37,8 +37,8 @@ def hardware_name(program: Program) -> str:
     return preset_name(program.params)
 
 
-def make_record(program: Program, result: RunResult) -> dict[str, Any]:
-    """A run as plain values, for JSON; `program` contains all regions of the model."""
+def make_record(program: Program, result: RunResult, why: str = "") -> dict[str, Any]:
+    """A run as plain values, for JSON; `program` has all regions of the model, `why` says what limits it."""
     checks = result.checks
     return {
         "name": program.name,
@@ -61,6 +61,7 @@ def make_record(program: Program, result: RunResult) -> dict[str, Any]:
         "dram_bytes": result.dram_bytes or None,
         "conditions": dict(result.conditions),
         "predicted_cycles": program.predicted_cycles,
+        "why": why,
         "units": _units(result),
         "clock_stopped": dict(result.clock_stopped),
         "layers": _layers(program, result),
@@ -165,9 +166,9 @@ def forget_run(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def save_run(folder: Path, program: Program, result: RunResult, command: str = "") -> dict[str, Any]:
+def save_run(folder: Path, program: Program, result: RunResult, command: str = "", why: str = "") -> dict[str, Any]:
     """Write record, timeline, tables, trace and model outputs; return the record. `command` made the run."""
-    record, trace = make_record(program, result), trace_events(program, result)
+    record, trace = make_record(program, result, why), trace_events(program, result)
     names: dict[str, str] = {}
     for name, array in result.model_outputs.items():
         names[name] = _array_file(name, set(names.values()))

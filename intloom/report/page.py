@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 import intloom.hw.fpga
 from intloom.common import evidence
@@ -15,7 +14,7 @@ from intloom.files import check_output, read_bytes, write_text
 from intloom.hw.spec.formats import memory_words
 from intloom.hw.spec.isa import Kind, LoadTarget, assemble
 from intloom.report.limits import limiting_cause
-from intloom.report.template import fill
+from intloom.report.template import embedded, fill
 
 RECORD = "run.json"
 TIMELINE = "timeline.json"
@@ -92,7 +91,7 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
         single=_single(record["chains"]),
         clock=measured_mhz(record["hardware"]),
         script="report.js",
-        data=_embedded(
+        data=embedded(
             {
                 **record,
                 **timeline,
@@ -142,11 +141,6 @@ def _present(folder: Path, page: Path) -> list[dict[str, str]]:
     if folder.resolve() != page.parent.resolve():
         return []
     return [{"href": name, "label": label} for name, label in _LINKS if (folder / name).exists()]
-
-
-def _embedded(value: dict[str, Any]) -> Markup:
-    # `</` would end the script element; JSON allows `<` as an escape.
-    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _comparison(record: dict[str, Any]) -> dict[str, Any]:

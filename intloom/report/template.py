@@ -6,6 +6,7 @@ browser run only the scripts of this package, and load nothing.
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterable
 from importlib.metadata import version
 from importlib.resources import files
@@ -33,6 +34,12 @@ def security_policy(scripts: Iterable[str]) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src 'self' file: data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def embedded(value: Any) -> Markup:
+    """A value as JSON inside a script element."""
+    # `</` would end the element; JSON allows `<` as an escape.
+    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def fill(template: str, script: str = "", **values: Any) -> str:

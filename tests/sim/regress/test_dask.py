@@ -8,9 +8,10 @@ import pytest
 from distributed import Client, LocalCluster
 
 from intloom.compiler.schedule import compile_graph
+from intloom.sim.processes import Processes
 from intloom.sim.regress.case import Tools
 from intloom.sim.regress.graphs import make_graph
-from intloom.sim.regress.runner import Processes, run_cases
+from intloom.sim.regress.runner import run_cases
 from intloom.sim.regress.suites import suite
 
 pytestmark = pytest.mark.slow

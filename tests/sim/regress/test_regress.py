@@ -15,13 +15,14 @@ from intloom.compiler.ir import Add, Conv, MaxPool, Resize
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import quantized_network
 from intloom.sim import dask_cluster
+from intloom.sim.processes import Processes
 from intloom.sim.random_programs.hardware import RANDOM_SETS
 from intloom.sim.regress import runner
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.execute import execute
 from intloom.sim.regress.graphs import RECIPES, make_graph
 from intloom.sim.regress.reports import junit, to_json, write_reports
-from intloom.sim.regress.runner import Processes, Summary, run_cases
+from intloom.sim.regress.runner import Summary, run_cases
 from intloom.sim.regress.store import RESULTS, Store
 from intloom.sim.regress.suites import GROUPS, SUITES, stress_hardware, suite
 from intloom.sim.regress.version import project_version
@@ -110,7 +111,7 @@ def test_what_passed_with_other_sources_is_run_again(tmp_path):
 
 
 def test_a_fresh_case_leaves_the_others_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "execute", lambda case, _tools: dataclasses.replace(result(case.name), key=case.key))
+    monkeypatch.setattr(runner, "execute", lambda case, tools: dataclasses.replace(result(case.name), key=case.key))
     cases = suite("smoke")
     run_cases(cases, TOOLS, tmp_path)
     run_cases(cases[:1], TOOLS, tmp_path, resume=False)

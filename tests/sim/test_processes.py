@@ -8,7 +8,7 @@ from tests.support.signals import disturb
 
 SETUP = """
 from contextlib import nullcontext
-from intloom.sim.regress.worker import clean_up_when_ended
+from intloom.sim.processes import clean_up_when_ended
 clean_up_when_ended()
 """
 

@@ -1,0 +1,1 @@
+"""Area of an accelerator: measured components, and what follows for other parameters."""

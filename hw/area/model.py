@@ -1,0 +1,198 @@
+"""Area of an accelerator: a linear model of what Yosys counts, in two steps.
+
+`measured.json` has, for a few designs, the words of each component: bits of adders, multiplexers, registers, and more,
+before mapping. They are fitted to structural counts of the parameters. For each family it has the cells that a bit of
+each kind becomes, fitted to the modules of `nano` mapped one by one, and the factor to a whole design. The fit of words
+takes milliseconds, so only what was measured is kept.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from functools import cache
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from intloom.common import evidence
+from intloom.hw.spec.params import HardwareParams, from_dict
+
+MEASURED = Path(__file__).with_name("measured.json")
+CELLS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
+    "xc7": {
+        "LUT": {
+            "LUT": 1, "SRL": 1, "RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4,
+            "RAM256X1S": 4, "RAM128X1S": 2, "RAM64X1S": 1, "RAM32X1S": 1,
+        },
+        "FF": {"FD": 1},
+        "DSP": {"DSP48E1": 1},
+        "RAM": {"RAMB36E1": 1, "RAMB18E1": 0.5},
+    },
+    "ecp5": {
+        "LUT": {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4},
+        "FF": {"TRELLIS_FF": 1},
+        "DSP": {"MULT18X18D": 1},
+        "RAM": {"DP16KD": 1},
+    },
+    "asic": {"FF": {"DFF": 1}},
+}  # fmt: skip
+"""What a cell counts for each kind, by family and the beginning of its name; `asic` also has the areas in gates."""
+KINDS = {"xc7": ("LUT", "FF", "DSP", "RAM"), "ecp5": ("LUT", "FF", "DSP", "RAM"), "asic": ("gates", "FF")}
+WORDS = (
+    "add", "compare", "equal", "logic", "mux", "shift", "register", "lut memory", "block", "bits", "product", "part",
+)  # fmt: skip
+"""What is counted before mapping: bits, small memories, multipliers, and partial products of products in LUTs."""
+_COMPONENTS = {
+    "npu.engine.mac.array": "array",
+    "npu.engine.mac.accumulators": "accumulators",
+    "npu.engine.mac.epilogue": "epilogue",
+    "npu.engine.mac": "MAC control",
+    "npu.engine.vec.softmax": "softmax",
+    "npu.engine.vec.columns": "depthwise",
+    "npu.engine.vec.constants": "depthwise",
+    "npu.engine.vec.epilogue": "depthwise",
+    "npu.engine.vec.walk": "depthwise",
+    "npu.engine.vec.window": "depthwise",
+    "npu.engine.vec.datapath": "vector datapath",
+    "npu.engine.vec": "vector control",
+    "npu.engine.scratch": "scratchpad",
+    "npu.engine.weights": "weight memory",
+    "npu.engine.load": "load and store",
+    "npu.engine.store": "load and store",
+}
+"""Components by the beginning of their path; the rest is `control`."""
+MEMORIES = ("scratchpad", "weight memory")
+"""Their blocks of RAM follow from their shapes."""
+_BLOCKS = {
+    "xc7": ((72, 512), (36, 1024), (18, 2048), (9, 4096)),
+    "ecp5": ((36, 512), (18, 1024), (9, 2048), (4, 4096), (2, 8192)),
+}
+"""Widths and depths of a block of RAM."""
+
+
+def component_of(path: str) -> str:
+    """The component that an instance belongs to."""
+    return next((name for start, name in _COMPONENTS.items() if path.startswith(start)), "control")
+
+
+def features(p: HardwareParams) -> dict[str, list[float]]:
+    """Structural counts to which the words of each component are proportional."""
+    wide = p.wide_multipliers and not p.depthwise
+    plain, luts = p.macs - p.array_lut_products, p.array_lut_products
+    slow = not p.wide_multipliers
+    deep, softmax, depthwise = p.strip >= 32, p.vector_softmax, p.vector_depthwise
+    lut_depthwise = p.depthwise_lut_products
+    plain_depthwise = p.depthwise_products - lut_depthwise
+    return {
+        "array": [plain * (not wide), plain * wide, luts, p.macs * p.depthwise, p.cols],
+        "accumulators": [p.cols, p.cols * deep, p.cols * (not deep), p.cols * p.strip * (p.strip < 128)],
+        "epilogue": [1, p.lanes, p.lanes * slow, p.cols, p.rows],
+        "MAC control": [1, p.cols, p.rows, p.rows * p.depthwise, p.rows * p.weight_sums, p.cols * p.weight_sums],
+        "softmax": [softmax, softmax * p.softmax_lanes],
+        "depthwise": [
+            depthwise,
+            depthwise * p.rows,
+            plain_depthwise * slow,
+            plain_depthwise * (not slow),
+            lut_depthwise,
+        ],
+        "vector datapath": [1, p.vector_lanes, p.vector_lanes * slow],
+        "vector control": [1, p.rows, p.vector_lanes, p.rows * depthwise, p.rows * softmax],
+        "scratchpad": [1, p.rows * p.scratch_banks, p.rows * (p.vector_slices < 4), p.rows * p.memory_parity],
+        "weight memory": [1, p.rows, p.memory_parity],
+        "load and store": [1, p.rows],
+        "control": [1, p.rows, p.queue_depth * p.rows, p.queue_depth],
+    }
+
+
+def words_of(params: HardwareParams) -> dict[str, dict[str, float]]:
+    """Estimated words of each component."""
+    counted, fitted = features(params), _fitted()
+    return {
+        component: {word: float(np.dot(fit, counted[component])) for word, fit in fits.items()}
+        for component, fits in fitted.items()
+    }
+
+
+def cells_of(words: Mapping[str, float], family: str) -> dict[str, float]:
+    """Cells by kind that words become when they are mapped as a part of a whole design."""
+    mapping: Mapping[str, Mapping[str, float]] = _measured()[f"mapping {family}"]["cells"]
+    return {
+        kind: max(0.0, sum(number * words.get(word, 0) for word, number in per_word.items()))
+        for kind, per_word in mapping.items()
+    }
+
+
+def area_of(params: HardwareParams, family: str) -> dict[str, dict[str, float]]:
+    """Estimated cells of each component by kind."""
+    area = {component: cells_of(words, family) for component, words in words_of(params).items()}
+    for component, number in memory_blocks(params, family).items():
+        area[component]["RAM"] = number
+    return {component: {k: n for k, n in cells.items() if n} for component, cells in area.items()}
+
+
+def total(area: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """The sum over components by kind."""
+    kinds: dict[str, float] = {}
+    for counts in area.values():
+        for kind, number in counts.items():
+            kinds[kind] = kinds.get(kind, 0.0) + number
+    return kinds
+
+
+def memory_blocks(p: HardwareParams, family: str) -> dict[str, int]:
+    """Blocks of RAM of scratchpad and weight memory."""
+    if family not in _BLOCKS:
+        return {}
+
+    def blocks(words: int, bits: int) -> int:
+        return min(ceil(bits / width) * ceil(words / depth) for width, depth in _BLOCKS[family])
+
+    bits = 8 * p.rows
+    counts = (
+        p.scratch_banks * blocks(p.scratch_words // p.scratch_banks, bits + p.rows * p.memory_parity),
+        blocks(p.weight_words, bits + p.memory_parity),
+    )
+    return dict(zip(MEMORIES, counts, strict=True))
+
+
+@cache
+def _measured() -> dict[str, Any]:
+    return {name: row.values for name, row in evidence.read(MEASURED).items()}
+
+
+@cache
+def _fitted() -> dict[str, dict[str, Any]]:
+    """Coefficients of each component's words."""
+    samples = [values for name, values in _measured().items() if name.startswith("design ")]
+    designs = [features(from_dict(sample["parameters"])) for sample in samples]
+
+    def fit(component: str, word: str) -> Any:
+        matrix = np.array([design[component] for design in designs], float)
+        return _fit(matrix, np.array([s["words"].get(component, {}).get(word, 0) for s in samples], float))
+
+    return {component: {word: fit(component, word) for word in WORDS} for component in designs[0]}
+
+
+def _fit(matrix: Any, counts: Any) -> Any:
+    """Coefficients of at least 0 with the smallest weighted error, with the fewest features where errors are equal."""
+    result = np.zeros(matrix.shape[1])
+    if not counts.any():
+        return result
+    weights = 1 / np.sqrt(np.maximum(counts, 0.02 * counts.max()))
+    scaled, wanted = matrix * weights[:, None], counts * weights
+    useful = [k for k in range(matrix.shape[1]) if matrix[:, k].any()]
+    least = np.inf
+    # Of at most six features every choice is tried: exact, and without a solver.
+    for size in range(1, len(useful) + 1):
+        for chosen in map(list, itertools.combinations(useful, size)):
+            fit = np.linalg.lstsq(scaled[:, chosen], wanted, rcond=None)[0]
+            error = float(np.sum((scaled[:, chosen] @ fit - wanted) ** 2))
+            if fit.min() >= 0 and error < 0.999 * least - 1e-9:
+                least = error
+                result = np.zeros(matrix.shape[1])
+                result[chosen] = fit
+    return result

@@ -1,0 +1,62 @@
+"""`intloom area`: estimated cells of each component, in a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from intloom.cli.console import new_table
+from intloom.cli.hardware_options import HardwareOptions
+from intloom.cli.options import AsJson, grouped, terminal_of
+from intloom.exploration.device import DEVICES, clock_of, device_of
+from intloom.hw.area.model import KINDS, area_of, total
+from intloom.hw.spec.params import preset_name
+
+_HELP = """Estimate the cells of each component from measured ones.
+
+Logic is measured with Yosys over a few parameter values (make area-model); other values are interpolated. RAM is blocks
+of 16 kbit (ECP5) or 36 kbit (7 series); standard cells are counted in NAND gates, without memories.
+
+Example: [bold]intloom area --preset base --set rows=8 --device XC7Z020[/bold]
+"""
+DeviceName = Annotated[
+    str,
+    typer.Option("--device", metavar="NAME", help=f"{', '.join(DEVICES)}.", autocompletion=lambda: [*DEVICES]),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """Options of the command."""
+
+    device: DeviceName = "LFE5U-85F"
+    hardware: HardwareOptions
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("area", help=_HELP)(grouped(_run))
+
+
+def _run(context: typer.Context, given: _Options, as_json: AsJson = False) -> None:
+    terminal, device, params = terminal_of(context), device_of(given.device), given.hardware.params
+    area, clock = area_of(params, device.family), clock_of(params, None)
+    sums = total(area)
+    if as_json:
+        terminal.json({
+            "device": device.name, "cells": dict(device.cells), "components": area, "total": sums,
+            "memory_kib": params.scratch_kib + params.weight_kib, "mhz": clock.mhz, "clock": clock.source,
+        })  # fmt: skip
+        return
+    kinds = KINDS[device.family]
+    table = new_table("component", *(f">{kind}" for kind in kinds))
+    for component, counts in [*area.items(), ("total", sums), (device.name, device.cells)]:
+        if counts:
+            table.add_row(component, *(f"{counts[kind]:,.0f}" if kind in counts else "" for kind in kinds))
+    terminal.table(table)
+    terminal.say(
+        f"{preset_name(params)}, estimated; {params.scratch_kib + params.weight_kib} KiB of memory; "
+        f"{clock.mhz:g} MHz, {clock.source}"
+    )

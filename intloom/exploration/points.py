@@ -1,0 +1,133 @@
+"""Forecast of one configuration on several models, in a process of a pool; results are kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from intloom.common.cache.texts import cached_text
+from intloom.common.collector import collector_paused
+from intloom.common.errors import DiskError, IntloomError
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.program import MemoryTiming
+from intloom.compiler.schedule import compile_graph
+from intloom.exploration.work import Work, work_of
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.processes import Work as PooledWork
+from intloom.sim.regress.version import project_version
+
+_KIND, _SUFFIX = "forecasts", ".json"
+_WITHOUT_CYCLES = ("trace", "clock_gating", "lut_products", "memory_parity", "multiplier_bits", "axi_addr_bits")
+"""Fields that change no cycle and no instruction: configurations that differ only in them share a forecast."""
+
+Form = tuple[str, bool, bool]
+"""What folding depends on: rounding mode, Softmax and sums of weights in hardware."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A model, folded for every form that the configurations need."""
+
+    name: str
+    path: Path
+    weight: float
+    """How often it runs, compared with the other models."""
+    graphs: Mapping[Form, tuple[IntGraph, ...]]
+    source: str
+    """Hash of the file, and sizes of open dimensions."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One configuration with the memory that it sees, in beats."""
+
+    params: HardwareParams
+    memory: MemoryTiming
+
+    @property
+    def key(self) -> str:
+        """A hash of what the forecast depends on, apart from the models."""
+        fields = {k: v for k, v in self.params.to_dict().items() if k not in _WITHOUT_CYCLES}
+        text = json.dumps([fields, asdict(self.memory)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The work of each model, or why one of them does not compile."""
+
+    works: tuple[Work, ...] = ()
+    reason: str = ""
+
+
+def form_of(params: HardwareParams) -> Form:
+    """What folding for these parameters depends on."""
+    return str(params.match), params.vector_softmax, params.weight_sums
+
+
+def read_network(path: Path, weight: float, points: Sequence[HardwareParams], dims: Mapping[str, int]) -> Network:
+    """A quantized model, folded for all these configurations."""
+    model = load_model(path, dims=dims)
+    graphs: dict[Form, tuple[IntGraph, ...]] = {}
+    source = ""
+    for params in points:
+        form = form_of(params)
+        if form not in graphs:
+            folded = fold_model(model, match=params.match, softmax=form[1], weight_sums=form[2])
+            _ = folded.graph  # an error if no node can be accelerated
+            graphs[form] = tuple(folded.regions)
+            source = folded.source
+    return Network(path.stem, path, weight, graphs, f"{source} {sorted(dims.items())}")
+
+
+def pooled(networks: Sequence[Network]) -> PooledWork[Task, Outcome]:
+    """The forecast of these models as work for a pool."""
+    dead = Outcome(reason="the process that computed it died, perhaps for want of memory")
+    return PooledWork(
+        do=partial(_outcome, tuple(networks), project_version()), key=lambda task: task.key, dead=lambda _task: dead
+    )
+
+
+@collector_paused()
+def _outcome(networks: Sequence[Network], version: str, task: Task) -> Outcome:
+    try:
+        return Outcome(tuple(_work(network, version, task) for network in networks))
+    except DiskError:
+        raise
+    except IntloomError as error:
+        return Outcome(reason=str(error))
+
+
+def _work(network: Network, version: str, task: Task) -> Work:
+    form = form_of(task.params)
+    key = hashlib.sha256(f"{version} {network.source} {form} {task.key}".encode()).hexdigest()[:32]
+
+    def make() -> str:
+        try:
+            programs = [compile_graph(graph, task.params, memory=task.memory) for graph in network.graphs[form]]
+        except IntloomError as error:
+            if isinstance(error, DiskError):
+                raise
+            return json.dumps({"reason": str(error)})
+        return json.dumps(work_of(programs).to_dict())
+
+    values = json.loads(cached_text(_KIND, key, _SUFFIX, make))
+    if "reason" in values:
+        raise _Refused(f"{network.name}: {values['reason']}")
+    return Work.from_dict(values)
+
+
+class _Refused(IntloomError):
+    """A model does not compile for a configuration."""
+
+
+def memory_of(params: HardwareParams, mhz: float, bandwidth: float | None, latency: int) -> MemoryTiming:
+    """The memory in beats of these parameters; `bandwidth` is in MB/s, None is a beat per cycle."""
+    timing = MemoryTiming(read_latency=latency)
+    return timing if bandwidth is None else replace(timing, bandwidth=bandwidth / (mhz * params.word_bytes))

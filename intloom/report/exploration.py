@@ -1,0 +1,50 @@
+"""The page of an exploration, and its table in a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from intloom.files import write_text
+from intloom.hw.area.model import KINDS
+from intloom.report.template import embedded, fill
+
+if TYPE_CHECKING:
+    from intloom.exploration.explore import Exploration
+
+_TEMPLATE = "exploration.html.j2"
+
+
+def write_exploration(record: dict[str, Any], folder: Path) -> Path:
+    """Write explore.html for the record of an exploration."""
+    page = folder / "explore.html"
+    write_text(page, fill(_TEMPLATE, "exploration.js", e=record, kinds=_kinds(record), data=embedded(_axes(record))))
+    return page
+
+
+def _kinds(record: dict[str, Any]) -> list[str]:
+    """Kinds of cells in the order of the table."""
+    there = {key for row in record["points"] for key in row}
+    return [kind for kind in dict.fromkeys(k for kinds in KINDS.values() for k in kinds) if kind in there]
+
+
+def _axes(record: dict[str, Any]) -> dict[str, Any]:
+    """The values that the plot can show, with their labels."""
+    kinds = [[kind, kind if kind == "gates" else f"{kind} cells"] for kind in _kinds(record)]
+    axes = [["fps", "frames/s"], *kinds, ["memory_kib", "KiB of memory"], ["dram_bytes", "bytes of DRAM per frame"]]
+    return {"points": record["points"], "axes": [*axes, ["energy_uj", "µJ per frame, estimated"]]}
+
+
+def table_html(done: Exploration) -> str:
+    """The front as a table for a notebook."""
+    from markupsafe import escape
+
+    kinds = KINDS[done.budget.device.family]
+    names = ["configuration", "frames/s", *kinds, "KiB", "MB/frame", "µJ"]
+    body = []
+    for row in done.rows()[: len(done.front)]:
+        cells = (f"{row.get(kind, 0):,}" for kind in kinds)
+        values = [row["name"], f"{row['fps']:.2f}", *cells, str(row["memory_kib"]), f"{row['dram_bytes'] / 1e6:.2f}"]
+        body.append("".join(f"<td>{escape(value)}</td>" for value in [*values, f"{row['energy_uj']:,.0f}"]))
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"

@@ -1,0 +1,228 @@
+"""Exploration: spaces, budgets, the front, resumption, and points against programs compiled by themselves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from intloom.cli.entry import run as main
+from intloom.common.errors import ParameterError
+from intloom.compiler.program.program import MemoryTiming
+from intloom.exploration.device import Device, clock_of, device_of
+from intloom.exploration.energy import choose_technology
+from intloom.exploration.explore import Budget, explore, misses_in_words
+from intloom.exploration.limits import changes_of, explain
+from intloom.exploration.points import memory_of
+from intloom.exploration.space import Space, device_space, read_space
+from intloom.exploration.work import Cycles, work_of
+from intloom.flow.compiling import compile_model
+from intloom.hw.spec.params import changed, preset
+from intloom.sim.processes import Processes
+
+SMALL = {"rows": [4, 8], "cols": [4, 8], "scratch_kib": [32, 256]}
+SPACE = Space(preset("nano"), SMALL)
+
+
+def budget(device: Device | None = None, **asked) -> Budget:
+    return Budget(device=device or device_of("LFE5U-85F"), technology=choose_technology("45nm"), **asked)
+
+
+@pytest.fixture(scope="module")
+def model(quantized_models) -> Path:
+    return quantized_models("c2f")
+
+
+@pytest.fixture(scope="module")
+def explored(model):
+    return explore([(model, 1.0)], SPACE, budget(bandwidth=100))
+
+
+def test_a_point_has_the_cycles_and_traffic_of_the_program_compiled_by_itself(model, explored):
+    for point in explored.points:
+        memory = memory_of(point.params, point.clock.mhz, 100, 100)
+        assert memory.bandwidth == pytest.approx(100 / (point.clock.mhz * point.params.rows))
+        program = compile_model(model, point.params, memory=memory).program
+        assert point.work.cycles.total == pytest.approx(program.predicted_cycles)
+        assert point.work.dram == sum(layer.dram_words for layer in program.layers)
+        assert point.work.macs == program.macs
+
+
+def test_the_front_is_what_no_other_point_beats(explored):
+    def beats(a, b):
+        return a.objectives != b.objectives and all(x <= y for x, y in zip(a.objectives, b.objectives, strict=True))
+
+    assert len(explored.points) == 8 and 1 < len(explored.front) < 8
+    for point in explored.points:
+        beaten = any(beats(other, point) for other in explored.points)
+        assert beaten != (point in explored.front)
+    assert [p.fps for p in explored.front] == sorted((p.fps for p in explored.front), reverse=True)
+
+
+def test_models_weigh_together_and_accelerators_share_the_port(model, quantized_models, explored):
+    other = quantized_models("tiny")
+    both = explore([(model, 1.0), (other, 3.0)], Space(preset("nano")), budget(mhz=50))
+    (alone,), (point,) = explore([(other, 1.0)], Space(preset("nano")), budget(mhz=50)).points, both.points
+    first, second = point.works
+    assert point.work.cycles.total == pytest.approx(first.cycles.total + 3 * second.cycles.total)
+    assert second == alone.works[0] and point.fps == pytest.approx(50e6 / point.work.cycles.total)
+    two = explore([(model, 1.0)], SPACE, budget(bandwidth=100, accelerators=2))
+    for single, pair in zip(explored.points, two.points, strict=True):
+        assert single.fps <= pair.fps * 1.001 and pair.fps <= 2 * single.fps
+        assert pair.cells["FF"] == pytest.approx(2 * single.cells["FF"])
+
+
+def test_a_budget_that_nothing_fits_shows_the_nearest_misses(model):
+    done = explore([(model, 1.0)], SPACE, budget(Device("small", "ecp5", {"LUT": 900.0}), fps=1e6))
+    assert not done.front and len(done.misses) == 5
+    nearest = misses_in_words(done.misses[0])
+    assert "of 1e+06 frames/s" in nearest and "LUT" in nearest and "of 900 (+" in nearest
+
+
+def test_points_for_which_a_model_does_not_compile_are_listed_with_the_reason(quantized_models):
+    model = quantized_models("mini_yolo", 32)
+    done = explore([(model, 1.0)], Space(preset("nano"), {"weight_kib": [2, 16]}), budget())
+    assert len(done.points) == 1
+    (reason,) = done.refused.values()
+    assert "weight_kib" in reason and "mini_yolo" in reason
+    with pytest.raises(ParameterError, match="no point of the space compiles; for example .*weight_kib"):
+        explore([(model, 1.0)], Space(preset("nano"), {"weight_kib": [2]}), budget())
+
+
+def test_advice_is_what_the_changed_accelerator_does(explored):
+    told = 0
+    for point in explored.front:
+        for change in explored.advice[point.params]:
+            name, _, value = change.name.partition(" ")
+            assert change.new == changed(point.params, {name: int(value)})
+            told += change.name in explored.why(point)
+    assert told
+
+
+def test_the_largest_part_of_the_cycles_is_named_first():
+    cycles = Cycles(array=60, partial=1, memory=30, start=9)
+    text = explain(cycles)
+    assert text.startswith("60% of the cycles go to the array, with useful products")
+    assert "30.0%, to the memory port" in text
+    assert list(changes_of(preset("nano"), cycles)) == ["rows 8", "cols 8", "scratch_kib 64"]
+
+
+def test_a_clock_is_that_of_the_nearest_routed_design():
+    assert clock_of(changed(preset("base"), {"cols": 8}), None) == clock_of(preset("base"), None)
+    assert "measured on nano" in clock_of(preset("nano"), None).source
+    assert clock_of(preset("nano"), 42.0).mhz == 42.0
+
+
+def test_cycles_are_distributed_without_a_rest(model):
+    for name in ("nano", "small"):
+        program = compile_model(model, preset(name)).program
+        for memory in (program.memory, MemoryTiming(bandwidth=0.1, read_latency=300)):
+            cycles = work_of([program], memory).cycles
+            assert min(vars(cycles).values()) >= 0
+        assert cycles.memory + cycles.weights > work_of([program]).cycles.memory
+
+
+def test_a_space_has_each_valid_point_once(tmp_path):
+    (file := tmp_path / "s.toml").write_text('preset = "base"\nrows = [4, 8]\nlanes = [4, 8]\nvector_lanes = 4\n')
+    valid, refused = read_space(file).points()
+    assert len(valid) == 3
+    assert [*refused] == ["vector_lanes = 4, rows = 4, lanes = 8"]
+    assert "nearest valid value" in refused["vector_lanes = 4, rows = 4, lanes = 8"]
+    file.write_text("rows = [4, 8, 16, 32]\ncols = [4, 8, 16, 32, 64]\nsample = 7\nseed = 3\n")
+    first, _ = read_space(file).points()
+    assert first == read_space(file).points()[0] and len(first) == 7
+
+
+def test_fields_of_fpgas_follow_the_device_unless_the_space_names_them():
+    wide = device_space(Space(preset("base")), "xc7").base
+    assert (wide.multiplier_bits, wide.lut_products) == (25, 0)
+    named = device_space(Space(preset("base"), {"multiplier_bits": [18]}), "xc7")
+    assert named.points()[0][0].multiplier_bits == 18
+    assert device_space(Space(preset("base")), "ecp5").base == preset("base")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("row = [4]", 5, "unknown hardware parameter 'row': did you mean rows?"),
+        ("rows = [12]", 5, "no point of the space is valid; for example rows = 12: rows must be a power of two"),
+        ("rows = []", 5, "rows must have at least one value"),
+        ("rows = [[4]]", 5, "rows must be an integer"),
+        ("preset = 3", 5, "preset must be the name of one preset"),
+        ("sample = -1", 5, "sample must be a whole number of at least 1, not -1"),
+        ("rows = [", 3, "must be a TOML file"),
+        (f"rows = {[4] * 200}\ncols = {[4] * 200}", 5, "40,000 points, of at most 10,000"),
+    ],
+)
+def test_a_bad_space_is_one_line(tmp_path, model, capsys, text, code, said):
+    (tmp_path / "space.toml").write_text(text)
+    assert main(["explore", str(model), "--space", str(tmp_path / "space.toml"), "-o", str(tmp_path / "o")]) == code
+    err = capsys.readouterr().err
+    assert said in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--device", "XC9"], "--device must be one of LFE5U-25F"),
+        (["--fps", "0"], "--fps must be a number above 0"),
+        (["--clock", "nan"], "--clock must be a number above 0"),
+        (["--technology", "3nm"], "--technology must be one of 45nm, 7nm"),
+        (["--weight", "1", "--weight", "2"], "--weight must be given once for each of the 1 models"),
+        (["--jobs", "0"], "--jobs must be at least 1"),
+    ],
+)
+def test_a_wrong_option_is_one_line(tmp_path, model, capsys, words, said):
+    assert main(["explore", str(model), *words, "-o", str(tmp_path / "out")]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_command_writes_page_tables_and_parameters_and_verifies_in_rtl(tmp_path, model, capsys):
+    (tmp_path / "space.toml").write_text('preset = "nano"\nscratch_kib = [16, 32]\n')
+    words = ["explore", str(model), "--space", str(tmp_path / "space.toml"), "-o", str(tmp_path / "out"), "--json"]
+    assert main([*words, "--verify", "1", "--bandwidth", "200"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    (verified,) = record["verified"]
+    assert verified["equal"] and verified["compared_bytes"] > 0 and abs(verified["error"]) < 0.03
+    assert verified["predicted"] == record["points"][0]["cycles"]
+    folder = tmp_path / "out"
+    assert main(["verilog", "--config", str(folder / "point1.toml"), "-o", str(tmp_path / "rtl"), "-q"]) == 0
+    assert (folder / "points.csv").read_text().count("\n") == 1 + len(record["points"])
+    assert "<svg" in (folder / "explore.html").read_text()
+    assert main([*words, "--fps", "1e9"]) == 5
+
+
+PLAN = """
+import sys
+from pathlib import Path
+from tests.intloom.exploration.test_explore import SPACE, budget
+from intloom.exploration.explore import explore
+from intloom.sim.processes import Processes
+explore([(Path(sys.argv[1]), 1.0)], SPACE, budget(), where=Processes(2), tell=lambda *step: print(*step, flush=True))
+"""
+
+
+def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(tmp_path, model):
+    environment = {**os.environ, "INTLOOM_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", PLAN, str(model)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("forecast 2"):
+                # A worker dies, as for want of memory; the others go on.
+                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                os.kill(int(children[-1]), signal.SIGKILL)
+        assert process.wait() == 0
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache" / "forecasts").glob("*.json")}
+    assert len(kept) >= 8
+    again = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert "forecast 8 8" in again.stdout
+    assert {p: p.stat().st_mtime_ns for p in kept} == kept
+
+
+def test_processes_give_the_same_points(model, explored):
+    parallel = explore([(model, 1.0)], SPACE, budget(bandwidth=100), where=Processes(2))
+    assert parallel.to_dict() == explored.to_dict()
