@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
+import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import IntloomError
 from intloom.hw.area.measure import SOURCES, Counts, mapped, words
-from intloom.hw.area.model import KINDS, MEASURED, MEMORIES, WORDS
+from intloom.hw.area.model import KINDS, MEASURED, MEMORIES, WORDS, fit_counts
 from intloom.hw.spec.params import HardwareParams, changed, preset
 
 SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -65,6 +65,7 @@ CHECKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 """Designs that the model must predict; it is not fitted to them."""
 _FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
+_ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
 _PART_SITES = 9.0
 """Sites of an ECP5 for a partial product of a product in LUTs: a chain of eight bits and a bit beside it."""
 
@@ -112,34 +113,33 @@ def _words(name: str, params: HardwareParams) -> None:
 
 
 def _mapping(family: str) -> None:
-    """What the words of the modules of `nano` become, and a whole design's registers."""
-    params = preset("nano")
-    before = {path: counts for modules in words(params).values() for path, counts in modules.items()}
-    after = mapped(params, family)
+    """What the words of the modules of `nano` become."""
+    before = {path: counts for modules in words(preset("nano")).values() for path, counts in modules.items()}
+    after = mapped(preset("nano"), family)
     names = [name for name in after if name in before]
-    matrix = np.array([[before[name].get(word, 0) for word in _FITTED] for name in names], float)
-    cells: dict[str, dict[str, float]] = {}
+    fitted = _FITTED if family != "asic" else (*_FITTED, "register", "bits", "product", "part")
+    matrix = np.array([[before[name].get(word, 0) for word in fitted] for name in names], float)
     kind = KINDS[family][0]
-    counts = np.array([after[name].get(kind, 0) for name in names], float)
-    fixed: Counts = {"part": _PART_SITES} if family == "ecp5" else {}
-    extra = ("register", "bits", "product", "part") if family == "asic" else ()
-    if extra:
-        matrix = np.array([[before[name].get(word, 0) for word in (*_FITTED, *extra)] for name in names], float)
-    weights = 1 / np.sqrt(np.maximum(counts, 30))
-    fit, _ = nnls(matrix * weights[:, None], counts * weights)
-    cells[kind] = {**{word: round(float(n), 3) for word, n in zip((*_FITTED, *extra), fit, strict=True)}, **fixed}
-    flops = sum(module.get("FF", 0) for module in after.values()) / sum(m.get("register", 0) for m in before.values())
+    fit = fit_counts(matrix, np.array([after[name].get(kind, 0) for name in names], float))
+    cells: dict[str, Counts] = {kind: {word: round(float(n), 3) for word, n in zip(fitted, fit, strict=True) if n}}
+    registers, flops = _total(before, "register"), _total(after, "FF")
+    multipliers = _total(before, "product") + _total(before, "part")
     if family == "xc7":
-        # Registers at the inputs and outputs of multipliers move into them.
-        moved = sum(m.get("register", 0) for m in before.values()) * (1 - flops)
-        each = round(-moved / sum(m.get("product", 0) + m.get("part", 0) for m in before.values()), 1)
+        # Registers at inputs and outputs of multipliers move into them.
+        each = round((flops - registers) / multipliers, 1)
         cells |= {"FF": {"register": 1, "product": each, "part": each}, "DSP": {"product": 1, "part": 1}}
         cells["RAM"] = {"block": 0.5}
     elif family == "ecp5":
-        cells |= {"FF": {"register": round(flops, 4)}, "DSP": {"product": 1}, "RAM": {"block": 1}}
+        cells[kind]["part"] = _PART_SITES
+        routed = evidence.read(_ROUTED)["nano"].values["used"]["FF"][0]
+        cells |= {"FF": {"register": round(routed / registers, 4)}, "DSP": {"product": 1}, "RAM": {"block": 1}}
     else:
         cells["FF"] = {"register": 1, "bits": 1}
     _record(f"mapping {family}", {"design": "nano", "cells": cells})
+
+
+def _total(modules: Mapping[str, Counts], kind: str) -> float:
+    return sum(module.get(kind, 0) for module in modules.values())
 
 
 if __name__ == "__main__":

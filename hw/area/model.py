@@ -99,9 +99,15 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
             plain_depthwise * (not slow),
             lut_depthwise,
         ],
-        "vector datapath": [1, p.vector_lanes, p.vector_lanes * slow],
+        "vector datapath": [1, p.vector_lanes, p.vector_lanes * slow, p.vector_lanes * p.rows],
         "vector control": [1, p.rows, p.vector_lanes, p.rows * depthwise, p.rows * softmax],
-        "scratchpad": [1, p.rows * p.scratch_banks, p.rows * (p.vector_slices < 4), p.rows * p.memory_parity],
+        "scratchpad": [
+            1,
+            p.rows * p.scratch_banks,
+            p.rows**2 * p.scratch_banks,
+            p.rows * (p.vector_slices < 4),
+            p.rows * p.memory_parity,
+        ],
         "weight memory": [1, p.rows, p.memory_parity],
         "load and store": [1, p.rows],
         "control": [1, p.rows, p.queue_depth * p.rows, p.queue_depth],
@@ -172,17 +178,17 @@ def _fitted() -> dict[str, dict[str, Any]]:
 
     def fit(component: str, word: str) -> Any:
         matrix = np.array([design[component] for design in designs], float)
-        return _fit(matrix, np.array([s["words"].get(component, {}).get(word, 0) for s in samples], float))
+        return fit_counts(matrix, np.array([s["words"].get(component, {}).get(word, 0) for s in samples], float))
 
     return {component: {word: fit(component, word) for word in WORDS} for component in designs[0]}
 
 
-def _fit(matrix: Any, counts: Any) -> Any:
+def fit_counts(matrix: Any, counts: Any, floor: float = 0.02) -> Any:
     """Coefficients of at least 0 with the smallest weighted error, with the fewest features where errors are equal."""
     result = np.zeros(matrix.shape[1])
     if not counts.any():
         return result
-    weights = 1 / np.sqrt(np.maximum(counts, 0.02 * counts.max()))
+    weights = 1 / np.sqrt(np.maximum(counts, floor * counts.max()))
     scaled, wanted = matrix * weights[:, None], counts * weights
     useful = [k for k in range(matrix.shape[1]) if matrix[:, k].any()]
     least = np.inf

@@ -33,6 +33,7 @@ def home(cache_folder):
     cache_folder.mkdir()
     ModelCache().put(recipe(1), b"model" * 1000, 1.5)
     write_bytes(cache_folder / "verilog" / "0123456789ab-cd.v", b"module" * 50)
+    write_bytes(cache_folder / "forecasts" / "0123-cd.json", b"{}")
     write_bytes(cache_folder / "results" / "ab.npz", b"result")
     cached("fast-0123", make_binary)
     cached_build("library-0123", LIBRARY, make_binary)
@@ -74,7 +75,7 @@ def test_clear_removes_everything_but_what_is_not_the_caches(home, capsys):
     (home / "mine").write_text("keep")
     (home / "models" / "mine").mkdir()
     assert main(["cache", "clear"]) == 0
-    assert "5 entries removed" in capsys.readouterr().err
+    assert "6 entries removed" in capsys.readouterr().err
     assert not items(home)
     left = {p.relative_to(home).as_posix() for p in home.rglob("*") if p.suffix != ".lock"}
     assert left == {TAG, "mine", "models", "models/mine", "builds", "verilog", "results", "temporary"}
@@ -101,7 +102,7 @@ def test_what_another_process_uses_stays(home):
     try:
         assert ready.wait(60)
         done = clear(home)
-        assert (done.entries, done.in_use) == (3, 2)
+        assert (done.entries, done.in_use) == (4, 2)
         assert {i.kind for i in items(home)} == {Kind.MODEL, Kind.SIMULATOR}
     finally:
         finish.set()
