@@ -9,7 +9,7 @@ import typer
 
 from intloom.cli.console import new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, grouped, terminal_of
+from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.exploration.device import DEVICES, clock_of, device_of
 from intloom.hw.area.model import KINDS, area_of, total
 from intloom.hw.spec.params import preset_name
@@ -35,11 +35,7 @@ class _Options:
     hardware: HardwareOptions
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("area", help=_HELP)(grouped(_run))
-
-
+@subcommand("area", _HELP)
 def _run(context: typer.Context, given: _Options, as_json: AsJson = False) -> None:
     terminal, device, params = terminal_of(context), device_of(given.device), given.hardware.params
     area, clock = area_of(params, device.family), clock_of(params, None)

@@ -13,7 +13,7 @@ import typer
 from intloom.cli.area import DeviceName
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, Dims, check_least, grouped, parse_dims, terminal_of
+from intloom.cli.options import AsJson, Dims, check_least, parse_dims, subcommand, terminal_of
 from intloom.common.errors import ExitCode, UsageError
 from intloom.exploration.device import device_of
 from intloom.exploration.energy import choose_technology, technology_table
@@ -72,11 +72,7 @@ class _Options:
     hardware: HardwareOptions
 
 
-def register(app: typer.Typer) -> None:
-    """Add the subcommand."""
-    app.command("explore", help=_HELP)(grouped(_run))
-
-
+@subcommand("explore", _HELP)
 def _run(
     context: typer.Context,
     given: _Options,
