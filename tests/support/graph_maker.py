@@ -24,7 +24,7 @@ class GraphMaker(Maker):
 
     def random_inputs(self) -> dict[str, NDArray[np.int8]]:
         """Random values for every input."""
-        return {n: self._bytes(self.tensors[n].shape) for n in self.inputs}
+        return {n: self.bytes(self.tensors[n].shape) for n in self.inputs}
 
     def conv(
         self,
@@ -46,12 +46,12 @@ class GraphMaker(Maker):
         pads = pads or (reach[0] // 2, reach[1] // 2, reach[0] // 2, reach[1] // 2)
         inputs, height, width = self.shape(x)
         size = [(n + pads[a] + pads[a + 2] - reach[a]) // strides[a] + 1 for a, n in enumerate((height, width))]
-        weights: NDArray[Any] = self._bytes((channels, inputs // group, *kernel))
+        weights: NDArray[Any] = self.bytes((channels, inputs // group, *kernel))
         if nine_bits:
-            zero_points = self._bytes((channels,)).astype(np.int16)
+            zero_points = self.bytes((channels,)).astype(np.int16)
             zero_points[:7] = np.array([-128, -127, -1, 0, 1, 126, 127])[:channels]
             weights = weights - zero_points.reshape(-1, 1, 1, 1)
-        fields = self._scales(channels, inputs // group * kernel[0] * kernel[1])
+        fields = self.scales(channels, inputs // group * kernel[0] * kernel[1])
         fields |= {} if table else {"table": None}
         return self.node(
             Conv, (x,), (channels, size[0], size[1]),
@@ -64,8 +64,8 @@ class GraphMaker(Maker):
         """A transposed convolution."""
         inputs, height, width = self.shape(x)
         size = [(n - 1) * stride + kernel - 2 * pad + extra for n in (height, width)]
-        weights = self._bytes((channels, inputs // group, kernel, kernel))
-        fields = self._scales(channels, inputs // group * kernel * kernel)
+        weights = self.bytes((channels, inputs // group, kernel, kernel))
+        fields = self.scales(channels, inputs // group * kernel * kernel)
         return self.node(
             ConvTranspose, (x,), (channels, size[0], size[1]),
             weights=weights, pads=(pad,) * 4, strides=(stride,) * 2, group=group, output_padding=(extra,) * 2, **fields,
