@@ -203,9 +203,10 @@ struct intloom_conv {
     uint32_t res_row; /* Step of the residual from one row to the next. 0 to 65535 [words] */
     uint32_t res_shift; /* Right shift of the residual addition. 0 to 47 [bits] */
     uint32_t res_even; /* The residual addition rounds ties to even; else up. 0 to 1 */
+    uint32_t continue_sums; /* Start from the sums of the CONV before, of as many pixels: both have one output block of one strip and are not depthwise. 0 to 1 */
 };
 
-#define INTLOOM_CONV_WIDTH 505u
+#define INTLOOM_CONV_WIDTH 506u
 #define INTLOOM_CONV_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
@@ -248,7 +249,8 @@ struct intloom_conv {
     FIELD(res_plane, 462u, 20u, 0u, 0, 1048575, 0) \
     FIELD(res_row, 482u, 16u, 0u, 0, 65535, 0) \
     FIELD(res_shift, 498u, 6u, 0u, 0, 47, 0) \
-    FIELD(res_even, 504u, 1u, 0u, 0, 1, 0)
+    FIELD(res_even, 504u, 1u, 0u, 0, 1, 0) \
+    FIELD(continue_sums, 505u, 1u, 0u, 0, 1, 0)
 
 /* Load the vector unit's 256-byte table from the scratchpad. */
 struct intloom_vtable {

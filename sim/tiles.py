@@ -81,6 +81,11 @@ def _is_chosen(program: Program, index: int, layers: set[str], tile: int) -> boo
 
 def _slice(program: Program, index: int, simulator: IsaSimulator) -> TileSlice:
     params, instruction, machine = program.params, program.instructions[index], simulator.machine
+    if instruction.values.get("continue_sums"):
+        raise UsageError(
+            f"tile {program.provenance[index].tile} continues the sums of the tile before it, so it cannot run alone: "
+            "run the layer, without a tile"
+        )
     scratch, weights = machine.scratch.copy(), machine.weights.copy()
     # The instructions that it waited for are not in this program.
     plain = instruction.with_fields(**{f"wait_{u.name.lower()}": 0 for u in QUEUED_UNITS})

@@ -42,6 +42,8 @@ class ConvShape:
     constants: int
     """Cycles in which a block's constants are loaded."""
     residual: int
+    continued: int
+    """It starts from the sums of the instruction before, so both banks must be free."""
     prefetch: int
     """Cycles from the read of the last weights to the end of the array's work."""
 
@@ -77,6 +79,7 @@ def conv_shape(i: Instruction, params: HardwareParams) -> ConvShape:
         first_constants=first_constants(i, params),
         constants=2 * params.cols,
         residual=i["residual"],
+        continued=i["continue_sums"],
         # The last weight tile is read when the one before the previous tile leaves the shadow registers.
         prefetch=2 * tile - params.cols,
     )
@@ -125,7 +128,7 @@ class MacPipeline:
                 at = max(at, loaded[0] + timing.FIRST_TILE)
             begin = max(begin, loaded[-1] + timing.CONSTANTS_READ)
             for strip in shape.strips:
-                first = max(at, older + timing.BANK_RELEASE)
+                first = max(at, (newer if shape.continued else older) + timing.BANK_RELEASE)
                 at = first + strip.array
                 older, newer = newer, max(begin, newer, first + strip.lead) + strip.readout
             following = max(loaded[-1] + timing.CONSTANTS_GAP, block_end + timing.SET_RELEASE) + shape.constants

@@ -7,7 +7,8 @@ Rules, each checked for every instruction:
 3. Every hazard (RAW, WAR, WAW) is ordered by waits or by the in-order issue of a unit. Buffers that share memory are
    then never live together.
 4. Addresses are inside their memories. Stores touch neither constants, inputs nor instructions, which are disjoint.
-5. A table is used only after one has been loaded, and exponentials only after all of their bytes have been.
+5. A table is used only after one has been loaded, exponentials only after all of their bytes have been, and sums are
+   continued only after a CONV of as many pixels in one strip.
 6. The program starts with `BEGIN` and ends with `END`; neither occurs elsewhere.
 
 `check_program` proves a whole program; the instruction simulator checks each instruction before it executes it.
@@ -20,6 +21,7 @@ from intloom.compiler.program.footprint import Access, Memory, footprint
 from intloom.compiler.program.hazards import NOTHING, AccessTracker, Counts, Order, waits_of
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program, Role
+from intloom.hw.spec.conv_stream import continuable_pixels
 from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind, TableUse, Unit, disassemble
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 
@@ -48,6 +50,8 @@ class SoundnessChecker:
         self._tables: set[Unit] = set()
         self._exponentials: set[int] = set()
         """Units that hold a table."""
+        self._pixels = 0
+        """Pixels of the last CONV whose sums the next one may continue."""
 
     def step(self, index: int) -> None:
         """Check the instruction `index`, which must follow the one checked before.
@@ -69,7 +73,7 @@ class SoundnessChecker:
         # Reads are checked before this instruction is recorded, so it cannot initialize its own operands.
         self._check_reads(index, accesses)
         self._check_stores(index, accesses)
-        self._check_table(index, instruction)
+        self._check_state(index, instruction)
         self._check_hazards(index, conflicts, self._order.known(instruction.unit, waits))
         self._order.append(instruction.unit, waits)
         self._tracker.record(instruction.unit, self._order.count(instruction.unit), accesses)
@@ -103,7 +107,7 @@ class SoundnessChecker:
             if word is not None:
                 raise self._error(index, f"reads uninitialized {access.memory.name.lower()} word {word}")
 
-    def _check_table(self, index: int, instruction: Instruction) -> None:
+    def _check_state(self, index: int, instruction: Instruction) -> None:
         unit, use = instruction.unit, instruction.values.get("table", TableUse.NONE)
         # The checker follows program order, which is the execution order inside each unit.
         if instruction.kind is Kind.VTABLE or (unit is Unit.MAC and use == TableUse.LOAD):
@@ -114,6 +118,11 @@ class SoundnessChecker:
             self._exponentials.add(instruction["part"])
         if instruction.kind is Kind.VSOFTMAX and len(self._exponentials) < EXPONENTIAL_BYTES:
             raise self._error(index, "uses exponentials, but not all of their bytes have been loaded before")
+        if instruction.kind is Kind.CONV:
+            pixels = continuable_pixels(instruction, self._program.params)
+            if instruction["continue_sums"] and not 0 < pixels == self._pixels:
+                raise self._error(index, f"continues sums of {pixels} pixels, but the CONV before has {self._pixels}")
+            self._pixels = pixels
 
     def _check_stores(self, index: int, accesses: Iterable[Access]) -> None:
         for access in accesses:

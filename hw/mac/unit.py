@@ -215,6 +215,7 @@ class MacUnit(wiring.Component):
         m.d.comb += [
             accumulators.valid.eq(_delayed(m, "sum_valid", sequencer.sum_valid, ahead)),
             accumulators.first.eq(_delayed(m, "sum_first", sequencer.first_tile, ahead)),
+            accumulators.continued.eq(_delayed(m, "sum_continued", sequencer.continued, ahead)),
             accumulators.address.eq(_delayed(m, "sum_address", sequencer.address, ahead)),
             accumulators.dots.eq(self._array.dots),
             readout.strip_ready.eq(_delayed(m, "strip_ready", sequencer.strip_ready, visible)),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from intloom.hw.spec.depthwise import is_depthwise
 from intloom.hw.spec.fields import TableUse
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import Fields
@@ -43,6 +44,13 @@ class ConvStream:
     def words(self) -> int:
         """Words of the whole stream."""
         return self.blocks_start + self.out_blocks * self.block_words
+
+
+def continuable_pixels(conv: Fields, params: HardwareParams) -> int:
+    """Pixels of a CONV whose sums the next one may continue, or that may continue those before; 0: none."""
+    pixels = conv["out_h"] * conv["out_w"]
+    one_strip = conv["out_blocks"] == 1 and not is_depthwise(conv) and pixels <= params.strip
+    return pixels if one_strip else 0
 
 
 def conv_stream(conv: Fields, params: HardwareParams) -> ConvStream:

@@ -243,6 +243,12 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             row("res_row", "Step of the residual from one row to the next."),
             Field("res_shift", 6, "Right shift of the residual addition.", high=47, unit="bits"),
             Field("res_even", 1, "The residual addition rounds ties to even; else up."),
+            Field(
+                "continue_sums",
+                1,
+                "Start from the sums of the CONV before, of as many pixels: both have one output block of one strip and "
+                "are not depthwise.",
+            ),
         ),
         pattern=AccessPattern.CONV,
     ),

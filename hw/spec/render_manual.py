@@ -68,7 +68,7 @@ _CONV = """\
 for output block (cols channels):          read [table] [residual constants] (first block only), then channel parameters
   for strip of at most `strip` pixels of the out_h x out_w tile, in raster order, strips as equal as possible:
     for kernel row, for kernel column, for input block:                 next weight tile
-      for pixel of the strip: acc[pixel] += word . tile                 (first tile: =)
+      for pixel of the strip: acc[pixel] += word . tile                 (first tile: =, or continued)
     readout: acc + bias [- zp_in * sum of the column's weights] -> requantize -> table -> residual -> write
 ```
 
@@ -87,6 +87,10 @@ the word ix // (rows/4) and the next one, with `zp_in` in place of pixels outsid
 **Sums.** The weights are the int8 of the tile minus the zero point of their column. With `subtract_zp_in`, each sum
 loses `zp_in` times the sum of all weights of its column and block, so that it is a sum of (x - zp_in) * w. Sums and
 this product wrap in `acc_bits`; acc + bias - product wraps in 32 bits.
+
+With `continue_sums`, the sums start from those of the CONV before, pixel by pixel: a sum over more input channels than
+the weight memory holds weights for is made by several instructions. Both have one output block, are not depthwise, and
+have the same number of pixels, at most `strip`. Each of them writes its results; only the last one's have all addends.
 
 **Residual.** The result is affine(result byte, residual byte), see [Numerics](numerics.md). The residual byte of
 channel k is byte k % rows of word res_base + (k // rows) * res_plane + oy * res_row + ox.

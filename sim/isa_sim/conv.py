@@ -183,7 +183,9 @@ def conv(machine: Machine, instruction: Instruction) -> None:
     constants = _constants(machine, i)
     if constants.table is not None:
         machine.mac_table = constants.table
-    sums = _wrapped(_sums(machine, i, constants.matrix), p.acc_bits) + constants.bias
+    sums = _sums(machine, i, constants.matrix)
+    machine.sums = _wrapped(machine.sums + sums if i["continue_sums"] else sums, p.acc_bits)
+    sums = machine.sums + constants.bias
     sums -= _corrections(i, constants.matrix, p.acc_bits)
     bytes_ = requantize(sums, constants.mantissa, constants.shift, i["zp_out"], p.match)
     if i["table"] != TableUse.NONE:

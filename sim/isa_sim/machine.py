@@ -30,6 +30,8 @@ class Machine:
         default_factory=lambda: np.zeros((EXPONENTIAL_BYTES, TABLE_BYTES), np.uint8)
     )
     """Byte by byte, from the lowest on."""
+    sums: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    """[pixel, channel] of the last CONV, before the bias."""
 
 
 def blank_machine(params: HardwareParams, memory: NDArray[np.uint8]) -> Machine:

@@ -1,5 +1,6 @@
 """Where a program is cut: so that all segments end at about the same time by the compiler's forecast."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.program import MemoryTiming, Program
-from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind
 from intloom.sim.parallel.segment import EPILOGUE, prologue_length
 from intloom.sim.rtl.layers import unit_ordinals
 
@@ -92,7 +93,7 @@ class Planner:
         middle = cut.last - self._ahead
         warm_up = int(self._times[middle] - self._times[cut.first])
         first = self._warmed(middle, max(2 * warm_up, self._warm_up))
-        first = min(first, cut.first - 1)
+        first = min(first, self._warmed(cut.first - 1, 0))
         if first >= (cuts[number - 1].last if number else self._prologue):
             cuts[number] = Cut(first, cut.last)
         else:
@@ -104,7 +105,17 @@ class Planner:
         return int(self._times[last - 1] - self._times[first])
 
     def _warmed(self, middle: int, warm_up: int) -> int:
-        return int(np.searchsorted(self._times, self._times[middle] - warm_up))
+        """The first instruction of a segment: no CONV of it continues sums that an earlier segment has."""
+        first = int(np.searchsorted(self._times, self._times[middle] - warm_up))
+        while _continues_sums(self.program.instructions[first:]):
+            first -= 1
+        return first
+
+
+def _continues_sums(instructions: Sequence[Instruction]) -> bool:
+    """Whether the first CONV starts from the sums of one before it."""
+    conv = next((i for i in instructions if i.kind is Kind.CONV), None)
+    return conv is not None and bool(conv["continue_sums"])
 
 
 def _cut_at(number: int, segments: int) -> float:

@@ -53,6 +53,8 @@ class InstructionMaker:
         """The units with a loaded table."""
         self.exponentials: set[int] = set()
         """The bytes of the exponentials that are loaded."""
+        self.pixels = 0
+        """Pixels of the last CONV whose sums the next one may continue."""
 
     def instruction(self, kind: Kind) -> Instruction:
         """One random instruction of `kind`."""
@@ -239,6 +241,9 @@ class InstructionMaker:
             budget = rng.choice((20, 100, self._words))
             fields = self._output(budget)
             fields["out_blocks"] = size(rng, max(1, budget * p.rows // p.cols), 4095)
+            fields["continue_sums"] = int(self.pixels > 0 and rng.random() < 0.4)
+            if fields["continue_sums"]:
+                fields |= {"out_h": 1, "out_w": self.pixels, "out_blocks": 1}
             kernel_h, kernel_w, in_blocks = sizes(rng, (15, 15, 4095), rng.choice((9, 40, 4095)))
             fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "in_blocks": in_blocks}
             fields |= {"weight_zero_points": int(rng.random() < 0.3), "mode": self._conv_mode(fields)}
@@ -256,6 +261,7 @@ class InstructionMaker:
         """Depthwise for half of the outputs that fit it."""
         if (
             self.params.depthwise
+            and not fields["continue_sums"]
             and fields["out_h"] * fields["out_w"] <= self.params.strip
             and self._rng.random() < 0.5
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.hw.spec.arith import Affine, Scale
-from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.conv_stream import continuable_pixels, conv_stream
 from intloom.hw.spec.fields import DRAM_BITS
 from intloom.hw.spec.formats import RESIDUAL_BYTES, pack_channels, pack_residual
 from intloom.hw.spec.identity import begin
@@ -154,6 +154,8 @@ def is_legal(i: Instruction, params: HardwareParams, islands: Sequence[tuple[int
     for accesses in (words.reads, words.writes):
         if "dram" in accesses and not _in_islands(accesses["dram"], islands):
             return False
+    if i.kind is Kind.CONV and i["continue_sums"] and not continuable_pixels(i, params):
+        return False
     if i.kind is Kind.VDEPTHWISE and i["a_ring"] and max(i["a_row_off"] + 1, i["a_row"]) > i["a_ring"]:
         return False
     # What an instruction reads of its own results depends on timing.
@@ -163,12 +165,16 @@ def is_legal(i: Instruction, params: HardwareParams, islands: Sequence[tuple[int
     return i.spec.pattern is AccessPattern.MOVE or len(np.unique(words.written)) == len(words.written)
 
 
-def legal_instruction(maker: InstructionMaker, kind: Kind) -> Instruction | None:
-    """A random legal instruction of `kind`, if some attempts find one; what it loads counts as loaded."""
+def legal_instruction(
+    maker: InstructionMaker, kind: Kind, wanted: Callable[[Instruction], bool] = lambda _: True
+) -> Instruction | None:
+    """A random legal instruction of `kind` that is `wanted`, if some attempts find one; what it loads counts as loaded."""
     candidates = (maker.instruction(kind) for _ in range(_ATTEMPTS))
-    legal = next((i for i in candidates if is_legal(i, maker.params, maker.islands)), None)
+    legal = next((i for i in candidates if is_legal(i, maker.params, maker.islands) and wanted(i)), None)
     if legal is not None and loads_table(legal):
         maker.loaded.add(legal.unit)
+    if legal is not None and legal.kind is Kind.CONV:
+        maker.pixels = continuable_pixels(legal, maker.params)
     if legal is not None and legal.kind is Kind.VEXP:
         maker.exponentials.add(legal["part"])
     return legal

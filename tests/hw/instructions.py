@@ -14,7 +14,7 @@ from intloom.sim.random_programs.words import words_of
 
 
 class BenchInstructions:
-    """Legal instructions that read the scratchpad's lower half and write its upper one: their order has no effect."""
+    """Legal instructions that read the scratchpad's lower half and write its upper one: the order of units has no effect."""
 
     def __init__(
         self,
@@ -32,8 +32,8 @@ class BenchInstructions:
     def instruction(self, kind: Kind) -> Instruction:
         """One random instruction of `kind`."""
         while True:
-            found = legal_instruction(self._maker, kind)
-            if found is not None and self._apart(found):
+            found = legal_instruction(self._maker, kind, self._apart)
+            if found is not None:
                 return found
 
     def _apart(self, i: Instruction) -> bool:

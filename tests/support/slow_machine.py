@@ -29,6 +29,7 @@ class SlowMachine:
         self.mac_table = machine.mac_table.tobytes()
         self.vector_table = machine.vector_table.tobytes()
         self.exponentials = machine.exponentials
+        self.sums = machine.sums.tolist()
 
     def execute(self, i: Instruction) -> None:
         """Execute one CONV or vector instruction."""
@@ -139,6 +140,7 @@ class SlowMachine:
 
     def _conv(self, i: Instruction) -> None:
         p, self._at = self.params, i["weights"]
+        before, self.sums = self.sums, [[0] * p.cols for _ in range(i["out_h"] * i["out_w"])]
         if i["table"] == TableUse.LOAD:
             self.mac_table = self._take(p.table_words)
         constants = self._take(p.residual_words) if i["residual"] else b""
@@ -153,7 +155,10 @@ class SlowMachine:
                     bias -= arith.wrap(i["zp_in"] * self._weight_sum(column, tiles), p.acc_bits)
                 for oy in range(i["out_h"]):
                     for ox in range(i["out_w"]):
-                        total = arith.wrap(self._sum(i, block, column, oy, ox, tiles), p.acc_bits)
+                        pixel = oy * i["out_w"] + ox
+                        start = before[pixel][column] if i["continue_sums"] else 0
+                        total = arith.wrap(start + self._sum(i, block, column, oy, ox, tiles), p.acc_bits)
+                        self.sums[pixel][column] = total
                         k = block * p.cols + column
                         self._finish(i, k, oy, ox, arith.wrap(total + bias, 32), scale, constants)
 

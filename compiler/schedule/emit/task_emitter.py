@@ -170,7 +170,8 @@ class TaskEmitter:
         context, regions = self._context(task)
         first = len(self._emitter.instructions)
         task.work.emit(context)
-        stage.emit_copies(context)
+        if context.chunk.last:
+            stage.emit_copies(context)
         self.local.record(task, first)
         # Stores come last: the emitter's waits make them follow the instructions that write these words.
         for region, tile in regions:
@@ -195,7 +196,7 @@ class TaskEmitter:
         first = stage.out.first_block + chunk.out_first
         if stage.in_place:
             result = operands[0]
-        elif stage.keep_result and stage.out.buffer in task.slot.local:
+        elif stage.keep_result and chunk.last and stage.out.buffer in task.slot.local:
             result = task.slot.local[stage.out.buffer].tile(first)
         else:
             row = stage.result_row(rect)

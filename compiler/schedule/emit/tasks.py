@@ -208,12 +208,13 @@ class StageTasks:
         words = work_words(stage, rect, chunk, slot.local)
         reads = [_operand_request(stage, k, rect, chunk) for k in range(len(stage.operands))]
         results, kept = [], list[Region]()
-        if stage.keep_result:
+        # Of chunks that add to the same sums, the last one makes the result.
+        if stage.keep_result and chunk.last:
             first, blocks = stage.result_blocks(chunk)
             region = Region(stage.out.buffer, stage.out.first_block + first, blocks, rect)
             results.append(region)
             kept = _stored(region, slot, self._needed)
-        copies = _copies(stage, rect, chunk)
+        copies = _copies(stage, rect, chunk) if chunk.last else [None] * len(stage.copies)
         return Task(
             stage=stage,
             number=number,

@@ -144,7 +144,7 @@ class GroupCosts:
     def striped(self, first: int, stop: int, rows: int) -> Group | None:
         """Stages depth-first in steps of `rows` rows of the first one; None if they do not fit."""
         stages = self._flow.stages[first:stop]
-        if self._loads_own_results(first, stop):
+        if self._loads_own_results(first, stop) or any(s.most_pixels is not None for s in stages):
             return None
         plan = plan_stripes(self._flow, first, stop, rows)
         if plan is None or plan.words + self._work(plan, stages) > self._params.scratch_words:

@@ -67,7 +67,8 @@ def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk, local: C
 
 def work_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
     """Scratch words of a tile's result, copies and temporaries."""
-    words = 0 if stage.in_place or _stays(stage, local) else rect.height * stage.result_row(rect) * chunk.out_blocks
+    elsewhere = stage.in_place or (chunk.last and _stays(stage, local))
+    words = 0 if elsewhere else rect.height * stage.result_row(rect) * chunk.out_blocks
     made = stage.result_channels(chunk)
     for copy in stage.copies:
         if copy.target.buffer not in local:
@@ -150,6 +151,8 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
         weights = stage.weight_words(size) * len(layout)
         for tile_h in _cuts(stage.extent[0], stage.row_step[0]):
             tile = (tile_h, width)
+            if stage.most_pixels is not None and tile_h * width > stage.most_pixels:
+                continue
             samples = _samples(stage, *tile)
             inputs = max(
                 sum(operand_words(stage, k, r, layout[0], space.local) for k in range(len(stage.operands)))
@@ -167,7 +170,7 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
                 else 2 * inputs * stage.extent[0] / tile_h
             )
             busy = _busy(stage, tile, layout)
-            for outside in (False, True) if len(layout) > 1 else (False,):
+            for outside in (False, True) if len(layout) > 1 and stage.most_pixels is None else (False,):
                 cost, moved, tiles = _cost(stage, tile, layout, weights, outside, inputs, work, busy)
                 yield Tiling(tile_h, width, size, outside, cost + penalty, need, moved, tiles)
 

@@ -1,8 +1,9 @@
 """Convolutions on the array: ordinary, grouped, depthwise, packed, transposed, with an optional residual addition."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from math import ceil
 
 import numpy as np
@@ -53,6 +54,8 @@ class Part:
     run: InputRun
     weight_offset: int
     cut: DepthwiseCut | None = None
+    continued: bool = False
+    """It starts from the sums of the CONV before."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,6 +118,25 @@ class ConvStage(Stage):
         """Output blocks that fill a whole number of words."""
         return max(1, self.params.rows // self.params.cols)
 
+    @property
+    def most_pixels(self) -> int | None:
+        """Those of a strip, whose sums stay in the accumulators."""
+        return self.params.strip if self._piece_blocks else None
+
+    @cached_property
+    def _piece_blocks(self) -> int:
+        """Input blocks of a chunk where an output block's weights do not fit the weight memory; 0 where they do.
+
+        A piece takes half of the memory, so that the next one is loaded beside it.
+        """
+        p, (_, weights) = self.params, self.passes[0]
+        if len(self.passes) > 1 or self.group > 1 or self.packed or self.depthwise or self.grain > 1:
+            return 0
+        (run,) = self._runs(range(1), weights)
+        words, tap = self._run_words(run, weights), weights.shape[2] * weights.shape[3] * p.tile_words
+        head = words - tap * run.blocks
+        return max(1, (p.weight_words // 2 - head) // tap) if words > p.weight_words else 0
+
     def chunk_sizes(self) -> Sequence[int]:
         """All numbers of words that hold whole output blocks, evenly spread, largest first."""
         word_step = max(1, self.params.cols // self.params.rows)
@@ -129,6 +151,13 @@ class ConvStage(Stage):
 
     def _runs(self, blocks: range, weights: Weights) -> tuple[InputRun, ...]:
         return input_runs(blocks, self.params, self.out.channels, weights.shape[1], self.group)
+
+    def _chunk_runs(self, chunk: Chunk, weights: Weights) -> tuple[InputRun, ...]:
+        """Those of a chunk: of its input blocks, if it is one of several that add to the same sums."""
+        runs = self._runs(self._conv_range(chunk), weights)
+        if chunk.first and chunk.last:
+            return runs
+        return tuple(replace(r, start=chunk.in_first, blocks=chunk.in_blocks) for r in runs)
 
     def _run_words(self, run: InputRun, weights: Weights) -> int:
         kernel_h, kernel_w = weights.shape[2:]
@@ -153,12 +182,24 @@ class ConvStage(Stage):
             low = min(r.start for r in runs)
             high = max(r.start + (r.count - 1) * r.step + r.blocks for r in runs)
             chunks.append(Chunk(index, first, blank.out_blocks, low, high - low))
-        return chunks
+        return self._pieces(chunks) if self._piece_blocks and size == self.chunk_sizes()[-1] else chunks
+
+    def _pieces(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """The chunks cut along input channels, evenly."""
+        pieces: list[Chunk] = []
+        for chunk in chunks:
+            count = -(-chunk.in_blocks // self._piece_blocks)
+            ends = [chunk.in_blocks * k // count for k in range(count + 1)]
+            for low, high in pairwise(ends):
+                first, last = low == 0, high == chunk.in_blocks
+                piece = replace(chunk, in_first=chunk.in_first + low, in_blocks=high - low, first=first, last=last)
+                pieces.append(replace(piece, index=len(pieces)))
+        return pieces
 
     def weight_words(self, size: int) -> int:
         """Weight memory that the largest chunk takes."""
         return max(
-            sum(self._run_words(r, w) for _, w in self.passes for r in self._runs(self._conv_range(c), w))
+            sum(self._run_words(r, w) for _, w in self.passes for r in self._chunk_runs(c, w))
             for c in self.layout(size)
         )
 
@@ -171,8 +212,8 @@ class ConvStage(Stage):
         parts: list[Part] = []
         data = b""
         for number, (geometry, weights) in enumerate(self.passes):
-            for run in self._runs(self._conv_range(chunk), weights):
-                parts.append(Part(geometry, run, len(data) // self.params.word_bytes, cut))
+            for run in self._chunk_runs(chunk, weights):
+                parts.append(Part(geometry, run, len(data) // self.params.word_bytes, cut, not chunk.first))
                 data += self._head() + self._run_bytes(number, run, cut).tobytes()
         return ChunkWork(chunk, partial(self._compute, parts), data, len(data) // self.params.word_bytes)
 
@@ -199,6 +240,8 @@ class ConvStage(Stage):
             tiles = cut.weight_tiles(weights, blocks)
         elif self.group == 1:
             tiles = self._dense_tiles[number][run.first : run.first + run.count]
+            by_input = tiles.reshape(run.count, -1, -(-weights.shape[1] // self.params.rows), *tiles.shape[2:])
+            tiles = by_input[:, :, run.start : run.start + run.blocks].reshape(run.count, -1, *tiles.shape[2:])
         else:
             made = [block_tiles(weights, run, k, self.group, self.params) for k in range(run.count)]
             tiles = np.stack(made)
@@ -346,6 +389,7 @@ class ConvStage(Stage):
             "zp_in": node.zp_in,
             "zp_out": node.zp_out,
             "table": use,
+            "continue_sums": int(part.continued),
         }
 
     def _table_use(self, context: TileContext) -> TableUse:

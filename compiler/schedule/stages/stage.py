@@ -44,7 +44,8 @@ class WeightPart:
 class Chunk:
     """A group of a stage's output blocks (in words), and the input blocks that it reads.
 
-    Input blocks count from the operand's first block.
+    Input blocks count from the operand's first block. Chunks of the same output blocks, `first` to `last`, each add the
+    products of other input blocks to the sums; the result is the last one's.
     """
 
     index: int
@@ -52,6 +53,8 @@ class Chunk:
     out_blocks: int
     in_first: int
     in_blocks: int
+    first: bool = True
+    last: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +252,11 @@ class Stage(ABC):
     def row_step(self) -> tuple[int, int]:
         """Tiles must start at multiples of these rows and columns."""
         return 1, 1
+
+    @property
+    def most_pixels(self) -> int | None:
+        """Pixels that a tile may have where chunks continue each other's sums, so that they follow each other."""
+        return None
 
     @property
     def stripe_rows(self) -> int:

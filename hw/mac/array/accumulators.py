@@ -22,8 +22,9 @@ class Accumulators(wiring.Component):
 
     Members
     -------
-    valid, first, address:
-        `ADDRESS_LEAD` cycles before its dots: a pixel's address, and whether its sum starts from zero.
+    valid, first, continued, address:
+        `ADDRESS_LEAD` cycles before its dots: a pixel's address, and whether its sum starts from zero, or from the sum
+        of that pixel in the other bank.
     dots:
         The dot products.
     readout_groups, readout_address:
@@ -64,6 +65,7 @@ class Accumulators(wiring.Component):
             {
                 "valid": In(1),
                 "first": In(1),
+                "continued": In(1),
                 "address": In(address_bits),
                 "dots": In(data.ArrayLayout(signed(dot_bits(params.rows)), params.cols)),
                 "readout_groups": In(self._groups),
@@ -100,7 +102,7 @@ class Accumulators(wiring.Component):
         m.submodules[f"column{column}"] = column_sums
         operand = Signal(self._sum, name=f"operand{column}", reset_less=True)
         m.d.comb += [
-            column_sums.read_address.eq(address[0]),
+            column_sums.read_address.eq(address[0] ^ (self.continued << len(self.address) - 1)),
             column_sums.readout_en.eq(self._readout_groups[column // self._params.lanes]),
             column_sums.readout_address.eq(self._readout_address),
         ]

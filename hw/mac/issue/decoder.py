@@ -66,7 +66,7 @@ class InstructionDecoder(wiring.Component):
     Timing
     ------
     From an instruction offered to its descriptors: `LATENCY` = 4 cycles, if the previous descriptors have been taken.
-    `illegal` is valid 2 cycles after the offer, for a depthwise instruction of several strips 3 cycles. At most one
+    `illegal` is valid 2 cycles after the offer, for several strips where there must be one 3 cycles. At most one
     instruction every 4 cycles.
 
     Requirements
@@ -148,10 +148,11 @@ class InstructionDecoder(wiring.Component):
                 bad_fields(Kind.CONV, conv)
                 | self._illegal_lane(conv.out_lane)
                 | (Const(0) if self._params.depthwise else conv.mode[1])
+                | (conv.continue_sums & (conv.mode[1] | (conv.out_blocks != 1)))
             ),
         ]
         # A cycle later than the other checks: the product comes from a DSP block, with a long routing delay.
-        m.d.sync += several_strips.eq(conv.mode[1] & (pixels > self._params.strip))
+        m.d.sync += several_strips.eq((conv.mode[1] | conv.continue_sums) & (pixels > self._params.strip))
         illegal = (checked & illegal_fields) | (compared & several_strips)
         m.d.comb += [self.illegal.eq(offered & illegal), self.illegal_index.eq(self.index)]
         extra = {

@@ -44,6 +44,7 @@ PIXEL_DESCRIPTOR = data.StructLayout(
         **_LOOPS,
         **_fields("in_base", "in_row_off", "in_ring", "in_plane", "in_row", "in_block_step", "in_h", "in_w"),
         **_fields("iy0", "ix0", "stride_h", "stride_w", "dilation_h", "dilation_w", "zp_in", "out_h", "out_w"),
+        **_fields("continue_sums"),
         "packed": 1,
         "depthwise": 1,
         "reach_h": REACH_BITS,

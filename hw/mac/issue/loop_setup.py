@@ -22,7 +22,7 @@ from intloom.hw.spec.params import HardwareParams
 _COPIED = (
     "kernel_h", "kernel_w", "in_blocks", "out_blocks", "in_base", "in_ring", "in_plane", "in_block_step",
     "in_h", "in_w", "iy0", "ix0", "packed", "stride_h", "stride_w", "dilation_h", "zp_in", "out_w", "strips", "index",
-    "depthwise", "reach_h", "reach_w", "column_rows", "out_h",
+    "depthwise", "reach_h", "reach_w", "column_rows", "out_h", "continue_sums",
 )  # fmt: skip
 TAP_BITS = 8
 """Width of the distance between kernel columns in pixels: up to 15 words of pixels when packed."""

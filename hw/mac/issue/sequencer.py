@@ -51,9 +51,9 @@ class Sequencer(wiring.Component):
         Pulse: readout has read the last sum of the oldest strip.
     pixel_valid, pixel:
         The pixel that issues, to the pixel fetcher.
-    sum_valid, first_tile, address:
-        With `pixel_valid`: there is a sum, always except in depthwise tiles; it starts from zero; accumulator bank and
-        pixel number.
+    sum_valid, first_tile, continued, address:
+        With `pixel_valid`: there is a sum, always except in depthwise tiles; it starts from zero, or from the sum of
+        the other bank; accumulator bank and pixel number.
     strip_ready, strip_length:
         With `pixel_valid`: first pixel of a strip's last tile, or its last pixel if the accumulators are
         `single_ported` or the tile is depthwise; pixels in the strip.
@@ -101,6 +101,7 @@ class Sequencer(wiring.Component):
                 "pixel": Out(PIXEL_REQUEST),
                 "sum_valid": Out(1),
                 "first_tile": Out(1),
+                "continued": Out(1),
                 "address": Out(self._number_bits + 1),
                 "strip_ready": Out(1),
                 "strip_length": Out(params.strip.bit_length()),
@@ -136,7 +137,8 @@ class Sequencer(wiring.Component):
                         {
                             "weights_taken": tile_start,
                             "sum_valid": number is not None,
-                            "first_tile": tile["first"],
+                            "first_tile": tile["first"] and not plan["continue_sums"],
+                            "continued": tile["first"] and plan["continue_sums"],
                             "address": None if number is None else bank * params.strip + number,
                             "strip_ready": tile["last"] and (tile_end if late else tile_start),
                             "strip_length": len(strip),
@@ -202,9 +204,10 @@ class Sequencer(wiring.Component):
         # A tile shorter than the planner's latency waits before its first pixel, never inside: a pixel must not recur
         # within Accumulators.REVISIT cycles (read-modify-write hazard).
         planned = planner.ready | covers_planner
+        # Sums that are continued lie in the other bank: readout must have left it.
+        m.d.comb += bank_free.eq(Mux(self.continued, banks_in_use == 0, ~banks_in_use[-1]))
         may_begin = run & planned & self.weights_ready & (bank_free | ~tile.first)
         m.d.comb += [
-            bank_free.eq(~banks_in_use[-1]),
             self.pixel_valid.eq(self.active & (~tile_start | may_begin)),
             self.weights_taken.eq(self.pixel_valid & tile_start),
             self.waits_weights.eq(self.active & tile_start & ~(planned & self.weights_ready)),
@@ -328,7 +331,8 @@ class Sequencer(wiring.Component):
             pixel.packed.eq(plan.packed),
             pixel.zp_in.eq(plan.zp_in),
             pixel.index.eq(plan.index),
-            self.first_tile.eq(tile.first),
+            self.first_tile.eq(tile.first & ~plan.continue_sums),
+            self.continued.eq(tile.first & plan.continue_sums),
             self.strip_ready.eq(tile.last & Mux(late, last_pixel, self.pixel_valid & tile_start)),
             self.strip_length.eq(tile.length),
         ]

@@ -109,6 +109,13 @@ def test_a_table_that_was_never_loaded_is_refused(program, kind):
         check_program(with_instruction(bare, index, use))
 
 
+def test_sums_are_continued_only_after_a_conv_of_as_many_pixels_in_one_strip(program):
+    index = next(k for k, i in enumerate(program.instructions) if i.kind is Kind.CONV)
+    first = program.instructions[index].with_fields(continue_sums=1)
+    with pytest.raises(ProgramError, match=f"instruction {index} .*continues sums .* the CONV before has 0"):
+        check_program(with_instruction(program, index, first))
+
+
 def test_frame_is_checked(program):
     for broken in (program.instructions[1:], program.instructions[:-1], (), (*program.instructions, make(Kind.END))):
         with pytest.raises(ProgramError, match="BEGIN"):

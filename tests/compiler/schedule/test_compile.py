@@ -1,6 +1,7 @@
 """Whole graphs, compiled, proved sound and executed: equal to golden byte for byte."""
 
 import os
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -265,23 +266,43 @@ def test_too_small_a_scratchpad_is_refused_with_the_smallest_that_would_do():
     check(maker, graph.outputs[0], small.replace(weight_kib=1024, scratch_kib=16))
 
 
-def test_too_small_a_weight_memory_is_refused_with_the_smallest_that_would_do():
+@pytest.mark.parametrize("nine_bits", [False, True])
+@pytest.mark.parametrize("shape", [(4000, 1, 1, 1), (515, 9, 20, 3)])
+@pytest.mark.parametrize(("name", "kib"), [("nano", 8), ("base", 16)])
+def test_weights_that_exceed_their_memory_come_in_pieces(name, kib, shape, nine_bits):
+    """Every CONV but the first one of an output block continues the sums, of a strip at most."""
+    params = preset(name).replace(weight_kib=kib, scratch_kib=64)
+    channels, height, width, kernel = shape
     maker = GraphMaker(7)
-    graph = maker.graph(maker.conv(maker.input(512, 5, 5), 16, 3))
-    with pytest.raises(CapacityError, match=r"'conv0'.*use weight_kib = 128$"):
-        compile_graph(graph, preset("base").replace(weight_kib=64))
-    check(maker, graph.outputs[0], preset("base").replace(weight_kib=128))
+    x = maker.input(channels, height, width)
+    first = maker.conv(x, 70, kernel, nine_bits=nine_bits)
+    # A residual addition, a copy of the result, and a reader of it in the scratchpad.
+    program = check(maker, maker.concat(maker.add(first, maker.input(70, height, width)), maker.conv(first, 8)), params)
+    convs = [i for i in program.instructions if i.kind is Kind.CONV]
+    assert sum(i["continue_sums"] for i in convs) >= len(convs) // 2
+    for before, conv in pairwise(convs):
+        if conv["continue_sums"]:
+            assert before["out_h"] * before["out_w"] == conv["out_h"] * conv["out_w"] <= params.strip
+
+
+def test_too_small_a_weight_memory_is_refused_with_the_smallest_that_would_do():
+    """A piece has all taps of one input block."""
+    maker = GraphMaker(7)
+    graph = maker.graph(maker.conv(maker.input(64, 15, 15), 16, 15))
+    with pytest.raises(CapacityError, match=r"'conv0'.*use weight_kib = 64$"):
+        compile_graph(graph, preset("base").replace(weight_kib=32))
+    check(maker, graph.outputs[0], preset("base").replace(weight_kib=64))
 
 
 def test_advice_holds_for_the_whole_graph():
     """The node that needs most is named, whatever its position, so that following the advice once is enough."""
     maker = GraphMaker(12)
-    x = maker.conv(maker.input(256, 4, 4), 512, 3)
-    graph = maker.graph(maker.conv(maker.conv(x, 16, 5), 16, 1))
+    x = maker.conv(maker.input(256, 4, 4), 64, 9)
+    graph = maker.graph(maker.conv(maker.conv(x, 16, 13), 16, 1))
     params = preset("base").replace(weight_kib=16)
-    with pytest.raises(CapacityError, match=r"'conv1'.*use weight_kib = 256"):
+    with pytest.raises(CapacityError, match=r"'conv1'.*use weight_kib = 64"):
         compile_graph(graph, params)
-    compiled(graph, params.replace(weight_kib=256))
+    compiled(graph, params.replace(weight_kib=64))
     tall = GraphMaker(13)
     graph = tall.graph(tall.conv(tall.conv(tall.input(256, 20, 20), 512, 5), 16, 5))
     small = preset("base").replace(weight_kib=1024, scratch_kib=4)
@@ -312,6 +333,6 @@ def test_strides_and_kernels_out_of_range_are_refused_by_name():
 
 def test_what_no_memory_could_hold_is_refused_without_false_advice():
     maker = GraphMaker(10)
-    graph = maker.graph(maker.conv(maker.input(4096, 5, 5), 16, 15, pads=(7, 7, 7, 7)))
+    graph = maker.graph(maker.conv(maker.input(4096, 5, 5), 32, 15, pads=(7, 7, 7, 7), group=2))
     with pytest.raises(CapacityError, match="no weight_kib up to 1024 would do"):
         compile_graph(graph, preset("base"))

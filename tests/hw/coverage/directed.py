@@ -75,6 +75,8 @@ class _Search:
                 if table is not None:
                     yield Step(table, NO_LAG)
             yield from constant_loads(self._rng, i, program.params, program.constants_word)
+            if i.values.get("continue_sums"):
+                yield Step(i.with_fields(continue_sums=0), NO_LAG)
             yield Step(i, NO_LAG)
 
 

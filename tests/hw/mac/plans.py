@@ -33,6 +33,7 @@ def random_plan(rng: random.Random, params: HardwareParams, ring: int | None = N
         "in_w": in_w,
         "packed": rng.randrange(2),
         "depthwise": 0,
+        "continue_sums": 0,
         "reach_h": rng.randint(1, 9),
         "reach_w": rng.randint(1, 5),
         "column_rows": rng.randint(1, 12),

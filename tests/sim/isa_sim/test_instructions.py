@@ -96,7 +96,10 @@ def test_conv(index, seed):
     result = {"out_h": out_h, "out_w": out_w, "out_base": OUT, "out_plane": 64, "out_row": out_w * 2 + 1}
     result |= {"out_lane": some(0, params.rows // lanes - 1) * lanes, "zp_out": some(-20, 20)}
     residual = {"res_base": some(500, 520), "res_plane": 40, "res_row": out_w, "res_shift": 17}
-    i = make(Kind.CONV, **any_fields(random.Random(seed), Kind.CONV, params) | loops | source | result | residual)
+    continued = {"continue_sums": int(loops["out_blocks"] == 1 and mode <= ConvMode.PACKED)}
+    machine.sums = rng.integers(-1 << 31, 1 << 31, (out_h * out_w, params.cols), np.int32) >> 32 - params.acc_bits
+    fields = any_fields(random.Random(seed), Kind.CONV, params) | loops | source | result | residual | continued
+    i = make(Kind.CONV, **fields)
     set_scales(machine, i, rng)
     check(machine, i)
 

@@ -10,6 +10,9 @@ import pytest
 
 from intloom.common.errors import UsageError
 from intloom.compiler.program.program import MemoryTiming
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend, open_rtl
 from intloom.sim.parallel import run as parallel_run
 from intloom.sim.parallel.backend import ParallelRtlBackend
@@ -19,6 +22,7 @@ from intloom.sim.rtl.detailed import DetailedBench
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from tests.sim.parallel.networks import require_equal, residual_network, vector_network
+from tests.support.graph_maker import GraphMaker
 
 SLOW = MemorySettings(read_latency=400, bandwidth=0.25)
 
@@ -55,6 +59,18 @@ def test_vector_instructions_with_kept_tables():
     backend = parallel(2, warm_up=2_000)
     require_equal(backend.run(program, inputs), RtlBackend(keep_tensors=True).run(program, inputs))
     assert len(backend.plan.segments) == 2
+
+
+def test_no_segment_begins_between_convs_that_add_to_the_same_sums():
+    maker = GraphMaker(3)
+    params = preset("nano").replace(weight_kib=16)
+    program = compile_graph(maker.graph(maker.conv(maker.input(5000, 1, 1), 60, 1)), params)
+    for warm_up in range(0, 9000, 500):
+        planner = Planner(program, MemoryTiming(), warm_up)
+        plan = planner.plan(3)
+        for cut in (*plan.cuts, *(planner.extended(plan, 0).cuts if plan.cuts else ())):
+            following = next(i for i in program.instructions[cut.first :] if i.kind is Kind.CONV)
+            assert not following["continue_sums"]
 
 
 @pytest.mark.slow

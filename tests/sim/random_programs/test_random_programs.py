@@ -94,7 +94,7 @@ def test_programs_are_legal_and_hold_every_kind() -> None:
 
 
 def test_instructions_overlap_and_bases_need_the_highest_address_bits() -> None:
-    programs = [random_program(number, preset("base")) for number in range(60)]
+    programs = [random_program(number, preset("base")) for number in range(90)]
     assert max(p.base for p in programs) >> 39
     assert max(first for p in programs for first, _ in p.islands) >> 31
     waits = [i["wait_vec"] for p in programs for i in p.instructions() if i.kind is Kind.VCOPY]

@@ -62,6 +62,36 @@ def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams
     }
 
 
+@pytest.mark.parametrize("params", [NANO, ODD, TURNS])
+@pytest.mark.parametrize("bank", [0, 1])
+def test_sums_continue_those_of_the_other_bank(params: HardwareParams, bank: int, rng: random.Random) -> None:
+    length, column = Accumulators.REVISIT, params.cols - 1
+    dots = [[rng.randint(-999, 999) for _ in range(length)] for _ in range(3)]
+    accumulators = Accumulators(params)
+    banks, sums = (bank, 1 - bank, 1 - bank), []
+
+    async def bench(ctx: Any) -> None:
+        for cycle in range(len(dots) * length + Accumulators.ADDRESS_LEAD):
+            tile, pixel = divmod(cycle, length)
+            ctx.set(accumulators.valid, tile < len(dots))
+            ctx.set(accumulators.first, tile == 0)
+            ctx.set(accumulators.continued, tile == 1)
+            ctx.set(accumulators.address, banks[min(tile, 2)] * params.strip + pixel)
+            tile, pixel = divmod(cycle - Accumulators.ADDRESS_LEAD, length)
+            ctx.set(accumulators.dots[column], dots[max(0, tile)][pixel])
+            await ctx.tick()
+        await ctx.tick().repeat(Accumulators.WRITE_LATENCY)
+        ctx.set(accumulators.readout_groups, 1 << params.cols // params.lanes - 1)
+        for at in banks[:2]:
+            for pixel in range(length):
+                ctx.set(accumulators.readout_address, at * params.strip + pixel)
+                await ctx.tick().repeat(Accumulators.READOUT_LATENCY)
+                sums.append(ctx.get(accumulators.readout_sums[params.lanes - 1]))
+
+    run(accumulators, bench)
+    assert sums == [*dots[0], *(sum(column) for column in zip(*dots, strict=True))]
+
+
 def test_sums_use_all_bits_and_wrap() -> None:
     """The extreme dot products of the largest array, over as many tiles as it takes to wrap 32 bits."""
     params = NANO.replace(rows=32, cols=4, lanes=4, axi_data_bits=256, weight_kib=64)

@@ -1,6 +1,7 @@
 """Instruction decoder: each legal instruction yields its descriptors, and illegal ones stop there."""
 
 import random
+from itertools import product
 from typing import Any
 
 import pytest
@@ -34,6 +35,9 @@ def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
     if fields["mode"] >= ConvMode.DEPTHWISE:
         fields["out_h"] = rng.randint(1, params.strip)
         fields["out_w"] = rng.randint(1, params.strip // fields["out_h"])
+        fields["continue_sums"] = 0
+    elif fields["continue_sums"]:
+        fields |= {"out_h": 1, "out_w": rng.randint(1, params.strip), "out_blocks": 1}
     return make(Kind.CONV, **fields)
 
 
@@ -145,13 +149,19 @@ def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng:
     run(decoder, control)
 
 
-@pytest.mark.parametrize("mode", [ConvMode.DEPTHWISE, 3])
-@pytest.mark.parametrize("more", [0, 1])
-def test_a_depthwise_instruction_has_one_strip(mode: int, more: int) -> None:
-    """A pixel more than a strip has is illegal."""
+@pytest.mark.parametrize(
+    ("fields", "more"),
+    [
+        *product(({"mode": ConvMode.DEPTHWISE}, {"mode": 3}, {"continue_sums": 1}), (0, 1)),
+        ({"continue_sums": 1, "out_blocks": 2}, 0),
+        ({"continue_sums": 1, "mode": ConvMode.DEPTHWISE}, 0),
+    ],
+)
+def test_a_depthwise_or_continuing_instruction_has_one_strip(fields: dict[str, int], more: int) -> None:
+    """A pixel more than a strip has is illegal; sums of several blocks, or of a depthwise one, do not continue."""
     params = SHAPES["base"]
     decoder = InstructionDecoder(params)
-    conv = make(Kind.CONV, mode=mode, out_h=1, out_w=params.strip + more)
+    conv = make(Kind.CONV, **fields, out_h=1, out_w=params.strip + more)
 
     async def control(ctx: Any) -> None:
         ctx.set(decoder.run, 1)
@@ -161,6 +171,6 @@ def test_a_depthwise_instruction_has_one_strip(mode: int, more: int) -> None:
         for _ in range(5):
             illegal |= bool(ctx.get(decoder.illegal))
             await ctx.tick()
-        assert illegal == bool(more)
+        assert illegal == (bool(more) or len(fields) > 1)
 
     run(decoder, control)

@@ -72,14 +72,23 @@ class Consumer:
         if fed["swap"]:
             assert self._weights, "a tile tile_start without its weights"
             self._weights = False
-            self._used += beside["first_tile"]
-            assert self._used <= BANKS, "a strip tile_start in a bank that the readout still reads"
+            self._used += beside["first_tile"] | beside["continued"]
+            # Sums that are continued are read from the bank that the readout has left.
+            assert self._used <= (1 if beside["continued"] else BANKS), "a strip in a bank that the readout still reads"
         self._finished_strips += beside["strip_ready"]
 
     def _look(self, ctx: Any) -> Pixel:
         sequencer = self.sequencer
         fed = ctx.get(sequencer.pixel)
-        names = ("weights_taken", "sum_valid", "first_tile", "address", "strip_ready", "strip_length")
+        names = (
+            "weights_taken",
+            "sum_valid",
+            "first_tile",
+            "continued",
+            "address",
+            "strip_ready",
+            "strip_length",
+        )
         beside = {name: ctx.get(getattr(sequencer, name)) for name in names}
         if not beside["sum_valid"]:
             beside["address"] = None
@@ -102,6 +111,8 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 3, "strips": 4}
     plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
     plans += [random_plan(rng, params) for _ in range(5)]
+    one = {"out_h": 1, "out_w": params.strip, "out_blocks": 1, "strips": 1, "length": params.strip, "longer": 0}
+    plans += [random_plan(rng, params, **one, continue_sums=1) for _ in range(2)]
     plans += [
         random_plan(rng, params, kernel_h=2, strips=1, length=length, longer=0)
         for length in (TilePlanner.LATENCY - 1, TilePlanner.LATENCY + 1, 1)
