@@ -203,7 +203,7 @@ struct intloom_conv {
     uint32_t res_row; /* Step of the residual from one row to the next. 0 to 65535 [words] */
     uint32_t res_shift; /* Right shift of the residual addition. 0 to 47 [bits] */
     uint32_t res_even; /* The residual addition rounds ties to even; else up. 0 to 1 */
-    uint32_t continue_sums; /* Start from the sums of the CONV before, of as many pixels: both have one output block of one strip and are not depthwise. 0 to 1 */
+    uint32_t continue_sums; /* Start from the sums of the CONV before, of as many pixels: both have one output block, one strip, and are not depthwise. 0 to 1 */
 };
 
 #define INTLOOM_CONV_WIDTH 506u

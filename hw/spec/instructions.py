@@ -246,7 +246,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             Field(
                 "continue_sums",
                 1,
-                "Start from the sums of the CONV before, of as many pixels: both have one output block of one strip and "
+                "Start from the sums of the CONV before, of as many pixels: both have one output block, one strip, and "
                 "are not depthwise.",
             ),
         ),

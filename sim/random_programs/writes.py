@@ -166,10 +166,10 @@ def _result(machine: Machine, i: Instruction) -> _Writes:
     The instruction is executed twice, on words that differ in every bit: bytes that are then equal were written.
     """
     words = np.unique(words_of(i, machine.params).written)
-    before = machine.scratch[words]
+    before, sums = machine.scratch[words], machine.sums
     SEMANTICS[i.kind](machine, i)
     once = machine.scratch[words]
-    machine.scratch[words] = ~before
+    machine.scratch[words], machine.sums = ~before, sums
     SEMANTICS[i.kind](machine, i)
     mask: Bits = once == machine.scratch[words]
     machine.scratch[words] = once

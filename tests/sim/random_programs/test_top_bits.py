@@ -51,6 +51,8 @@ class Simulator:
         table = np.random.default_rng(1).integers(-128, 128, 256, dtype=np.int8)
         machine.vector_table = table
         machine.exponentials[:] = np.random.default_rng(2).integers(0, 256, machine.exponentials.shape)
+        if i.kind is Kind.CONV:
+            machine.sums = np.full((i["out_h"] * i["out_w"], self._params.cols), 1 << 20, np.int32)
         SEMANTICS[i.kind](machine, i)
         stored = np.concatenate([np.zeros(0, np.int64), *memory.written])
         parts = (

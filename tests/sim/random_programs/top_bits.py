@@ -196,6 +196,8 @@ def _convolutions(results: Results) -> Iterator[tuple[str, Instruction]]:
     yield "", conv(**long_columns, kernel_h=15, dilation_h=15, dilation_w=15, out_h=40, out_row=3)
     yield "", conv(mode=ConvMode.DEPTHWISE_ROWS, kernel_h=15, dilation_h=15, kernel_w=15, dilation_w=15, in_row=1)
     yield "weights", conv(weights=x.WIDE.weight_words - 9)
+    yield "", conv()
+    yield "continue_sums", conv(continue_sums=1)
     yield "table", conv(weights=x.TABLE, table=2)
     residual = {"residual": 1, "res_base": 5000, "res_shift": 37}
     yield "residual", conv(weights=x.RESIDUAL, **residual)
