@@ -168,7 +168,7 @@ def is_legal(i: Instruction, params: HardwareParams, islands: Sequence[tuple[int
 def legal_instruction(
     maker: InstructionMaker, kind: Kind, wanted: Callable[[Instruction], bool] = lambda _: True
 ) -> Instruction | None:
-    """A random legal instruction of `kind` that is `wanted`, if some attempts find one; what it loads counts as loaded."""
+    """A random legal instruction that is `wanted`, if some attempts find one; what it loads counts as loaded."""
     candidates = (maker.instruction(kind) for _ in range(_ATTEMPTS))
     legal = next((i for i in candidates if is_legal(i, maker.params, maker.islands) and wanted(i)), None)
     if legal is not None and loads_table(legal):

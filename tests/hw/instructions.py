@@ -14,7 +14,7 @@ from intloom.sim.random_programs.words import words_of
 
 
 class BenchInstructions:
-    """Legal instructions that read the scratchpad's lower half and write its upper one: the order of units has no effect."""
+    """Legal instructions that read the scratchpad's lower half and write its upper one, whatever other units do."""
 
     def __init__(
         self,
