@@ -12,7 +12,7 @@ def poison_collisions(verilog: str) -> tuple[str, int]:
     """The netlist with inverted data wherever such a memory is read in the cycle of a write; how many there are."""
     count = 0
 
-    def module(match: re.RoundingMode[str]) -> str:
+    def module(match: re.Match[str]) -> str:
         nonlocal count
         text = match[0]
         for name in _MEMORY.findall(text):
@@ -28,7 +28,7 @@ def _poison(module: str, name: str) -> tuple[str, int]:
     writes = list(re.finditer(_WRITE.format(name=name), module))
     assert writes, f"memory {name} is never written"
 
-    def poisoned(read: re.RoundingMode[str]) -> str:
+    def poisoned(read: re.Match[str]) -> str:
         hits = [f"(({w['enable'] or 1}) && ({w['address']}) == ({read['address']}))" for w in writes]
         return f"{read['target']} <= ({' || '.join(hits)}) ? ~{read['word']} : {read['word']};"
 
