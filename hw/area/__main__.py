@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import IntloomError
 from intloom.hw.area.measure import SOURCES, Counts, mapped, words
-from intloom.hw.area.model import KINDS, MEASURED, MEMORIES, WORDS, fit_counts
+from intloom.hw.area.model import CELLS, MEASURED, MEMORIES, WORDS, fit_counts
+from intloom.hw.asic.flow import LIBRARY
+from intloom.hw.asic.report import cell_areas
+from intloom.hw.asic.table import read as asic_areas
 from intloom.hw.spec.params import HardwareParams, changed, preset
 
 SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -65,6 +68,7 @@ CHECKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 """Designs that the model must predict; it is not fitted to them."""
 _FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
+_GATED = ("add", "compare", "equal", "logic", "mux", "shift", "register", "bits", "product", "part")
 _ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
 _PART_SITES = 9.0
 """Sites of an ECP5 for a partial product of a product in LUTs: a chain of eight bits and a bit beside it."""
@@ -80,8 +84,9 @@ def main() -> int:
             for name, sample in SAMPLES.items():
                 _words(f"design {name}", _params(sample))
         if what in (None, "mapping"):
-            for family in KINDS:
+            for family in CELLS:
                 _mapping(family)
+            _mapping_gates()
         if what in (None, "check"):
             for name, sample in CHECKS.items():
                 _words(name, _params(sample))
@@ -113,29 +118,52 @@ def _words(name: str, params: HardwareParams) -> None:
 
 
 def _mapping(family: str) -> None:
-    """What the words of the modules of `nano` become."""
-    before = {path: counts for modules in words(preset("nano")).values() for path, counts in modules.items()}
-    after = mapped(preset("nano"), family)
+    """What the words of the modules of `nano` become on an FPGA."""
+    before, after = _modules("nano"), mapped(preset("nano"), family)
     names = [name for name in after if name in before]
-    fitted = _FITTED if family != "asic" else (*_FITTED, "register", "bits", "product", "part")
-    matrix = np.array([[before[name].get(word, 0) for word in fitted] for name in names], float)
-    kind = KINDS[family][0]
-    fit = fit_counts(matrix, np.array([after[name].get(kind, 0) for name in names], float))
-    cells: dict[str, Counts] = {kind: {word: round(float(n), 3) for word, n in zip(fitted, fit, strict=True) if n}}
+    cells = {"LUT": _fitted(_FITTED, [before[n] for n in names], [after[n].get("LUT", 0) for n in names])}
     registers, flops = _total(before, "register"), _total(after, "FF")
-    multipliers = _total(before, "product") + _total(before, "part")
     if family == "xc7":
         # Registers at inputs and outputs of multipliers move into them.
-        each = round((flops - registers) / multipliers, 1)
+        each = round((flops - registers) / (_total(before, "product") + _total(before, "part")), 1)
         cells |= {"FF": {"register": 1, "product": each, "part": each}, "DSP": {"product": 1, "part": 1}}
         cells["RAM"] = {"block": 0.5}
-    elif family == "ecp5":
-        cells[kind]["part"] = _PART_SITES
+    else:
+        cells["LUT"]["part"] = _PART_SITES
         routed = evidence.read(_ROUTED)["nano"].values["used"]["FF"][0]
         cells |= {"FF": {"register": round(routed / registers, 4)}, "DSP": {"product": 1}, "RAM": {"block": 1}}
-    else:
-        cells["FF"] = {"register": 1, "bits": 1}
-    _record(f"mapping {family}", {"design": "nano", "cells": cells})
+    _record(f"mapping {family}", {"designs": ["nano"], "cells": cells})
+
+
+def _mapping_gates() -> None:
+    """What words become in standard cells: the areas of components that `make asic` recorded."""
+    gate, known = cell_areas(LIBRARY)["NAND2X1"], asic_areas(Path("docs"))
+    counted: list[Counts] = []
+    gates: list[float] = []
+    for name, row in known.items():
+        modules = _modules(name)
+        for path, area in row["areas"].items():
+            inner = [p for p in row["areas"] if p.startswith(f"{path}.") and p.count(".") == path.count(".") + 1]
+            own = [m for p, m in modules.items() if f"{p}.".startswith(f"{path}.") and not _below(p, inner)]
+            counted.append({word: sum(m.get(word, 0) for m in own) for word in _GATED})
+            gates.append((area - sum(row["areas"][p] for p in inner)) / gate)
+    cells = {"gates": _fitted(_GATED, counted, gates), "FF": {"register": 1, "bits": 1}}
+    _record("mapping asic", {"designs": [*known], "cells": cells})
+
+
+def _modules(name: str) -> dict[str, Counts]:
+    return {path: counts for modules in words(preset(name)).values() for path, counts in modules.items()}
+
+
+def _below(path: str, others: Sequence[str]) -> bool:
+    return any(f"{path}.".startswith(f"{other}.") for other in others)
+
+
+def _fitted(names: Sequence[str], counted: Sequence[Counts], cells: Sequence[float]) -> Counts:
+    """Cells of a bit of each kind of words."""
+    matrix = np.array([[counts.get(word, 0) for word in names] for counts in counted], float)
+    fit = fit_counts(matrix, np.array(cells, float), floor=0.05)
+    return {word: round(float(n), 3) for word, n in zip(names, fit, strict=True) if n}
 
 
 def _total(modules: Mapping[str, Counts], kind: str) -> float:

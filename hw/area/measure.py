@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cache
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.area.model import CELLS, component_of
-from intloom.hw.asic.flow import LIBRARY, MAPPING
-from intloom.hw.asic.report import GATE, cell_areas
 from intloom.hw.fpga.flow import map_modules
-from intloom.hw.memory.macro import RAM_MODULE
+from intloom.hw.memory.macro import LEAST_BITS
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import run_yosys
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.verilog import generate_verilog, generate_verilog_with_macros
+from intloom.hw.verilog import generate_verilog
 
 SOURCES = ("hw/npu.py", "hw/area/measure.py")
-_DESIGN, _NETLIST, _STATISTICS, _LIBRARY = "npu.v", "words.json", "statistics.json", "cells.lib"
+_DESIGN, _NETLIST, _STATISTICS = "npu.v", "words.json", "statistics.json"
 _WORDS = (
     f"read_verilog {_DESIGN}; hierarchy -top {TOP_NAME}; proc; opt; wreduce; peepopt; opt_clean; memory -nomap; "
     f"opt_clean; write_json {_NETLIST}"
@@ -44,8 +39,8 @@ _KINDS = {
 _KIND_OF = {cell: kind for kind, cells in _KINDS.items() for cell in cells}
 _OPERANDS = frozenset({"compare", "equal"})
 """Kinds whose size is that of their operands."""
-_BLOCK_WORDS, _MACRO_WORDS = 64, 256
-"""Memories of at least this many words are blocks of RAM of an FPGA, or memory macros."""
+_BLOCK_WORDS = 64
+"""Memories of at least this many words are blocks of RAM of an FPGA."""
 _PART = 3
 """Bits of a weight in the partial products of a product in LUTs."""
 Counts = dict[str, float]
@@ -93,45 +88,29 @@ def _counts(cells: Any) -> Counts:
 
 def _memory(size: int, width: int, ports: int) -> Counts:
     """A memory as LUTs of 16 words or blocks of 512 words of 36 bits, and as registers or a macro."""
-    registers = {"bits": size * width} if size < _MACRO_WORDS else {}
+    registers = {"bits": size * width} if ports > 1 or size * width < LEAST_BITS else {}
     if size < _BLOCK_WORDS:
         return {"lut memory": ports * width * ceil(size / 16), **registers}
     return {"block": ports * ceil(width / 36) * ceil(size / 512), **registers}
 
 
 def mapped(params: HardwareParams, family: str) -> dict[str, Counts]:
-    """Cells of each module by kind, without those of modules in it."""
-    verilog = (generate_verilog_with_macros if family == "asic" else generate_verilog)(params)
-    read = f"read_verilog {_DESIGN}; " + (f"blackbox {RAM_MODULE}; " if family == "asic" else "")
-    read += f"hierarchy -top {TOP_NAME}; "
-    count = f"tee -q -o {_STATISTICS} stat -json"
+    """Cells of each module by kind on an FPGA, without those of modules in it."""
+    read, count = f"read_verilog {_DESIGN}; hierarchy -top {TOP_NAME}; ", f"tee -q -o {_STATISTICS} stat -json"
     with temporary_folder() as folder:
-        (folder / _DESIGN).write_text(verilog, encoding="utf-8")
+        (folder / _DESIGN).write_text(generate_verilog(params), encoding="utf-8")
         if family == "ecp5":
             map_modules(TOP_NAME, read.replace("; ", "\n"), folder, count)
-        elif family == "xc7":
-            run_yosys(f"{read}{_SERIES_7}; {count}", folder)
         else:
-            shutil.copy(LIBRARY, folder / _LIBRARY)
-            run_yosys(f"{read}{MAPPING.format(top=TOP_NAME, library=_LIBRARY)}; {count}", folder)
+            run_yosys(f"{read}{_SERIES_7}; {count}", folder)
         modules: dict[str, Any] = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["modules"]
-    return {name.removeprefix("\\"): kinds(family, m["num_cells_by_type"]) for name, m in modules.items()}
+    return {name.removeprefix("\\"): _kinds(family, m["num_cells_by_type"]) for name, m in modules.items()}
 
 
-def kinds(family: str, cells: Mapping[str, int]) -> Counts:
-    """Cells by kind."""
+def _kinds(family: str, cells: Mapping[str, int]) -> Counts:
     total: defaultdict[str, float] = defaultdict(float)
     for name, number in cells.items():
-        cell = name.removeprefix("\\")
-        if family == "asic":
-            total["gates"] += number * _gates().get(cell, 0.0)
         for kind, weights in CELLS[family].items():
+            cell = name.removeprefix("\\")
             total[kind] += number * next((w for start, w in weights.items() if cell.startswith(start)), 0)
     return {kind: n for kind, n in total.items() if n}
-
-
-@cache
-def _gates() -> dict[str, float]:
-    """The area of each library cell in NAND gates."""
-    areas = cell_areas(Path(LIBRARY))
-    return {name: area / areas[GATE] for name, area in areas.items()}

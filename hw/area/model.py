@@ -2,7 +2,7 @@
 
 `measured.json` has, for a few designs, the words of each component: bits of adders, multiplexers, registers, and more,
 before mapping. They are fitted to structural counts of the parameters. For each family it has the cells that a bit of
-each kind becomes, fitted to the modules of `nano` mapped one by one, and the factor to a whole design. The fit of words
+each kind becomes, fitted to the modules of `nano` mapped one by one, or to the areas of docs/asic.md. The fit of words
 takes milliseconds, so only what was measured is kept.
 """
 
@@ -37,9 +37,8 @@ CELLS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "DSP": {"MULT18X18D": 1},
         "RAM": {"DP16KD": 1},
     },
-    "asic": {"FF": {"DFF": 1}},
 }  # fmt: skip
-"""What a cell counts for each kind, by family and the beginning of its name; `asic` also has the areas in gates."""
+"""What a cell counts for each kind, by FPGA family and the beginning of its name."""
 KINDS = {"xc7": ("LUT", "FF", "DSP", "RAM"), "ecp5": ("LUT", "FF", "DSP", "RAM"), "asic": ("gates", "FF")}
 WORDS = (
     "add", "compare", "equal", "logic", "mux", "shift", "register", "lut memory", "block", "bits", "product", "part",
@@ -85,22 +84,33 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
     slow = not p.wide_multipliers
     deep, softmax, depthwise = p.strip >= 32, p.vector_softmax, p.vector_depthwise
     lut_depthwise = p.depthwise_lut_products
+    # FIFOs of words of at most 8 bytes are too small for macros; one lane needs no second table.
+    narrow, several = p.rows * (p.rows <= 8), p.vector_lanes * (p.vector_lanes > 1)
     plain_depthwise = p.depthwise_products - lut_depthwise
     return {
         "array": [plain * (not wide), plain * wide, luts, p.macs * p.depthwise, p.cols],
-        "accumulators": [p.cols, p.cols * deep, p.cols * (not deep), p.cols * p.strip * (p.strip < 128)],
+        "accumulators": [p.cols, p.cols * deep, p.cols * (not deep), p.cols * p.strip],
         "epilogue": [1, p.lanes, p.lanes * slow, p.cols, p.rows],
-        "MAC control": [1, p.cols, p.rows, p.rows * p.depthwise, p.rows * p.weight_sums, p.cols * p.weight_sums],
+        "MAC control": [
+            1,
+            p.cols,
+            p.rows,
+            p.rows * p.depthwise,
+            p.rows * p.weight_sums,
+            p.cols * p.weight_sums,
+            narrow,
+        ],
         "softmax": [softmax, softmax * p.softmax_lanes],
         "depthwise": [
             depthwise,
             depthwise * p.rows,
+            depthwise * narrow,
             plain_depthwise * slow,
             plain_depthwise * (not slow),
             lut_depthwise,
         ],
-        "vector datapath": [1, p.vector_lanes, p.vector_lanes * slow, p.vector_lanes * p.rows],
-        "vector control": [1, p.rows, p.vector_lanes, p.rows * depthwise, p.rows * softmax],
+        "vector datapath": [1, p.vector_lanes, p.vector_lanes * slow, p.vector_lanes * p.rows, several],
+        "vector control": [1, p.rows, p.vector_lanes, p.rows * depthwise, p.rows * softmax, narrow],
         "scratchpad": [
             1,
             p.rows * p.scratch_banks,
@@ -109,7 +119,7 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
             p.rows * p.memory_parity,
         ],
         "weight memory": [1, p.rows, p.memory_parity],
-        "load and store": [1, p.rows],
+        "load and store": [1, p.rows, narrow],
         "control": [1, p.rows, p.queue_depth * p.rows, p.queue_depth],
     }
 

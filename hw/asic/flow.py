@@ -27,10 +27,8 @@ _ABC = (
     "+strash;ifraig;scorr;dc2;dch,-f;map,-B,0.9,-D,{delay};topo;buffer,-c,-N,{fan_out};topo;upsize,-D,{delay};"
     "dnsize,-D,{delay}"
 )
-MAPPING = f"""synth -top {{top}}; dfflibmap -liberty {{library}};
-abc -liberty {{library}} -script {_ABC.format(delay=1000 * PERIOD_NS, fan_out=FAN_OUT)}; opt_clean -purge"""
-"""Commands that map a design, with the names `top` and `library`."""
-_CELLS = f"""{_READ}; {MAPPING}; tee -q -o {_AREAS} stat -json -liberty {{library}};
+_CELLS = f"""{_READ}; synth -top {{top}}; dfflibmap -liberty {{library}};
+abc -liberty {{library}} -script {_ABC}; opt_clean -purge; tee -q -o {_AREAS} stat -json -liberty {{library}};
 read_liberty -lib {{library}}; flatten; opt_clean -purge; setundef -zero; rename -wire; write_json {_CELLS_FILE}"""
 # Memory macros have no timing model: paths end at their inputs and begin after them.
 _PATHS = f"""read_liberty {{library}}
@@ -63,7 +61,8 @@ def estimate(verilog: str, folder: Path, tell: Callable[[str], None], top: str =
     run_yosys(_LINT.format(top=top), folder)
     lint = read_lint(folder / _WORDS, top)
     tell("synthesizing")
-    run_yosys(_CELLS.format(top=top, library=library), folder)
+    abc = {"delay": 1000 * PERIOD_NS, "fan_out": FAN_OUT}
+    run_yosys(_CELLS.format(top=top, library=library, **abc), folder)
     module = read_module(folder / _CELLS_FILE, top)
     buffers = add_buffers(module)
     (folder / _NETLIST).write_text(structural_verilog(module, top), encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 from intloom.hw.asic.netlist import BUFFER
 from intloom.hw.memory.macro import RAM_MODULE
 
-GATE = "NAND2X1"
+_GATE = "NAND2X1"
 """The cell whose area is one gate."""
 _CELL_AREA = re.compile(r"^\s*cell \((\w+)\) \{.*?\barea : ([\d.]+);", re.MULTILINE | re.DOTALL)
 _LATCHES = ("$dlatch", "$adlatch", "$dlatchsr", "$sr")
@@ -105,7 +105,7 @@ def read_areas(file: Path, library: Path, top: str, buffers: int) -> tuple[int, 
     areas = {name: area_of(all_cells(name)) for name in modules}
     flops = sum(count for kind, count in cells.items() if kind.startswith("DFF"))
     used = sum(count for kind, count in cells.items() if kind != RAM_MODULE)
-    return used, flops, areas[top], round(areas[top] / known[GATE]), areas
+    return used, flops, areas[top], round(areas[top] / known[_GATE]), areas
 
 
 def read_path(log: str) -> LongestPath:

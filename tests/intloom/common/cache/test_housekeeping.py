@@ -78,7 +78,7 @@ def test_clear_removes_everything_but_what_is_not_the_caches(home, capsys):
     assert "6 entries removed" in capsys.readouterr().err
     assert not items(home)
     left = {p.relative_to(home).as_posix() for p in home.rglob("*") if p.suffix != ".lock"}
-    assert left == {TAG, "mine", "models", "models/mine", "builds", "verilog", "results", "temporary"}
+    assert left == {TAG, "mine", "models", "models/mine", "builds", "verilog", "results", "forecasts", "temporary"}
 
 
 def test_one_kind_alone(home):
