@@ -37,14 +37,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the placer")
     parser.add_argument("--fit", action="store_true", help="synthesize and pack only: report the cell counts")
     options = parser.parse_args()
-    flow = Flow(options.output / options.preset, _print)
+    flow = Flow(options.output / options.preset, _print, options.seed)
     try:
         params = preset(options.preset)
         device = DEVICES[options.device or PRESET_DEVICES[options.preset]]
         if options.fit:
             _note_size(options.preset, device.name, pack(params, device, flow))
             return 0
-        result = place_and_route(params, device, flow, options.seed)
+        result = place_and_route(params, device, flow)
     except TooLargeError as error:
         _note_size(options.preset, error.device, error.used)
         return _report(error)

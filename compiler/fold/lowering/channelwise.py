@@ -71,11 +71,11 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if x.shape != builder.model.shape(unit.output):
         raise UnsupportedPattern(f"{leaf!r} of shape {x.shape} is broadcast", "expand it in the model")
     wanted = _every_byte_of_each_channel(builder, unit, leaf, x)
-    clamps = clamp_table(builder, unit)
-    node: Node | None = _convolution(unit_name(unit), x.tensor, result, wanted, clamps, builder.match)
+    function, name = _Function(builder, x.tensor, clamp_table(builder, unit)), unit_name(unit)
+    node: Node | None = function.convolution(name, result, wanted)
     target = Target.ARRAY
     if node is None:
-        node, target = _two_lines(builder, unit_name(unit), x.tensor, result, wanted, clamps), Target.VECTOR
+        node, target = function.two_lines(name, result, wanted), Target.VECTOR
     if node is None:
         raise UnsupportedPattern(
             "a channel is neither a straight line nor two that meet at zero, or has rounding ties that no constants "
@@ -85,86 +85,74 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     builder.finish(unit, node, result, target, "proved over 256 bytes of every channel")
 
 
-def _convolution(
-    name: str,
-    x: Tensor,
-    result: Tensor,
-    wanted: Int8s,
-    clamps: Int8s | None,
-    match: RoundingMode,
-    known: NDArray[np.bool_] | None = None,
-) -> Conv | None:
-    """The depthwise convolution that returns the bytes `wanted`, where they are `known`; None if a channel has none."""
-    fitted = []
-    for row in wanted:
-        constants = _fit(row, result.zero_point, clamps, match, known)
-        if constants is None:
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """Nodes that compute bytes of each channel from those of `x`; a table of the activation function follows."""
+
+    builder: GraphBuilder
+    x: Tensor
+    clamps: Int8s | None
+
+    def convolution(
+        self, name: str, result: Tensor, wanted: Int8s, known: NDArray[np.bool_] | None = None
+    ) -> Conv | None:
+        """The depthwise convolution to the bytes `wanted`, where they are `known`; None if a channel has none."""
+        fitted = []
+        for row in wanted:
+            constants = _fit(row, result.zero_point, self.clamps, self.builder.match, known)
+            if constants is None:
+                return None
+            fitted.append(constants)
+        return Conv(
+            name=name,
+            inputs=(self.x.name,),
+            output=result.name,
+            weights=np.array([w for w, _, _ in fitted], dtype=np.int8).reshape(-1, 1, 1, 1),
+            bias=np.array([b for _, b, _ in fitted], dtype=np.int32),
+            mantissa=np.array([s.mantissa for _, _, s in fitted], dtype=np.uint32),
+            shift=np.array([s.shift for _, _, s in fitted], dtype=np.uint8),
+            zp_in=self.x.zero_point,
+            zp_out=result.zero_point,
+            group=self.x.channels,
+            table=None if self.clamps is None else self.clamps.tobytes(),
+        )
+
+    def two_lines(self, name: str, result: Tensor, wanted: Int8s) -> Add | None:
+        """A sum of what is below zero and what is above, as of a PRelu; None if a part is no line in some channel.
+
+        One of the two parts is the value at zero for every byte, so the sum without this value is exact.
+        """
+        zero = self.x.zero_point
+        middle = int(wanted[0, zero & 0xFF])
+        if (wanted[:, zero & 0xFF] != middle).any():
             return None
-        fitted.append(constants)
-    return Conv(
-        name=name,
-        inputs=(x.name,),
-        output=result.name,
-        weights=np.array([w for w, _, _ in fitted], dtype=np.int8).reshape(-1, 1, 1, 1),
-        bias=np.array([b for _, b, _ in fitted], dtype=np.int32),
-        mantissa=np.array([s.mantissa for _, _, s in fitted], dtype=np.uint32),
-        shift=np.array([s.shift for _, _, s in fitted], dtype=np.uint8),
-        zp_in=x.zero_point,
-        zp_out=result.zero_point,
-        group=x.channels,
-        table=None if clamps is None else clamps.tobytes(),
-    )
+        undo, parts = self.builder.checkpoint(), []
+        for side, inside in (("below", all_bytes() <= zero), ("above", all_bytes() >= zero)):
+            part = replace(result, name=f"{result.name}/{side}")
+            node = self._part(part, np.where(inside, wanted, np.int8(middle)), inside, middle)
+            if node is None:
+                undo()
+                return None
+            self.builder.emit(node, part)
+            parts.append(part.name)
+        return Add(name=name, inputs=tuple(parts), output=result.name, affine=Affine(1, 1, -middle, 0))
 
-
-def _two_lines(
-    builder: GraphBuilder, name: str, x: Tensor, result: Tensor, wanted: Int8s, clamps: Int8s | None
-) -> Add | None:
-    """A sum of what is below zero and what is above, as of a PRelu; None if a part is no line in some channel.
-
-    One of the two parts is the value at zero for every byte, so the sum without this value is exact.
-    """
-    zero = x.zero_point
-    middle = int(wanted[0, zero & 0xFF])
-    if (wanted[:, zero & 0xFF] != middle).any():
-        return None
-    undo, parts = builder.checkpoint(), []
-    for side, inside in (("below", all_bytes() <= zero), ("above", all_bytes() >= zero)):
-        part = replace(result, name=f"{result.name}/{side}")
-        rows = np.where(inside, wanted, np.int8(middle))
-        node = _part(builder, name, x, part, rows, inside, middle, clamps)
-        if node is None:
-            undo()
-            return None
-        builder.emit(node, part)
-        parts.append(part.name)
-    return Add(name=name, inputs=tuple(parts), output=result.name, affine=Affine(1, 1, -middle, 0))
-
-
-def _part(
-    builder: GraphBuilder,
-    name: str,
-    x: Tensor,
-    part: Tensor,
-    rows: Int8s,
-    inside: NDArray[np.bool_],
-    middle: int,
-    clamps: Int8s | None,
-) -> Node | None:
-    """The bytes `rows`, which are `middle` outside of some bytes: a table, or lines that end there."""
-    if (rows == rows[0]).all():
-        return builder.table_node(part.name, x.name, rows[0], part.name)
-    every = all_bytes() if clamps is None else clamps
-    for ends, limited in (((rows <= middle).all(), np.minimum), ((rows >= middle).all(), np.maximum)):
-        if ends:
-            table = limited(every, np.int8(middle))
-            return _convolution(part.name, x, part, rows, table, builder.match)
-    # Slopes of both signs: the operand ends at zero, and the lines beyond it do not matter.
-    limited_x = replace(x, name=f"{part.name}/operand")
-    node = _convolution(part.name, limited_x, part, rows, clamps, builder.match, inside)
-    if node is not None:
-        table = np.where(inside, all_bytes(), np.int8(x.zero_point))
-        builder.emit(builder.table_node(limited_x.name, x.name, table, limited_x.name), limited_x)
-    return node
+    def _part(self, part: Tensor, rows: Int8s, inside: NDArray[np.bool_], middle: int) -> Node | None:
+        """The bytes `rows`, which are `middle` outside of some bytes: a table, or lines that end there."""
+        builder, x = self.builder, self.x
+        if (rows == rows[0]).all():
+            return builder.table_node(part.name, x.name, rows[0], part.name)
+        every = all_bytes() if self.clamps is None else self.clamps
+        for ends, limited in (((rows <= middle).all(), np.minimum), ((rows >= middle).all(), np.maximum)):
+            if ends:
+                return replace(self, clamps=limited(every, np.int8(middle))).convolution(part.name, part, rows)
+        # Slopes of both signs: the operand ends at zero, and the lines beyond it do not matter.
+        limited_x = replace(x, name=f"{part.name}/operand")
+        node = replace(self, x=limited_x).convolution(part.name, part, rows, inside)
+        if node is not None:
+            table = np.where(inside, all_bytes(), np.int8(x.zero_point))
+            builder.emit(builder.table_node(limited_x.name, x.name, table, limited_x.name), limited_x)
+        return node
 
 
 def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Operand) -> Int8s:

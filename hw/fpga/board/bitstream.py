@@ -21,9 +21,7 @@ _LIBRARY = ("cells_bb_ecp5.v", "cells_sim_ecp5.v")
 """Yosys' declarations of the cells that LiteX instantiates: PLL, pins, registers at pins."""
 
 
-def make_bitstream(
-    params: HardwareParams, board: Board, device: str, sources: Sequence[Path], flow: Flow, seed: int = 1
-) -> Bitstream:
+def make_bitstream(params: HardwareParams, board: Board, device: str, sources: Sequence[Path], flow: Flow) -> Bitstream:
     """Synthesize the Verilog sources, place and route with `chip.lpf` of the flow's folder, and pack.
 
     Raises
@@ -43,11 +41,11 @@ def make_bitstream(
             shutil.copy(source, flow.folder)
     library = [f"read_verilog -lib +/lattice/{name}" for name in _LIBRARY]
     map_to_cells(params, flow, CHIP, [*library, *(f"read_verilog {source.name}" for source in sources)])
-    result = route_and_pack(board, device, flow, seed)
+    result = route_and_pack(board, device, flow)
     return replace(result, seconds=time.monotonic() - start)
 
 
-def route_and_pack(board: Board, device: str, flow: Flow, seed: int = 1) -> Bitstream:
+def route_and_pack(board: Board, device: str, flow: Flow) -> Bitstream:
     """Arrange and route the cells of `chip.json` with the pins of `chip.lpf`; raises as `make_bitstream`."""
     start = time.monotonic()
     chip, mhz = DEVICES[device], board.clock / 1e6
@@ -56,7 +54,7 @@ def route_and_pack(board: Board, device: str, flow: Flow, seed: int = 1) -> Bits
     command = [
         nextpnr(), chip.option, "--package", board.package, "--speed", str(board.grade),
         "--json", f"{CHIP}.json", "--lpf", f"{CHIP}.lpf", "--freq", str(mhz), "--timing-allow-fail",
-        "--seed", str(seed),
+        "--seed", str(flow.seed),
     ]  # fmt: skip
     flow.tell(f"packing cells for {chip.name}")
     flow.run([*command, "--pack-only"], "pack.log")

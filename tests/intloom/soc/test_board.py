@@ -34,7 +34,7 @@ NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
 def from_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """The accelerator's Verilog without the names that other tests check."""
 
-    def write_package(params: Any, folder: Path, name: str) -> None:
+    def write_package(params: Any, folder: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "npu.v").write_text(verilog_of(params))
         (folder / "parameters.toml").write_text(params.to_toml())

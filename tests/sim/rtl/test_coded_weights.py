@@ -14,7 +14,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
-from intloom.sim.regress.graphs import Maker
+from intloom.sim.regress.graphs import Maker, Window
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
@@ -26,8 +26,8 @@ CODED = NANO.replace(word_code=True)
 def _network(bits: int, channels: int) -> tuple[IntGraph, dict[str, np.ndarray]]:
     """Two convolutions whose weights have as many bits, on few pixels: their chunks are loaded in several pieces."""
     maker = Maker(7)
-    x = maker.convolve(maker.input(channels, 2, 3), channels, 3, 1, 1)
-    graph, inputs = maker.finish(maker.convolve(x, channels, 1, 1, 0))
+    x = maker.convolve(maker.input(channels, 2, 3), channels, Window(3, 1, 1))
+    graph, inputs = maker.finish(maker.convolve(x, channels, Window()))
     nodes = [replace(n, weights=n.weights >> (8 - bits)) if isinstance(n, Conv) else n for n in graph.nodes]
     return replace(graph, nodes=tuple(nodes)), inputs
 

@@ -70,7 +70,7 @@ class FakeFlow(Flow):
     """Records commands instead of running them, and writes what the tools would."""
 
     def __init__(self, folder: Path, mhz: float, used: int = 1) -> None:
-        super().__init__(folder, lambda _: None)
+        super().__init__(folder, lambda _: None, seed=7)
         object.__setattr__(self, "commands", [])
         object.__setattr__(self, "written", (mhz, used))
 
@@ -98,7 +98,7 @@ def made(folder: Path, tmp_path: Path, **kinds: Any) -> tuple[FakeFlow, Any]:
     folder.mkdir()
     (folder / "chip.v").write_text("module chip; endmodule")
     flow = FakeFlow(folder, **kinds)
-    return flow, make_bitstream(preset("nano"), ULX3S, "85F", [source, folder / "chip.v"], flow, seed=7)
+    return flow, make_bitstream(preset("nano"), ULX3S, "85F", [source, folder / "chip.v"], flow)
 
 
 def test_the_commands_have_their_order_and_options(tmp_path: Path) -> None:
