@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from onnx.external_data_helper import load_external_data_for_model
 
 from intloom.common.errors import FileFormatError, ModelError
+from intloom.compiler.importer.batch import one_image
 from intloom.compiler.importer.limits import check_limits
 from intloom.compiler.importer.tflite.file import is_tflite
 from intloom.files import read_bytes, read_prefix
@@ -53,7 +54,7 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
             load_external_data_for_model(model, str(path.parent))
         except (OSError, ValueError, onnx.checker.ValidationError) as error:
             raise ModelError(f"external data of {path} cannot be read: {error}") from None
-    return model
+    return one_image(model)
 
 
 def model_proto(source: ModelSource) -> onnx.ModelProto:

@@ -1,6 +1,7 @@
 """Conversion of an ONNX file to a `Model`: read, check, inline functions, infer shapes, convert."""
 
 import hashlib
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
+from intloom.compiler.importer.batch import one_image
 from intloom.compiler.importer.contributed import domain_of, mark_contributed
 from intloom.compiler.importer.convolutions import check_convolutions
 from intloom.compiler.importer.dims import fix_dims
@@ -25,6 +27,7 @@ from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
 from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
 
+_log = logging.getLogger(__name__)
 OLDEST_OPSET = 7
 NEWEST_OPSET = 25
 _FIRST_QUANTIZED = 10
@@ -53,6 +56,10 @@ def load_onnx_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] |
         proto.CopyFrom(source)
     else:
         proto, name = _read(Path(source)), Path(source).stem
+    single = one_image(proto)
+    if single is not proto:
+        _log.warning("the batch size becomes 1: the program runs once for each image")
+    proto = single
     # The hash is taken after external data is loaded, so it covers the weights and not the file's path.
     content = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
     return from_proto(proto, name=name, source=content, dims=dims)

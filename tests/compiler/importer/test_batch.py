@@ -1,0 +1,106 @@
+"""Files of a fixed batch: compiled for one image where the images stay apart, and run once for each."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from intloom.compiler.importer.batch import one_image
+from intloom.session import Session
+
+BATCH = 3
+
+
+def model(nodes: list[onnx.NodeProto], constants: dict[str, np.ndarray], dtype: int = TensorProto.FLOAT):
+    """A model of images of 8 channels and 6x6 pixels."""
+    image = helper.make_tensor_value_info("image", dtype, [BATCH, 8, 6, 6])
+    out = helper.make_tensor_value_info("out", dtype, None)
+    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "batch", [image], [out], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def quantized(rng: np.random.Generator) -> onnx.ModelProto:
+    """A convolution, a pool and a fully connected layer behind a Reshape to [batch, -1]."""
+    constants = {
+        "s": np.float32(0.02), "z": np.uint8(120), "ws": np.float32(0.005), "wz": np.int8(0), "os": np.float32(0.5),
+        "w": rng.integers(-127, 128, (16, 8, 3, 3)).astype(np.int8),
+        "v": rng.integers(-127, 128, (16 * 9, 10)).astype(np.int8),
+        "shape": np.array([BATCH, 16 * 9]),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("DequantizeLinear", ["image", "s", "z"], ["x"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wf"]),
+        helper.make_node("Conv", ["x", "wf"], ["y"], pads=[1] * 4),
+        helper.make_node("QuantizeLinear", ["y", "os", "z"], ["yq"]),
+        helper.make_node("DequantizeLinear", ["yq", "os", "z"], ["yf"]),
+        helper.make_node("MaxPool", ["yf"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Reshape", ["p", "shape"], ["flat"]),
+        helper.make_node("DequantizeLinear", ["v", "ws", "wz"], ["vf"]),
+        helper.make_node("MatMul", ["flat", "vf"], ["g"]),
+        helper.make_node("QuantizeLinear", ["g", "os", "z"], ["out"]),
+    ]
+    return model(nodes, constants, TensorProto.UINT8)
+
+
+def test_a_session_runs_a_batch_image_by_image(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "batch.onnx"
+    rng = np.random.default_rng(0)
+    onnx.save(quantized(rng), path)
+    session = Session(path)
+    assert "the batch size becomes 1" in caplog.text
+    image = rng.integers(0, 256, (BATCH, 8, 6, 6), dtype=np.uint8)
+    (found,) = session.run(None, {"image": image})
+    (expected,) = onnxruntime.InferenceSession(path).run(None, {"image": image})
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants"),
+    [
+        ([helper.make_node("Softmax", ["image"], ["out"], axis=1)], {}),
+        ([helper.make_node("Concat", ["image", "image"], ["out"], axis=-3)], {}),
+        ([helper.make_node("Transpose", ["image"], ["out"], perm=[0, 2, 3, 1])], {}),
+        ([helper.make_node("ReduceMean", ["image"], ["out"], axes=[2, 3])], {}),
+        ([helper.make_node("Squeeze", ["p", "axes"], ["out"]),
+          helper.make_node("GlobalAveragePool", ["image"], ["p"])][::-1], {"axes": np.array([2, 3])}),
+        ([helper.make_node("Add", ["image", "c"], ["out"])], {"c": np.ones((1, 8, 1, 1), np.float32)}),
+        ([helper.make_node("Add", ["image", "d"], ["out"]), helper.make_node("Neg", ["c"], ["d"])][::-1],
+         {"c": np.ones((8, 1, 1), np.float32)}),
+    ],
+)  # fmt: skip
+def test_images_that_stay_apart_become_one(nodes: list[onnx.NodeProto], constants: dict[str, np.ndarray]) -> None:
+    """The results of the images one by one are those of the batch."""
+    whole = model(nodes, constants)
+    single = one_image(whole)
+    image = np.random.default_rng(1).normal(size=(BATCH, 8, 6, 6)).astype(np.float32)
+    run = [onnxruntime.InferenceSession(m.SerializeToString()) for m in (whole, single)]
+    (expected,) = run[0].run(None, {"image": image})
+    found = np.concatenate([run[1].run(None, {"image": image[n : n + 1]})[0] for n in range(BATCH)])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "constants"),
+    [
+        ([helper.make_node("Softmax", ["image"], ["out"], axis=0)], {}),
+        ([helper.make_node("Softmax", ["image"], ["out"], axis=-4)], {}),
+        ([helper.make_node("Concat", ["image", "image"], ["out"], axis=0)], {}),
+        ([helper.make_node("Transpose", ["image"], ["out"], perm=[1, 0, 2, 3])], {}),
+        ([helper.make_node("ReduceMean", ["image"], ["out"])], {}),
+        ([helper.make_node("Reshape", ["image", "s"], ["out"])], {"s": np.array([8, BATCH, 36])}),
+        ([helper.make_node("Reshape", ["image", "s"], ["out"])], {"s": np.array([-1])}),
+        ([helper.make_node("Add", ["image", "c"], ["out"])], {"c": np.ones((BATCH, 8, 1, 1), np.float32)}),
+        ([helper.make_node("DynamicQuantizeLinear", ["image"], ["out", "s", "z"])], {}),
+        ([helper.make_node("CumSum", ["image", "a"], ["out"])], {"a": np.array(0)}),
+        ([helper.make_node("Slice", ["image", "a", "b", "a"], ["out"])], {"a": np.array([0]), "b": np.array([1])}),
+        ([helper.make_node("Pad", ["image", "p"], ["out"])], {"p": np.array([1, 0, 0, 0, 0, 0, 0, 0])}),
+        ([helper.make_node("Mine", ["image"], ["out"], domain="my")], {}),
+    ],
+)
+def test_a_batch_whose_images_meet_stays(nodes: list[onnx.NodeProto], constants: dict[str, np.ndarray]) -> None:
+    whole = model(nodes, constants)
+    assert one_image(whole) is whole
