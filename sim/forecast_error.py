@@ -40,7 +40,7 @@ def compare_forecast(
     expected = forecast(
         program.instructions, program.provenance, len(program.layers), program.params, timing_of(memory)
     )
-    found = tuple(
+    errors = tuple(
         ForecastComparison(
             " to ".join(dict.fromkeys(program.layers[k].name for k in (chain.layers[0], chain.layers[-1]))),
             sum(expected.layers[k] for k in chain.layers),
@@ -49,7 +49,7 @@ def compare_forecast(
         for chain in chains(program)
         if chain.layers[-1] < len(result.layers)
     )
-    return ForecastComparison(program.name, expected.cycles, result.cycles), found
+    return ForecastComparison(program.name, expected.cycles, result.cycles), errors
 
 
 def worst(found: tuple[ForecastComparison, ...], least: int) -> ForecastComparison | None:

@@ -85,11 +85,11 @@ def array_cycles(params: HardwareParams, tiles: int, pixels: int, blocks: int = 
 
 def array_strips(i: Instruction, params: HardwareParams) -> list[tuple[int, int, int]]:
     """For each strip of an output block: pixels, cycles of all its weight tiles, cycles of one of them."""
-    found = []
+    strips = []
     for count, pixels in _strips(i["out_h"] * i["out_w"], params):
         tile = max(_words(i, pixels), params.cols)
-        found += [(pixels, conv_tiles(i) * tile, tile)] * count
-    return found
+        strips += [(pixels, conv_tiles(i) * tile, tile)] * count
+    return strips
 
 
 def _words(i: Fields, pixels: int) -> int:

@@ -134,7 +134,7 @@ class AccessTracker:
 
     def _views(self, accesses: Iterable[Access]) -> list[_View]:
         """Each access with a view of its words for all units."""
-        found: list[_View] = []
+        every: list[_View] = []
         for access in accesses:
             views = self._cached.get(access)
             if views is None:
@@ -142,8 +142,8 @@ class AccessTracker:
                 pieces = [p._replace(dims=_long(p.dims)) for p in self._pieces(access)]
                 views = [(access.memory, access.write, view(last, p, len(last))) for p in pieces]
                 self._cached[access] = views
-            found += views
-        return found
+            every += views
+        return every
 
     def conflicts(self, unit: Unit, accesses: Iterable[Access]) -> Counts:
         """The instructions of each unit that must have finished before `unit` makes these accesses."""

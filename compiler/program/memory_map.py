@@ -62,9 +62,9 @@ def _shared(program: Program) -> Iterator[Extent]:
             live[origin.note] = [min(start, dram.base), max(stop, dram.last + 1), first, index + 1]
         elif instruction.kind is Kind.LOAD:
             # Tensors that share memory overlap in addresses; the load belongs to the one that was stored last.
-            found = [n for n, (start, stop, *_) in live.items() if start <= dram.base < stop]
-            if found:
-                live[max(found, key=lambda n: live[n][2])][3] = index + 1
+            names = [n for n, (start, stop, *_) in live.items() if start <= dram.base < stop]
+            if names:
+                live[max(names, key=lambda n: live[n][2])][3] = index + 1
     for name, (start, stop, first, last) in live.items():
         # Stores to pinned tensors are listed by `_dram` already.
         if not any(low < stop and start < high for low, high in pinned):
@@ -204,8 +204,8 @@ def _count(changes: Words, written: Words, read: Words) -> None:
 
 def _words(array: Words, access: Access) -> Words:
     """Values of an access's words; addresses wrap."""
-    found: Words = array[addresses(access) % array.size] if access.last >= array.size else view(array, access)
-    return found
+    words: Words = array[addresses(access) % array.size] if access.last >= array.size else view(array, access)
+    return words
 
 
 def _set(array: Words, access: Access, value: int) -> None:

@@ -89,9 +89,9 @@ class _Wires:
 
     def before(self, bits: Iterable[Bit]) -> _Registers | None:
         """The registers that the wires come from, if all do that are not always 0, and all have one clock."""
-        found = [self.drivers.get(bit) for bit in bits if bit not in ("0", "x")]
-        names = [name for name in found if name is not None]
-        return self._together(names) if len(names) == len(found) else None
+        drivers = [self.drivers.get(bit) for bit in bits if bit not in ("0", "x")]
+        names = [name for name in drivers if name is not None]
+        return self._together(names) if len(names) == len(drivers) else None
 
     def _together(self, names: list[str]) -> _Registers | None:
         clocks = {_clock(self.cells[name]) for name in names}
@@ -164,10 +164,10 @@ def _take_products(wires: _Wires) -> None:
     """Move the registers behind products."""
     for _, cell in list(wires.of_type(MULTIPLIER)):
         product = wires.used(cell, _pins("P", _PRODUCT_BITS))
-        found = wires.output_register(product.values())
-        if found is None:
+        register = wires.output_register(product.values())
+        if register is None:
             continue
-        names, clock = found
+        names, clock = register
         _move_behind(wires, cell, dict(zip(product, names, strict=True)))
         _clock_register(cell, "OUTPUT", clock)
 
@@ -196,15 +196,15 @@ def _take_operands(wires: _Wires) -> None:
 
 def _operands(wires: _Wires, cell: Cell) -> dict[str, _Registers] | None:
     """The registers before both operands, if the multiplier's clock, where it has one, is theirs."""
-    found: dict[str, _Registers] = {}
+    registers: dict[str, _Registers] = {}
     clocks = set(cell["connections"].get("CLK0", []))
     for side in "AB":
         one = wires.before(cell["connections"][port][0] for port in _pins(side))
         if one is None:
             return None
-        found[side] = one
+        registers[side] = one
         clocks.add(one[1])
-    return found if len(clocks) == 1 else None
+    return registers if len(clocks) == 1 else None
 
 
 def _read_elsewhere(wires: _Wires, found: dict[str, _Registers], multipliers: set[str]) -> bool:
@@ -225,10 +225,10 @@ def _take_words(wires: _Wires) -> None:
 def _take_word(wires: _Wires, cell: Cell, sides: str) -> None:
     """Move the registers behind one word, which one side of a RAM reads, or both sides as one port."""
     word = wires.used(cell, [pin for side in sides for pin in _pins(f"DO{side}")])
-    found = wires.output_register(word.values())
-    if found is None or not all(_allows_register(cell, side, found[1]) for side in sides):
+    register = wires.output_register(word.values())
+    if register is None or not all(_allows_register(cell, side, register[1]) for side in sides):
         return
-    _move_behind(wires, cell, dict(zip(word, found[0], strict=True)))
+    _move_behind(wires, cell, dict(zip(word, register[0], strict=True)))
     for side in sides:
         cell["parameters"][f"REGMODE_{side}"] = "OUTREG"
         _connect(cell, {f"OCE{side}": "1"})

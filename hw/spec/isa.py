@@ -128,11 +128,11 @@ def make(kind: Kind | str, **values: int) -> Instruction:
     limits = _limits(spec.kind)
     for name, value in values.items():
         # Fast path for a legal value; `_check` raises the error for any other.
-        found = limits.get(name)
-        if found is None or type(value) is not int or not found[1] <= value <= found[2]:
+        limit = limits.get(name)
+        if limit is None or type(value) is not int or not limit[1] <= value <= limit[2]:
             if name == "opcode":
                 raise EncodingError(f"{spec.kind}.opcode follows from the instruction's name and cannot be set")
-            _check(spec, found[0] if found else spec.field(name), value)
+            _check(spec, limit[0] if limit else spec.field(name), value)
     return Instruction(spec.kind, MappingProxyType(_defaults(spec.kind) | values))
 
 

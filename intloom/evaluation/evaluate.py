@@ -218,13 +218,13 @@ def _quantized(program: Program) -> onnx.ModelProto:
 
 
 def _all(engine: Engine, data: Dataset, options: EvaluateOptions, count: int, tell: Tell) -> list[Any]:
-    found = []
+    outcomes = []
     tell(engine.name, 0, count)
     images = Images(data, options.task, options.normalization, count)
     for result in results(engine, images, options.folder / "results"):
-        found.append(result)
-        tell(engine.name, len(found), count)
-    return found
+        outcomes.append(result)
+        tell(engine.name, len(outcomes), count)
+    return outcomes
 
 
 def _score(values: list[Any], data: Dataset, task: Task) -> Scored:

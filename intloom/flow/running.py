@@ -164,7 +164,7 @@ def can_locate(result: RunResult) -> bool:
 def locate(bundle: Bundle, result: RunResult, rtl: RtlOptions) -> tuple[RunResult, Divergence | None]:
     """Find the first instruction of an RTL run with a wrong write; the result has it as its first divergence."""
     for program, region in zip(bundle.programs, result.regions, strict=True):
-        found = find_divergence(program, region.inputs, rtl)
-        if found is not None:
-            return replace(result, first_divergence=located(bundle.program, program.region, found)), found
+        divergence = find_divergence(program, region.inputs, rtl)
+        if divergence is not None:
+            return replace(result, first_divergence=located(bundle.program, program.region, divergence)), divergence
     return result, None

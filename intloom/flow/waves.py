@@ -48,9 +48,9 @@ def choose_window(
         return _from_layer(programs, result, from_layer, None if cycles is None else cycles[1])
     if cycles is not None:
         return _in_region(result, *cycles)
-    found = result.first_divergence
-    if found is not None and found.cycle is not None:
-        return Window(found.region, max(0, found.cycle - _MARGIN), found.cycle + _MARGIN)
+    divergence = result.first_divergence
+    if divergence is not None and divergence.cycle is not None:
+        return Window(divergence.region, max(0, divergence.cycle - _MARGIN), divergence.cycle + _MARGIN)
     return Window(0, 0, _LENGTH)
 
 

@@ -23,10 +23,10 @@ class Evaluation:
 
     def operand(self, index: int) -> Constant:
         """An operand that must be present."""
-        found = self.operands[index] if index < len(self.operands) else None
-        if found is None:
+        operand = self.operands[index] if index < len(self.operands) else None
+        if operand is None:
             raise IndexError(f"node {self.node.name!r} has no operand {index}")
-        return found
+        return operand
 
     def given(self, index: int) -> bool:
         """Whether the operand is present."""

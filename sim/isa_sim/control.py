@@ -10,11 +10,11 @@ from intloom.sim.isa_sim.registry import executes
 def begin(machine: Machine, instruction: Instruction) -> None:
     """Refuse a program of another version or for other hardware, as the accelerator does."""
     expected = (ISA_VERSION, machine.params.fingerprint())
-    found = (instruction["version"], instruction["fingerprint"])
-    if found != expected:
+    given = (instruction["version"], instruction["fingerprint"])
+    if given != expected:
         raise ProgramError(
-            f"BEGIN must carry version {expected[0]} and fingerprint {expected[1]:#010x}, not {found[0]} and "
-            f"{found[1]:#010x}: compile the program for this hardware"
+            f"BEGIN must carry version {expected[0]} and fingerprint {expected[1]:#010x}, not {given[0]} and "
+            f"{given[1]:#010x}: compile the program for this hardware"
         )
 
 

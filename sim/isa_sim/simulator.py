@@ -120,11 +120,11 @@ class IsaSimulator:
 
     def tensor(self, name: str) -> NDArray[np.int8]:
         """A tensor in memory."""
-        found = next((p for p in self.program.tensors if p.name == name), None)
-        if found is None:
+        tensor = next((p for p in self.program.tensors if p.name == name), None)
+        if tensor is None:
             known = ", ".join(p.name for p in self.program.tensors)
             raise UsageError(f"tensor {name!r} is not stored in memory; stored are {known}")
-        return read_tensor(self.program, self._memory(), found)
+        return read_tensor(self.program, self._memory(), tensor)
 
     def _memory(self) -> NDArray[np.uint8]:
         return self.machine.dram.reshape(-1).view(np.uint8)

@@ -115,5 +115,5 @@ def _difference(fault: ProgramFault, status: int, index: int) -> str:
     wanted = f"{' or '.join(c.name for c in fault.causes)} of instruction {fault.index}"
     if fault.unit is not None:
         wanted += f", unit {fault.unit.name}"
-    found = f"{cause.name} of instruction {index}, unit {unit.name}" if fields["error"] else "no error"
-    return f"the program must end with {wanted}, but ended with {found}"
+    reported = f"{cause.name} of instruction {index}, unit {unit.name}" if fields["error"] else "no error"
+    return f"the program must end with {wanted}, but ended with {reported}"

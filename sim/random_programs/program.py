@@ -105,11 +105,11 @@ class RandomProgram:
         noise = np.random.default_rng(self.seed)
         p = self.params
         image = noise.integers(0, 256, (p.scratch_words + p.weight_words) * p.word_bytes, dtype=np.uint8)
-        found = {self.image_word: image.tobytes()}
+        parts = {self.image_word: image.tobytes()}
         for first, words in self.islands:
-            found[first] = noise.bytes(words * p.word_bytes)
-        found[self.constants_word] = constants(random.Random(self.seed), p)
-        return found | {self.program_word: self.code()}
+            parts[first] = noise.bytes(words * p.word_bytes)
+        parts[self.constants_word] = constants(random.Random(self.seed), p)
+        return parts | {self.program_word: self.code()}
 
 
 @dataclass

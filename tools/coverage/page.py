@@ -30,16 +30,16 @@ def tallies(
     counts: Mapping[Point, int], waivers: Sequence[Waiver], verilog: Sequence[str] = ()
 ) -> dict[tuple[str, str], Tally]:
     """Tallies by module and kind; `verilog` are the lines of the source."""
-    found: dict[tuple[str, str], Tally] = defaultdict(Tally)
+    tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
     for point, count in sorted(counts.items()):
-        tally = found[point.module, point.kind]
+        tally = tallies[point.module, point.kind]
         if count:
             tally.reached += 1
         elif waiver_of(point, waivers, verilog) is not None:
             tally.waived += 1
         else:
             tally.missed.append(point)
-    return found
+    return tallies
 
 
 def total(found: Mapping[tuple[str, str], Tally], kind: str) -> Tally:

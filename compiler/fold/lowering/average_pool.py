@@ -162,21 +162,21 @@ def _product(
     steps, chosen = windows_of_blocks(geometry, x)
     scale = average_scale(x, result, geometry.kernel[0] * geometry.kernel[1])
     table = clamp_table(builder, unit)
-    found = emit_long_sum(SpatialOps(builder, unit.origins), x, f"{result.name}/sum", steps)
-    weights, count = f"{result.name}/weights", found.weights.size
-    every = np.tile(chosen, (count // len(chosen), 1, 1)) * found.weights[:, None, None]
+    long_sum = emit_long_sum(SpatialOps(builder, unit.origins), x, f"{result.name}/sum", steps)
+    weights, count = f"{result.name}/weights", long_sum.weights.size
+    every = np.tile(chosen, (count // len(chosen), 1, 1)) * long_sum.weights[:, None, None]
     builder.emit(
         Constant(name=weights, inputs=(), output=weights, values=every, origin=unit.origins),
         Tensor(weights, (1, *every.shape), 1.0, 0, False),
     )
     node = MatMul(
         name=name,
-        inputs=(weights, found.pixels.name),
+        inputs=(weights, long_sum.pixels.name),
         output=result.name,
         mantissa=scale.mantissa,
         shift=scale.shift,
         zp_a=0,
-        zp_b=found.pixels.zero_point,
+        zp_b=long_sum.pixels.zero_point,
         zp_out=result.zero_point,
         table=None if table is None else table.tobytes(),
         origin=unit.origins,

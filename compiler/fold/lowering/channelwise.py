@@ -249,9 +249,9 @@ def _candidates(bounds: Bounds) -> Iterator[tuple[int, int, Scale]]:
             continue
         for step in (0, 1, -1):
             bias = round(middle) + step
-            found = bounds.slope_through(-bias / sign)
+            exact = bounds.slope_through(-bias / sign)
             try:
-                scale = scale_from_float(abs(found or slope) / weight)
+                scale = scale_from_float(abs(exact or slope) / weight)
             except EncodingError:
                 continue
             yield sign, bias, scale

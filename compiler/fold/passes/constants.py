@@ -44,9 +44,9 @@ def _folded_once(model: Model) -> Model:
     computed: dict[str, None] = {}
     chosen, kept, rest = [], [], []
     for node in model.nodes:
-        found = _constant(view, node) if node.domain == STANDARD else None
-        if found is not None:
-            constants[node.outputs[0]] = found
+        value = _constant(view, node) if node.domain == STANDARD else None
+        if value is not None:
+            constants[node.outputs[0]] = value
             continue
         rest.append(node)
         if _is_computable(view, node, computed):

@@ -191,11 +191,11 @@ def _rewrite_data_movement(r: _Rewriter, node: OnnxNode) -> None:
     """Rewrite data movement of quantized values to data movement between DequantizeLinear and QuantizeLinear."""
     parameters = r.known[node.input(0)]
     if node.op == "Pad":
-        found = _float_pad(r, node, parameters)
-        if found is None:
+        pad = _float_pad(r, node, parameters)
+        if pad is None:
             r.nodes.append(node)
             return
-        node = found
+        node = pad
     value = r.dequantized(node, node.input(0), parameters)
     floats = tuple(f"{stored}/float" if stored else "" for stored in node.outputs)
     r.nodes.append(replace(node, inputs=(value, *node.inputs[1:]), outputs=floats, origin=node.origins))

@@ -124,12 +124,12 @@ def read_qparams(model: Model, node: OnnxNode) -> QParams:
     ModelError
         Zero point and `output_dtype` have different types, or a shape is invalid.
     """
-    found = read_scale(model, node)
-    if found.dtype not in INTEGER_RANGES:
+    scale = read_scale(model, node)
+    if scale.dtype not in INTEGER_RANGES:
         raise UnsupportedError(
-            f"node {node.name!r}: its type must be an integer type, not {found.dtype or 'unknown'}: use int8 or uint8"
+            f"node {node.name!r}: its type must be an integer type, not {scale.dtype or 'unknown'}: use int8 or uint8"
         )
-    return QParams(found.scale, _zero_point(model, node, found.scale), found.dtype, found.axis, found.block)
+    return QParams(scale.scale, _zero_point(model, node, scale.scale), scale.dtype, scale.axis, scale.block)
 
 
 def check_parameters(model: Model) -> None:
