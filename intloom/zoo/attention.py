@@ -77,14 +77,43 @@ def _conv_attention(b: Builder, path: str, x: Value, shape: tuple[int, int], for
 
 def transformer_block(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:
     """LayerNorm, attention and a GELU network of four times the width on [batch, tokens, channels]."""
-    y = _token_attention(b, f"{path}/attn", _layer_norm(b, f"{path}/norm1", x), tokens, heads)
+    y = _token_attention(b, f"{path}/attn", layer_norm(b, f"{path}/norm1", x), tokens, heads)
     x = b.op(f"{path}/Add", "Add", [x, y], x.channels)
-    y = b.linear(f"{path}/mlp/fc1", _layer_norm(b, f"{path}/norm2", x), 4 * x.channels, mean=0.8, spread=0.6)
+    y = b.linear(f"{path}/mlp/fc1", layer_norm(b, f"{path}/norm2", x), 4 * x.channels, mean=0.8, spread=0.6)
     y = b.linear(f"{path}/mlp/fc2", gelu(b, f"{path}/mlp/act", y), x.channels)
     return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
 
 
-def _layer_norm(b: Builder, path: str, x: Value) -> Value:
+def encoder_layer(b: Builder, path: str, x: Value, mask: Value, tokens: int, heads: int) -> Value:
+    """BERT's layer: attention with three products and a mask, a GELU network; LayerNorm after each sum."""
+    width, at = x.channels // heads, f"{path}/attention"
+    q, k, v = (
+        b.transpose(
+            f"{at}/self/Transpose_{name}",
+            b.reshape(f"{at}/self/Reshape_{name}", b.linear(f"{at}/self/{name}", x, x.channels, spread=0.85),
+                      [tokens, heads, width], tokens),
+            [0, 2, 3, 1] if name == "key" else [0, 2, 1, 3],
+            heads,
+        )
+        for name in ("query", "key", "value")
+    )  # fmt: skip
+    scores = b.op(f"{at}/self/MatMul", "MatMul", [q, k], heads)
+    root = b.constant("attention.root", np.array(width**0.5, np.float32))
+    scores = b.op(f"{at}/self/Add", "Add", [b.op(f"{at}/self/Div", "Div", [scores, root], heads), mask], heads)
+    weights = b.op(f"{at}/self/Softmax", "Softmax", [scores], heads, axis=-1)
+    y = b.transpose(
+        f"{at}/self/Transpose", b.op(f"{at}/self/MatMul_1", "MatMul", [weights, v], heads), [0, 2, 1, 3], tokens
+    )
+    y = b.reshape(f"{at}/self/Reshape", y, [tokens, x.channels], x.channels)
+    y = b.linear(f"{at}/output/dense", y, x.channels, per_channel=False)
+    x = layer_norm(b, f"{at}/output/LayerNorm", b.op(f"{at}/output/Add", "Add", [y, x], x.channels))
+    y = b.linear(f"{path}/intermediate/dense", x, 4 * x.channels, mean=0.8, spread=0.6)
+    y = b.linear(f"{path}/output/dense", gelu(b, f"{path}/intermediate/act", y), x.channels)
+    return layer_norm(b, f"{path}/output/LayerNorm", b.op(f"{path}/output/Add", "Add", [y, x], x.channels))
+
+
+def layer_norm(b: Builder, path: str, x: Value) -> Value:
+    """LayerNorm over the channels of [batch, tokens, channels]."""
     scale = b.constant(f"{path}/weight", np.ones(x.channels, np.float32))
     bias = b.constant(f"{path}/bias", np.zeros(x.channels, np.float32))
     return b.op(f"{path}/LayerNormalization", "LayerNormalization", [x, scale, bias], x.channels, axis=-1, epsilon=1e-6)

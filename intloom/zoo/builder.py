@@ -62,6 +62,11 @@ class Builder:
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         return Value(name, channels)
 
+    def indices(self, name: str, length: int) -> Value:
+        """Add an int64 input with a number for each token."""
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.INT64, [self.batch, length]))
+        return Value(name, length)
+
     def output(self, value: Value, name: str, shape: Sequence[int]) -> None:
         """Make `value` a graph output called `name`."""
         for node in self.nodes:
@@ -83,6 +88,11 @@ class Builder:
         """An initializer; returns its name."""
         self.weights[name] = array
         return name
+
+    def parameter(self, name: str, shape: tuple[int, ...], spread: float) -> str:
+        """Random values that no layer multiplies by: embeddings and positions."""
+        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+        return self.constant(name, (spread * rng.normal(size=shape)).astype(np.float32))
 
     def conv(
         self,

@@ -8,6 +8,7 @@ import onnx
 
 from intloom.common.errors import UsageError
 from intloom.zoo import (
+    bert,
     classifiers,
     mobile_classifiers,
     ocr_detector,
@@ -85,6 +86,14 @@ _ENTRIES = (
     _classifier("efficientnet_lite0", "EfficientNet-lite0", mobile_classifiers.efficientnet_lite0),
     _classifier("shufflenet_v2", "ShuffleNetV2 1.0x", shufflenet.shufflenet_v2),
     _classifier("vit_tiny", "vision transformer, 12 blocks", partial(vit.vit, width=192, depth=12, heads=3)),
+    _classifier(
+        "deit_tiny",
+        "vision transformer with a class token, 12 blocks",
+        partial(vit.vit, width=192, depth=12, heads=3, class_token=True),
+    ),
+    Entry(
+        "minilm_l6", "sentence vectors, a BERT encoder of 6 layers; size is the number of tokens", 128, 1, bert.minilm
+    ),
     Entry("tiny", "one convolution with SiLU", 16, 1, small_networks.tiny),
     Entry("c2psa", "the attention block of YOLO11 nano, on the features of an image", 640, 32, small_networks.c2psa),
     Entry("c2f", "a stem and one C2f block", 32, 2, small_networks.c2f),

@@ -1,19 +1,32 @@
-"""A vision transformer of the size of DeiT-tiny, with the mean of all tokens as its feature."""
+"""Vision transformers of the size of DeiT-tiny: with the mean of all tokens as feature, and with a class token."""
 
-from intloom.zoo.attention import transformer_block
+import numpy as np
+
+from intloom.zoo.attention import layer_norm, transformer_block
 from intloom.zoo.builder import Builder
 from intloom.zoo.classifiers import CLASSES
 
 _PATCH = 16
 
 
-def vit(b: Builder, imgsz: int, *, width: int, depth: int, heads: int) -> None:
+def vit(b: Builder, imgsz: int, *, width: int, depth: int, heads: int, class_token: bool = False) -> None:
     """Patches of 16x16 pixels, `depth` transformer blocks, a linear classifier."""
     tokens = (imgsz // _PATCH) ** 2
     x = b.conv("/patch_embed/proj", b.input("images", imgsz, imgsz), width, _PATCH, _PATCH, mean=0.0, padded=False)
     x = b.reshape("/patch_embed/Reshape", x, [width, tokens], width)
     x = b.transpose("/patch_embed/Transpose", x, [0, 2, 1], width)
+    if class_token:
+        first = b.parameter("cls_token", (1, 1, width), 1.0)
+        b.weights[first] = np.repeat(b.weights[first], b.batch, axis=0)
+        tokens += 1
+        x = b.op("/Concat", "Concat", [first, x], width, axis=1)
+        x = b.op("/Add", "Add", [x, b.parameter("pos_embed", (1, tokens, width), 0.5)], width)
     for i in range(depth):
         x = transformer_block(b, f"/blocks.{i}", x, tokens, heads)
+    if class_token:
+        x = layer_norm(b, "/norm", x)
+        x = b.op("/Gather", "Gather", [x, b.constant("first", np.array(0, np.int64))], width, axis=1)
+        b.output(b.gemm("/head", x, CLASSES), "logits", [1, CLASSES])
+        return
     x = b.op("/ReduceMean", "ReduceMean", [x], width, axes=[1], keepdims=0)
     b.output(b.gemm("/head", x, CLASSES), "logits", [1, CLASSES])

@@ -19,6 +19,8 @@ from intloom.zoo.builder import IR_VERSION, OPSET, Builder, Layer
 BATCH = 4
 """Images of the measurement."""
 _LEAST_VARIANCE = 1e-6
+_INDICES = 128
+"""Different integers of an input: every vocabulary is larger."""
 
 
 def normalize_weights(builder: Builder, measured: Builder) -> None:
@@ -53,11 +55,17 @@ def _targets(layer: Layer, channels: int, seed: int) -> tuple[NDArray[np.float64
 def _measure(builder: Builder) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     model, names = _instrumented(builder)
     session = open_session(model.SerializeToString())
-    shape = [d.dim_value for d in builder.inputs[0].type.tensor_type.shape.dim]
-    images = synthetic_batch(builder.batch, shape[2], shape[3], builder.seed, shape[1])
-    values = session.run(names, {builder.inputs[0].name: images})
+    values = session.run(names, {i.name: _input(builder, i) for i in builder.inputs})
     flat = [np.asarray(v, dtype=np.float64).reshape(-1) for v in values]
     return list(zip(flat[0::2], flat[1::2], strict=True))
+
+
+def _input(builder: Builder, value: onnx.ValueInfoProto) -> NDArray[np.float32] | NDArray[np.int64]:
+    """Synthetic images, or numbers that are valid indices and masks."""
+    shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+    if value.type.tensor_type.elem_type == TensorProto.INT64:
+        return np.random.default_rng([builder.seed, len(value.name)]).integers(0, _INDICES, shape)
+    return synthetic_batch(builder.batch, shape[2], shape[3], builder.seed, shape[1])
 
 
 def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
@@ -79,7 +87,7 @@ def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
     graph = helper.make_graph(
         nodes,
         "statistics",
-        [helper.make_tensor_value_info(i.name, TensorProto.FLOAT, None) for i in builder.inputs],
+        builder.inputs,
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in names],
         [numpy_helper.from_array(a, n) for n, a in weights.items()],
     )

@@ -53,8 +53,8 @@ def test_networks_equal_onnxruntime(name: str, size: int, form: Form, tmp_path: 
     "name",
     [
         "yolo11n", "yolo11n-seg", "yolo26n", "yolo26n-seg", "mobilenet_v3_large",
-        "mobilenet_v4_conv_small", "efficientnet_lite0", "shufflenet_v2", "vit_tiny", "yolox_nano", "ssd_mobilenet_v1",
-        "c2psa", "ocr_recognizer", pytest.param("yolo11n-pose", marks=pytest.mark.nightly),
+        "mobilenet_v4_conv_small", "efficientnet_lite0", "shufflenet_v2", "deit_tiny", "yolox_nano", "ssd_mobilenet_v1",
+        "minilm_l6", "c2psa", "ocr_recognizer", pytest.param("yolo11n-pose", marks=pytest.mark.nightly),
         pytest.param("yolo26n-pose", marks=pytest.mark.nightly),
     ],
 )  # fmt: skip

@@ -13,7 +13,7 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, to_in
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, tabulate, tensor_leaves
 from intloom.compiler.fold.byte_order import Ordered
 from intloom.compiler.fold.graph_builder import ByteFunction, GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.tokens import read_tokens, token_order
+from intloom.compiler.fold.lowering.common.tokens import read_tokens, select_channels, token_order
 from intloom.compiler.fold.lowering.common.transposition import resized
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
 from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
@@ -72,7 +72,8 @@ def _operands(
 
     Leaves with different recorded orders get their last axis along channels.
     """
-    moving = [leaf for leaf in leaves if _constant(builder, leaf) is None]
+    dynamic = [leaf for leaf in leaves if _constant(builder, leaf) is None]
+    moving = [leaf for leaf in dynamic if not _is_row(builder, unit, leaf)] or dynamic
     orders = [builder.ordered(leaf) for leaf in moving]
     first, plain = orders[0], all(map(builder.in_model_order, moving))
     # Of a table, the order of the bytes does not matter.
@@ -96,7 +97,8 @@ def _operands(
     whole = order or builder.ordered(moving[0])
     for leaf in leaves:
         if leaf not in operands and whole is not None:
-            operands[leaf] = _constant_operand(builder, unit, leaf, operands[moving[0]], whole)
+            emit = _spread_row if leaf in dynamic else _constant_operand
+            operands[leaf] = emit(builder, unit, leaf, operands[moving[0]], whole)
     return {leaf: operands[leaf] for leaf in leaves}, order
 
 
@@ -117,6 +119,24 @@ def _constant_operand(
         image, tensor = image[:, :1, :1], replace(tensor, shape=(1, tensor.channels, 1, 1))
     builder.emit(Constant(name=name, inputs=(), output=name, values=image, origin=unit.origins), tensor)
     return Operand(tensor, params, order.shape)
+
+
+def _is_row(builder: GraphBuilder, unit: QuantizationUnit, leaf: str) -> bool:
+    """Whether a leaf is one row that is broadcast over rows, as the mask of an attention."""
+    given, shape = builder.model.shape(leaf) or (), builder.model.shape(unit.output) or ()
+    return len(given) == len(shape) > 2 and given != shape and given == (*(1,) * (len(shape) - 1), shape[-1])
+
+
+def _spread_row(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, like: Operand, order: Ordered) -> Operand:
+    """One pixel with the values of a row for each channel of another operand."""
+    row = read_tokens(builder, unit, leaf)
+    values = np.zeros(prod(like.tensor.shape), np.int64)
+    values[order.positions] = np.broadcast_to(np.arange(order.shape[-1]), order.shape)
+    channels = values.reshape(like.tensor.channels, -1)
+    pixel = select_channels(builder, row.parts[0].name, channels[:, 0])
+    if pixel is None or (channels != channels[:, :1]).any():
+        raise UnsupportedPattern(f"{leaf!r} is broadcast over rows that are not pixels", "expand it in the model")
+    return Operand(pixel, row.operand.params, order.shape)
 
 
 def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:
@@ -184,9 +204,8 @@ def _lower_pair(
     # The leaves are in the order of the search for them, which may not be that of the operator's inputs.
     if main.inputs[0] == leaf_b:
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
-    same = a.tensor.shape == b.tensor.shape
-    constant = _constant(builder, leaf_a) or _constant(builder, leaf_b)
-    if not same and constant is None and not (a.has_model_shape and b.has_model_shape):
+    shapes = a.tensor.shape, b.tensor.shape
+    if shapes[0] != shapes[1] and (1, a.tensor.channels, 1, 1) not in shapes:
         raise UnsupportedPattern("its operands are views of different shapes", "reshape both to the same shape")
     result = _result(builder, unit, operands, order)
     _bind(builder, unit, result.name, order)

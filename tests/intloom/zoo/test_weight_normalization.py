@@ -11,6 +11,8 @@ from intloom.zoo import ZOO, build
 from tests.support.nightly import with_nightly
 
 MOST_AT_ENDS = 0.05
+WORDS = "minilm_l6"
+"""Synthetic indices are 0 and 1: the ranges of two words are not those of others."""
 FEW_VALUES = 2
 """A tensor of a few values may have this many of them at an end."""
 LEAST_CODES = 12
@@ -34,7 +36,7 @@ def size_of(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", with_nightly(ZOO, OTHER_SIZES_AND_HEADS))
+@pytest.mark.parametrize("name", with_nightly([n for n in ZOO if n != WORDS], OTHER_SIZES_AND_HEADS))
 def test_activations_are_not_degenerate(name, tmp_path):
     """Measured on an image outside the calibration set; zeros of a ReLU count as values at an end."""
     size = size_of(name)

@@ -62,13 +62,13 @@ def _part(
     every = np.arange(pixels)
     rows = as_rows(matrix, pixels)
     if rows is not None and len(np.unique(rows.pixels)) == len(rows.pixels):
-        tensor = _channels(builder, name, rows.channels)
+        tensor = select_channels(builder, name, rows.channels)
         whole = len(rows.pixels) == pixels
         return None if tensor is None else (tensor, rows.pixels) if whole else _picked(builder, unit, tensor, rows)
     columns = as_rows(matrix.T, pixels)
     if columns is None or not np.array_equal(columns.pixels, every):
         return None
-    tensor = _channels(builder, name, columns.channels)
+    tensor = select_channels(builder, name, columns.channels)
     if tensor is None:
         return None
     turned = f"{tensor.name}/tokens"
@@ -89,7 +89,7 @@ def _picked(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows
     return picked, np.searchsorted(every, rows.pixels)
 
 
-def _channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor | None:
+def select_channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor | None:
     """A tensor of these channels, in this order; None if they are too many runs."""
     cuts = [0, *(np.flatnonzero(np.diff(channels) != 1) + 1).tolist(), len(channels)]
     if len(cuts) > MOST_RUNS + 1:

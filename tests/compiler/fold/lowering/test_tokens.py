@@ -35,7 +35,7 @@ def linear(m: OnnxMaker, x: Value, channels: int, form: str = "MatMul") -> Value
     return reshaped(m, m.pair(value, (rows, channels), scale), shape)
 
 
-def attention(m: OnnxMaker, x: Value, heads: int, form: str, joined: bool) -> Value:
+def attention(m: OnnxMaker, x: Value, heads: int, form: str, joined: bool, mask: Value | None = None) -> Value:
     """Queries, keys and values from one product that is split, or from three."""
     _, tokens, channels = x.shape
     width = channels // heads
@@ -52,9 +52,22 @@ def attention(m: OnnxMaker, x: Value, heads: int, form: str, joined: bool) -> Va
             for _ in range(3)
         )
     scores = product(m, q, transposed(m, k, 0, 1, 3, 2), 1.0)
+    if mask is not None:
+        scores = m.binary("Add", scores, mask)
     weights = m.pair(m.node("Softmax", [scores.name], axis=-1)[0], scores.shape, 1 / 256, 0)
     y = transposed(m, product(m, weights, v, 0.2), 0, 2, 1, 3)
     return linear(m, reshaped(m, y, x.shape), channels, form)
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_mask_is_broadcast_over_heads_and_queries(given: bool, rng: random.Random) -> None:
+    """An input of the model, or a constant."""
+    m = OnnxMaker(rng)
+    x = patches(m, 16, (2, 4))
+    mask = reshaped(m, m.image(1, 1, 8), (1, 1, 1, 8)) if given else constant(m, (1, 1, 1, 8), 1 / 255)
+    m.output(linear(m, attention(m, x, 2, "MatMul", joined=False, mask=mask), 8))
+    found = compared(m, rng.getrandbits(32), HARDWARE)
+    assert not [a for a in found.folded.assignments if a.target == "host"]
 
 
 @pytest.mark.parametrize("form", ["MatMul", "Gemm", "GemmT"])
