@@ -1,7 +1,8 @@
 """LiteRT beside a program from a TFLite file: host parts, the exact comparison, and the file as LiteRT runs it.
 
-Every operator must equal LiteRT's on equal inputs, except averages and Softmax, whose results the accelerator defines
-by integers. The exact comparison therefore gives LiteRT the golden model's results of these, and compares all others.
+Every operator must equal LiteRT's on equal inputs, except averages, Softmax and products of two tensors, whose results
+the accelerator defines: those of a product are rounded as a convolution's, where LiteRT rounds twice. The exact
+comparison therefore gives LiteRT the golden model's results of these, and compares all others.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from intloom.compiler.importer import Model
 from intloom.compiler.importer.tflite.source import TfliteSource
 from intloom.flow.host import Int8, Int8s, as_internal, dequantize_array, stored_array
 
-DEFINED = frozenset({"AVERAGE_POOL_2D", "MEAN", "SOFTMAX"})
+DEFINED = frozenset({"AVERAGE_POOL_2D", "BATCH_MATMUL", "MEAN", "SOFTMAX"})
 """Operators whose results the accelerator defines by integers of its own."""
 
 

@@ -1,0 +1,35 @@
+"""The zoo's networks as int8 TFLite files: LiteRT reads them, and the accelerator's bytes are LiteRT's."""
+
+import pytest
+
+from intloom.cli import main
+from intloom.common.errors import ExitCode, UnsupportedError
+from intloom.sim.checks import LITERT
+from intloom.tflite_export import to_tflite
+from intloom.zoo import build
+from tests.compiler.importer.test_tflite import run
+
+SIZES = {"tiny": 16, "c2f": 32, "sppf": 32, "residual": 32, "c2psa": 64, "mini_yolo": 64} | dict.fromkeys(
+    ("yolov8n-cls", "yolov8n-seg", "yolo11n", "mobilenet_v2", "resnet18"), 32
+)
+"""Networks with their image sizes."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIZES)
+def test_network_in_rtl_equals_litert(name, tmp_path, seed):
+    path = tmp_path / "network.tflite"
+    words = ["zoo", "build", name, "--imgsz", str(SIZES[name]), "--seed", str(seed % 1000), "-o", str(path)]
+    assert main(words) == 0
+    _, result = run(path, "base", "rtl", seed)
+    assert not [c for c in result.checks if c.mismatches]
+    assert {c.against for c in result.checks} == {"golden", LITERT}
+
+
+def test_what_has_no_form_ends_in_a_line(tmp_path, capsys):
+    with pytest.raises(UnsupportedError, match="it has no quantized operator"):
+        to_tflite(build("tiny", 16, 0))
+    path = tmp_path / "network.tflite"
+    assert main(["zoo", "build", "yolox_nano", "--imgsz", "32", "-o", str(path)]) == ExitCode.UNSUPPORTED
+    assert "must be of Add," in capsys.readouterr().err
+    assert not path.exists()
