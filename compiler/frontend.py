@@ -155,12 +155,14 @@ def fold_model(
     *,
     match: RoundingMode = RoundingMode.ORT,
     softmax: bool = False,
+    norm: bool = False,
     weight_sums: bool = True,
     dump_after: str | None = None,
 ) -> FoldedModel:
     """Fold a model into an integer graph; log the state after pass `dump_after` (level info).
 
-    `softmax` and `weight_sums` say whether the hardware has the parameters `vector_softmax` and `weight_sums`.
+    `softmax`, `norm` and `weight_sums` say whether the hardware has the parameters `vector_softmax`, `vector_norm` and
+    `weight_sums`.
 
     Raises
     ------
@@ -173,7 +175,7 @@ def fold_model(
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     check_parameters(model)
     prepared = run_passes(model, model_passes(model), check_model)
-    builder = lower_units(prepared, match, softmax=softmax, weight_sums=weight_sums)
+    builder = lower_units(prepared, match, softmax=softmax, norm=norm, weight_sums=weight_sums)
     return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
     # Before any pass, so that an error is not attributed to a pass that did not cause it.

@@ -9,8 +9,8 @@ It has the real values of the file, and every value keeps its name. Of the nodes
 - the float operators before a QuantizeLinear have no other readers: where the host or another QuantizeLinear reads
   their unrounded results, these come from copies (`compiler.unit_copies`), because onnxruntime computes operators with
   several readers in float,
-- a Softmax over more than two channels is integer operations, which the accelerator's is defined by, and so is an
-  average, except a GlobalAveragePool, for which onnxruntime has an integer kernel,
+- a Softmax over more than two channels is integer operations, which the accelerator's is defined by, and so are a
+  normalization and an average, except a GlobalAveragePool, for which onnxruntime has an integer kernel,
 - a float bias is an int32 bias, and ConvInteger and MatMulInteger chains are Conv and Gemm (pass `integer_chains`),
 - data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float. The host
   parts have them too.
@@ -26,11 +26,19 @@ from intloom.compiler.fold.arithmetic.weights import read_bias, read_weights
 from intloom.compiler.fold.lowering.conv_transpose import output_first
 from intloom.compiler.fold.passes import constants, custom_shapes, integer_chains, propagate_qdq, unsigned_activations
 from intloom.compiler.fold.passes.pass_manager import run_passes
+from intloom.compiler.fold.patterns.normalization import read_normalization
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.importer.check import check_model
-from intloom.compiler.reference_operators import AVERAGES, SOFTMAXES, FormWriter, write_average, write_softmax
+from intloom.compiler.reference_operators import (
+    AVERAGES,
+    SOFTMAXES,
+    FormWriter,
+    write_average,
+    write_norm,
+    write_softmax,
+)
 from intloom.compiler.unit_copies import separate_units
 
 _SUMS = frozenset({"Conv", "ConvTranspose", "Gemm"})
@@ -71,9 +79,15 @@ class _Rewriter:
     def rewrite(self) -> Model:
         units = {u.unclamped: u for u in find_quantization_units(self.model)}
         clamped = {value: u for value, u in units.items() if self._clamps_sums(u)}
+        norms = {value: (u, norm) for value, u in units.items() if (norm := read_normalization(u)) is not None}
+        chained = {n.name for u, _ in norms.values() for n in u.operators}
         for node in self.model.nodes:
             mine = node.name not in self.shared and self.accelerated & set(node.origins)
-            if node.op in SOFTMAXES and mine and not is_pair(self.model, node):
+            if node.outputs[0] in norms and mine:
+                write_norm(self.form, *norms[node.outputs[0]])
+            elif node.name in chained and mine:
+                pass  # the last operator of the chain stands for it
+            elif node.op in SOFTMAXES and mine and not is_pair(self.model, node):
                 write_softmax(self.form, node)
             elif node.op in AVERAGES and mine:
                 write_average(self.form, node, units.get(node.outputs[0]))

@@ -1,6 +1,7 @@
-"""Integer operations of onnxruntime that define results of the accelerator: Softmax and averages."""
+"""Integer operations of onnxruntime that define results of the accelerator: Softmax, normalizations and averages."""
 
 from dataclasses import dataclass, field
+from itertools import count
 from math import prod
 
 import numpy as np
@@ -8,15 +9,18 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from intloom.compiler.fold.arithmetic.integer_average import average_factor
+from intloom.compiler.fold.arithmetic.integer_norm import norm_axis, norm_fields
 from intloom.compiler.fold.arithmetic.integer_softmax import exponentials, full_result, softmax_axis
 from intloom.compiler.fold.graph_builder import as_image
+from intloom.compiler.fold.patterns.normalization import Normalization
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.fold.patterns.window import Window, read_window
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode
 from intloom.compiler.importer.model import INTEGER_RANGES
-from intloom.compiler.ir import Tensor
+from intloom.compiler.ir import Norm, Tensor
+from intloom.compiler.ir.ops.norm import IntegerForm
 from intloom.hw.spec.formats import TABLE_BYTES
 
 Counts = NDArray[np.int64]
@@ -109,6 +113,31 @@ def _write_exponentials(
     kind = TensorProto.UINT8 if low == 0 else TensorProto.INT8
     least = form.add("Min", (moved, at["high"]), f"{name}/least")
     form.nodes.append(OnnxNode(f"{byte}/Cast", "Cast", (least,), (byte,), {"to": kind}, origin=node.origin))
+
+
+def write_norm(form: FormWriter, unit: QuantizationUnit, norm: Normalization) -> None:
+    """Write the operations of a normalization in place of its unit's last operator."""
+    model, node = form.model, unit.operator
+    source, result = model.producers[norm.value], unit.quantize.inputs[1:3]
+    x, y = read_qparams(model, source), read_qparams(model, unit.quantize)
+    shape = model.shape(norm.value) or ()
+    axis = norm_axis(norm, shape)
+    definition = Norm(name=node.name, inputs=(), output="", **norm_fields(norm, shape, axis, x, y))
+    number = count()
+
+    def constant(array: Array) -> str:
+        return form.constant(f"{node.name}/constant{next(number)}", array)
+
+    def op(op: str, inputs: tuple[str, ...], **attributes: int) -> str:
+        return form.add(op, inputs, f"{node.name}/value{next(number)}", **attributes)
+
+    integers = IntegerForm(op, constant, lambda value: form.reduced("ReduceSum", value, (axis,)))
+    stored = op("Cast", (source.inputs[0],), to=TensorProto.INT64)
+    deviations = op("Sub", (stored, constant(np.array(int(x.zero_point), np.int64))))
+    lifted = integers.results(deviations, definition, axis, len(shape), int(y.zero_point) - y.zero_int8)
+    byte = op("Cast", (lifted,), to=TensorProto.UINT8 if y.unsigned else TensorProto.INT8)
+    back = OnnxNode(f"{node.name}/result", DEQUANTIZE, (byte, *result), node.outputs[:1], {}, origin=node.origin)
+    form.nodes.append(back)
 
 
 def write_average(form: FormWriter, node: OnnxNode, unit: QuantizationUnit | None) -> None:

@@ -32,6 +32,7 @@ enum intloom_opcode {
     INTLOOM_OPCODE_VAVG = 69,
     INTLOOM_OPCODE_VEXP = 70,
     INTLOOM_OPCODE_VSOFTMAX = 71,
+    INTLOOM_OPCODE_VNORM = 73,
     INTLOOM_OPCODE_VDEPTHWISE = 72,
 };
 
@@ -608,6 +609,53 @@ struct intloom_vsoftmax {
     FIELD(less, 245u, 2u, 0u, 0, 3, 0) \
     FIELD(zp_out, 247u, 8u, 1u, -128, 127, 0)
 
+/* Layer normalization over the channels of each pixel, or RMS normalization without center. See Operation of VNORM. */
+struct intloom_vnorm {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
+    uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
+    uint32_t out_h; /* Output rows. 1 to 4095 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 32 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t blocks; /* Channel blocks. 1 to 255 */
+    uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
+    uint32_t b_base; /* First word of the constants. 0 to 1048575 [words] */
+    uint32_t last_bytes; /* Channels in the last block. 1 to 32 */
+    uint32_t center; /* Subtract the mean; 0: the mean counts as 0. 0 to 1 */
+    int32_t zp_in; /* Zero point of the input. -128 to 127 */
+    uint64_t epsilon; /* Added to 256 times the variance of the sum of channels. 0 to 35184372088831 */
+};
+
+#define INTLOOM_VNORM_WIDTH 311u
+#define INTLOOM_VNORM_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_plane, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row, 128u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_h, 144u, 12u, 0u, 1, 4095, 1) \
+    FIELD(out_w, 156u, 6u, 0u, 1, 32, 1) \
+    FIELD(out_base, 162u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 182u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 202u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 218u, 4u, 0u, 1, 15, 1) \
+    FIELD(blocks, 222u, 8u, 0u, 1, 255, 1) \
+    FIELD(table, 230u, 1u, 0u, 0, 1, 0) \
+    FIELD(b_base, 231u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(last_bytes, 251u, 6u, 0u, 1, 32, 1) \
+    FIELD(center, 257u, 1u, 0u, 0, 1, 0) \
+    FIELD(zp_in, 258u, 8u, 1u, -128, 127, 0) \
+    FIELD(epsilon, 266u, 45u, 0u, 0, 35184372088831, 0)
+
 /* Depthwise convolution of one channel block with a kernel of three columns. Sums are requantized as those of CONV. Input outside in_h x in_w reads as zp_in. See Constants of VDEPTHWISE. */
 struct intloom_vdepthwise {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
@@ -677,6 +725,7 @@ struct intloom_vdepthwise {
     INSTRUCTION(vavg, VAVG) \
     INSTRUCTION(vexp, VEXP) \
     INSTRUCTION(vsoftmax, VSOFTMAX) \
+    INSTRUCTION(vnorm, VNORM) \
     INSTRUCTION(vdepthwise, VDEPTHWISE)
 
 #endif

@@ -72,6 +72,8 @@ class GraphBuilder:
     match: RoundingMode
     softmax: bool = False
     """The hardware computes a Softmax."""
+    norm: bool = False
+    """The hardware computes a layer normalization."""
     weight_sums: bool = True
     """The hardware subtracts a zero point times the sum of weights that are a tensor."""
     tensors: dict[str, Tensor] = field(default_factory=dict)

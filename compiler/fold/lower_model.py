@@ -17,6 +17,7 @@ from intloom.compiler.fold.lowering.common.reordering import is_reordering, reor
 from intloom.compiler.fold.lowering.common.transposition import restore_order
 from intloom.compiler.fold.lowering.custom import lower_custom
 from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lower_elementwise
+from intloom.compiler.fold.lowering.normalization import is_normalization_unit, lower_normalization
 from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS, unsupported_normalization
@@ -29,6 +30,7 @@ from intloom.compiler.ir import IntGraph
 from intloom.hw.spec.arith import RoundingMode
 
 _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], OperatorLowering], ...] = (
+    (is_normalization_unit, lower_normalization),
     (is_channelwise_unit, lower_channelwise),
     (is_elementwise_unit, lower_elementwise),
 )
@@ -36,9 +38,11 @@ _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], Operato
 _ADVICE = "run it on the host, or replace it with supported operators"
 
 
-def lower_units(model: Model, match: RoundingMode, *, softmax: bool = False, weight_sums: bool = True) -> GraphBuilder:
+def lower_units(
+    model: Model, match: RoundingMode, *, softmax: bool = False, norm: bool = False, weight_sums: bool = True
+) -> GraphBuilder:
     """Lower every supported unit; record reason and remedy for the others."""
-    builder = GraphBuilder(model, match, softmax, weight_sums)
+    builder = GraphBuilder(model, match, softmax=softmax, norm=norm, weight_sums=weight_sums)
     units = {u.quantize.name: u for u in find_quantization_units(model)}
     for source in _input_values(model, units):
         _add_input(builder, source)

@@ -12,6 +12,7 @@ from intloom.compiler.ir.ops.custom import Custom
 from intloom.compiler.ir.ops.matmul import MatMul
 from intloom.compiler.ir.ops.max_pool import MaxPool
 from intloom.compiler.ir.ops.mul import Mul
+from intloom.compiler.ir.ops.norm import Norm
 from intloom.compiler.ir.ops.resize import Resize
 from intloom.compiler.ir.ops.slices import Slice
 from intloom.compiler.ir.ops.softmax import Softmax
@@ -31,6 +32,7 @@ __all__ = [
     "MaxPool",
     "Mul",
     "Node",
+    "Norm",
     "Resize",
     "Slice",
     "Softmax",

@@ -9,6 +9,7 @@ from intloom.hw.spec import timing
 from intloom.hw.spec.depthwise import is_depthwise, tile_cycles
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles, memory_run
 from intloom.hw.spec.isa import BY_KIND, AccessPattern, ConvMode, Fields, Instruction, Kind, TableUse
+from intloom.hw.spec.norm import PASSES as NORM_PASSES
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
 from intloom.hw.spec.vector_depthwise import TAPS, first_walk_cycles, walk_cycles, walk_words
@@ -180,6 +181,11 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
         case AccessPattern.CHANNELS:
             cycles = PASSES * i["out_h"] * i["out_w"] * i["blocks"] * params.word_bytes // params.softmax_lanes
             return Cost(cycles, timing.SOFTMAX_END)
+        case AccessPattern.NORM:
+            pixel = i["blocks"] * params.word_bytes // params.softmax_lanes
+            gap = max(0, timing.NORM_FACTORS + (params.softmax_lanes - 1).bit_length() - (i["out_w"] - 1) * pixel)
+            cycles = i["out_h"] * (NORM_PASSES * i["out_w"] * pixel + gap)
+            return Cost(cycles, timing.NORM_END)
         case AccessPattern.DEPTHWISE:
             return _depthwise(i)
         case AccessPattern.COPY | AccessPattern.ELEMENTWISE:

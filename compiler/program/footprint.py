@@ -11,6 +11,7 @@ from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import column_rows, is_depthwise
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, ConvMode, Fields, Instruction, Kind, LoadTarget
+from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 
@@ -213,6 +214,9 @@ def footprint(instruction: Instruction, params: HardwareParams) -> Sequence[Acce
             return _pool(i)
         case AccessPattern.CHANNELS:
             return [_operand(i, "a", (i["out_h"], i["out_w"])), _output(i, i["blocks"])]
+        case AccessPattern.NORM:
+            constants = Access(Memory.SCRATCH, False, i["b_base"], ((CONSTANT_WORDS * i["blocks"], 1),))
+            return [_operand(i, "a", (i["out_h"], i["out_w"])), constants, _output(i, i["blocks"])]
         case AccessPattern.DEPTHWISE:
             return _depthwise(i)
         case _:

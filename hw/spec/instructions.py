@@ -21,6 +21,7 @@ from intloom.hw.spec.field_groups import (
     row,
 )
 from intloom.hw.spec.fields import CHECK_LSB, COORDINATE_BITS, HEADER, WEIGHT_ADDRESS_BITS, Field, TableUse, Unit
+from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_LINE, LINE_BITS
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LESS_BITS
 
 
@@ -43,6 +44,7 @@ class Kind(StrEnum):
     VAVG = "VAVG"
     VEXP = "VEXP"
     VSOFTMAX = "VSOFTMAX"
+    VNORM = "VNORM"
     VDEPTHWISE = "VDEPTHWISE"
 
 
@@ -64,6 +66,8 @@ class AccessPattern(StrEnum):
     """Windows of operand A and an output tile."""
     CHANNELS = "channels"
     """All channel blocks of operand A's pixels, and an output tile of one shape."""
+    NORM = "norm"
+    """The same, and constants of every channel."""
     DEPTHWISE = "depthwise"
     """Windows of one channel block in a buffer that may be a ring, the block's constants, and an output tile."""
 
@@ -357,6 +361,26 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         ),
         pattern=AccessPattern.CHANNELS,
         requires="vector_softmax",
+    ),
+    InstructionSpec(
+        Kind.VNORM,
+        0x49,
+        Unit.VEC,
+        "Layer normalization over the channels of each pixel, or RMS normalization without center. See Operation of "
+        "VNORM.",
+        (
+            *A_INPUT,
+            *CHANNEL_OUTPUT[:1],
+            Field("out_w", LINE_BITS, "Output pixels in a row.", low=1, high=LARGEST_LINE, unit="pixels"),
+            *CHANNEL_OUTPUT[2:],
+            address("b_base", "First word of the constants."),
+            Field("last_bytes", 6, "Channels in the last block.", low=1, high=32),
+            Field("center", 1, "Subtract the mean; 0: the mean counts as 0."),
+            Field("zp_in", 8, "Zero point of the input.", signed=True),
+            Field("epsilon", EPSILON_BITS, "Added to 256 times the variance of the sum of channels."),
+        ),
+        pattern=AccessPattern.NORM,
+        requires="vector_norm",
     ),
     InstructionSpec(
         Kind.VDEPTHWISE,

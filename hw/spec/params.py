@@ -20,6 +20,7 @@ from typing import Any, get_type_hints
 from intloom.common.errors import FileFormatError, ParameterError
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, RoundingMode
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES
+from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.vector_depthwise import TAPS
 
 
@@ -81,6 +82,9 @@ class HardwareParams:
     trace: bool = _doc("The accelerator has a trace port that reports the start and end of every instruction.", True)
     clock_gating: bool = _doc("Components without work have their clock stopped; cycles are the same either way.", True)
     vector_softmax: bool = _doc("The vector unit can compute a Softmax (VEXP, VSOFTMAX).", False)
+    vector_norm: bool = _doc(
+        "The vector unit can compute a layer normalization (VNORM); false if vector_lanes is less than rows/4.", False
+    )
     weight_sums: bool = _doc(
         "The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two "
         "tensors.",
@@ -114,6 +118,7 @@ class HardwareParams:
         object.__setattr__(self, "depthwise", self.depthwise and self.rows == self.cols)
         # A slice of the vector unit holds whole groups of requantized channels.
         object.__setattr__(self, "vector_depthwise", self.vector_depthwise and 4 * self.vector_lanes >= self.rows)
+        object.__setattr__(self, "vector_norm", self.vector_norm and 4 * self.vector_lanes >= self.rows)
         _check_ranges(self)
         _check_agreement(self)
         object.__setattr__(self, "lut_products", min(self.lut_products, self.macs + self.depthwise_products))
@@ -170,9 +175,14 @@ class HardwareParams:
 
     @property
     def softmax_lanes(self) -> int:
-        """Bytes that a Softmax takes per cycle."""
+        """Bytes that a Softmax or a normalization takes per cycle."""
         # At most half of a word: the divisors of two pixels would otherwise meet in a stage of the dividers.
         return min(self.vector_lanes, self.word_bytes // 2)
+
+    @property
+    def norm_words(self) -> int:
+        """Words of the constants of a group of `softmax_lanes` channels of a normalization."""
+        return CONSTANT_WORDS * self.softmax_lanes // self.word_bytes
 
     @property
     def depthwise_lanes(self) -> int:
@@ -355,6 +365,7 @@ PRESETS: dict[str, HardwareParams] = {
         vector_lanes=8,
         lut_products=272,
         vector_softmax=True,
+        vector_norm=True,
         vector_depthwise=True,
     ),
     "large": HardwareParams(
@@ -366,6 +377,7 @@ PRESETS: dict[str, HardwareParams] = {
         weight_kib=256,
         depthwise=True,
         vector_softmax=True,
+        vector_norm=True,
         vector_depthwise=True,
     ),
 }

@@ -56,6 +56,10 @@ VECTOR_END = 32
 """Last word read by a vector instruction to its end."""
 SOFTMAX_END = 52
 """Last bytes read by VSOFTMAX to its end."""
+NORM_FACTORS = 19
+"""Last bytes of a pixel's first pass in VNORM to its second pass, without the levels of the adder tree."""
+NORM_END = 41
+"""Last bytes read by VNORM to its end."""
 DEPTHWISE_START = 12
 """Start of VDEPTHWISE to its first input word, without one cycle for each word of its weights."""
 DEPTHWISE_FIRST = 9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from amaranth.hdl import Module, Shape, Value, signed, unsigned
 from amaranth.lib import data
@@ -10,6 +11,7 @@ from amaranth.lib import data
 from intloom.hw.decode import instruction_layout
 from intloom.hw.spec.arith import INT8_MIN
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, AccessPattern, Instruction, Kind, Unit
+from intloom.hw.spec.norm import LARGEST_COUNT
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.operand_stage import LANE_FUNCTIONS
 
@@ -57,6 +59,8 @@ _DEFAULTS: Mapping[str, int] = {
     "part": 0,
     "last_bytes": 1,
     "less": 0,
+    "center": 0,
+    "epsilon": 0,
     "zp_out": 0,
 }
 """Instruction fields and their values for kinds that lack them."""
@@ -65,13 +69,16 @@ FLAGS = (
     "load_table",
     "exponentials",
     "softmax",
+    "norm",
+    "channels",
     "uses_b",
     *LANE_FUNCTIONS,
     "bounded",
     "depthwise",
 )
-"""What an operation does beyond copying: load a table, which is one of exponentials, compute a Softmax, read B,
-a lane function, apply the input's bounds, compute a depthwise convolution."""
+"""What an operation does beyond copying: load a table, which is one of exponentials, compute a Softmax or a
+normalization, both over channels, read B, a lane function, apply the input's bounds, compute a depthwise
+convolution."""
 
 
 def _shape(name: str) -> Shape:
@@ -88,12 +95,17 @@ OPERATION_LAYOUT = data.StructLayout(
 """All fields of all vector instructions, the flags, and the fill byte for input outside the tensor."""
 
 
+_OVER_CHANNELS = (AccessPattern.CHANNELS, AccessPattern.NORM)
+
+
 def _flags(kind: Kind) -> dict[str, int]:
     pattern = BY_KIND[kind].pattern
     return {
         "load_table": pattern is AccessPattern.TABLE,
         "exponentials": kind is Kind.VEXP,
         "softmax": kind is Kind.VSOFTMAX,
+        "norm": kind is Kind.VNORM,
+        "channels": pattern in _OVER_CHANNELS,
         "uses_b": pattern is AccessPattern.ELEMENTWISE,
         **{flag: function is kind for flag, function in LANE_FUNCTIONS.items()},
         "bounded": pattern is AccessPattern.WINDOW,
@@ -107,7 +119,7 @@ def operation_of(instruction: Instruction, params: HardwareParams) -> dict[str, 
     fields = {name: instruction[name] for name in _DEFAULTS if name in instruction.values}
     if instruction.spec.pattern is AccessPattern.TABLE:
         fields["out_w"] = params.table_words
-    if instruction.kind is Kind.VSOFTMAX:
+    if instruction.spec.pattern in _OVER_CHANNELS:
         fields["kernel_h"] = instruction["blocks"]
     return {**_DEFAULTS, **fields, **_flags(instruction.kind), **fill}
 
@@ -118,10 +130,24 @@ def kinds_of(params: HardwareParams) -> tuple[Kind, ...]:
     return tuple(s.kind for s in specs if not s.requires or getattr(params, s.requires))
 
 
+def _illegal(kind: Kind, fields: Mapping[str, Any] | data.View[data.StructLayout], params: HardwareParams) -> Any:
+    """Whether the fields contradict each other, or the hardware."""
+    if kind is Kind.VNORM:
+        rows = params.rows
+        return (fields["blocks"] > LARGEST_COUNT // rows) | (fields["last_bytes"] > rows)
+    return fields["m1"] != fields["m2"] if BY_KIND[kind].one_factor else 0
+
+
+def is_illegal(instruction: Instruction, params: HardwareParams) -> bool:
+    """Whether this hardware faults on the instruction."""
+    kind = instruction.kind
+    return kind not in kinds_of(params) or bool(_illegal(kind, instruction.values, params))
+
+
 def decode_operation(
     m: Module, params: HardwareParams, instruction: Value, operation: data.View[data.StructLayout], illegal: Value
 ) -> None:
-    """Drive `operation` from an instruction; `illegal` if this hardware lacks it or if its two factors differ.
+    """Drive `operation` from an instruction; `illegal` as `is_illegal` says.
 
     Single field limits are checked before an instruction enters the unit's queue.
     """
@@ -135,10 +161,10 @@ def decode_operation(
                 fields = data.View(instruction_layout(kind), instruction[:INSTRUCTION_BITS])
                 m.d.comb += [operation[name].eq(fields[name]) for name in _DEFAULTS if name in fields.shape().members]
                 m.d.comb += [operation[flag].eq(value) for flag, value in _flags(kind).items()]
-                m.d.comb += illegal.eq(fields.m1 != fields.m2 if BY_KIND[kind].one_factor else 0)
+                m.d.comb += illegal.eq(_illegal(kind, fields, params))
                 if BY_KIND[kind].pattern is AccessPattern.TABLE:
                     m.d.comb += operation.out_w.eq(params.table_words)
-                if kind is Kind.VSOFTMAX:
+                if BY_KIND[kind].pattern in _OVER_CHANNELS:
                     # The blocks of a pixel are the lines of its window.
                     m.d.comb += operation.kernel_h.eq(fields.blocks)
                 if "zp_in" in fields.shape().members:

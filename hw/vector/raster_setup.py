@@ -10,6 +10,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.norm import CONSTANT_WORDS
+from intloom.hw.spec.norm import PASSES as NORM_PASSES
 from intloom.hw.spec.softmax import PASSES
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 from intloom.hw.vector.operation import OPERATION_LAYOUT
@@ -21,10 +23,11 @@ from intloom.hw.vector.window_walker import WINDOW_LAYOUT
 class RasterSetup(wiring.Component):
     """Derives the raster and window configurations of one operation.
 
-    A Softmax visits each pixel's blocks `PASSES` times, as a window of one column, and writes them pixel by pixel. A
-    maximum over 2 to `SLIDE_TAPS` pixels along one axis, at stride 1, uses a sliding window: lines run along that
-    axis and are longer by the overlap of neighboring windows. All other operations run row by row. Operand B of a
-    depthwise convolution is one line, its constants; its operand A has a walker of its own.
+    Softmax and normalization take a pixel's blocks as a window of one column, and write them pixel by pixel. A Softmax
+    visits each pixel `PASSES` times, a normalization each line twice. A maximum over 2 to `SLIDE_TAPS` pixels along one
+    axis, at stride 1, uses a sliding window: lines run along that axis and are longer by the overlap of neighboring
+    windows. All other operations run row by row. Operand B of a depthwise convolution or of a normalization is one
+    line, its constants; operand A of the former has a walker of its own.
 
     Members
     -------
@@ -74,8 +77,8 @@ class RasterSetup(wiring.Component):
         A window lists the address of each of its words and whether that word lies inside the input.
         """
         j, wrap = operation, 1 << SCRATCH_BITS
-        if j["softmax"]:
-            yield from RasterSetup._softmax_model(operation)
+        if j["channels"]:
+            yield from RasterSetup._channels_model(operation)
             return
         for block, y, x in product(range(j["blocks"]), range(j["out_h"]), range(j["out_w"])):
             out = j["out_base"] + block * j["out_plane"] + y * j["out_row"] + x * j["out_x"]
@@ -93,7 +96,7 @@ class RasterSetup(wiring.Component):
             yield out % wrap, window, b % wrap
 
     @staticmethod
-    def _softmax_model(operation: Mapping[str, int]) -> Iterator[tuple[int, list[tuple[int, bool]], int]]:
+    def _channels_model(operation: Mapping[str, int]) -> Iterator[tuple[int, list[tuple[int, bool]], int]]:
         """The window of a word is all words of its pixel."""
         j, wrap = operation, 1 << SCRATCH_BITS
         for y, x, block in product(range(j["out_h"]), range(j["out_w"]), range(j["blocks"])):
@@ -156,8 +159,8 @@ class RasterSetup(wiring.Component):
     def _plan_a(self, m: Module) -> None:
         operation, a = self.operation, self._a
         rows = {
-            "line": Mux(operation.softmax, 1, self._row_step),
-            "lines": Mux(operation.softmax, operation.out_w, operation.out_h),
+            "line": Mux(operation.channels, 1, self._row_step),
+            "lines": Mux(operation.norm, NORM_PASSES, Mux(operation.softmax, operation.out_w, operation.out_h)),
             "line_at": operation.iy0,
             "line_stride": operation.stride_h,
         }
@@ -180,9 +183,10 @@ class RasterSetup(wiring.Component):
             ),
         ]
         m.d.comb += [
-            a.plane.eq(Mux(operation.softmax, operation.a_row, operation.a_plane)),
-            a.blocks.eq(Mux(operation.softmax, operation.out_h, operation.blocks)),
-            a.line_repeat.eq(operation.up_h),
+            a.plane.eq(Mux(operation.channels, operation.a_row, operation.a_plane)),
+            a.blocks.eq(Mux(operation.channels, operation.out_h, operation.blocks)),
+            # Never the next line: the passes of one follow each other.
+            a.line_repeat.eq(Mux(operation.norm, NORM_PASSES, operation.up_h)),
             # Never the next pixel: the passes of one follow each other.
             a.pixel_repeat.eq(Mux(operation.softmax, PASSES, operation.up_w)),
             a.prefill.eq(self._overlap),
@@ -192,7 +196,7 @@ class RasterSetup(wiring.Component):
     def _plan_window(self, m: Module) -> None:
         operation, window = self.operation, self._window
         m.d.comb += [
-            window.line.eq(Mux(operation.softmax, operation.a_plane, operation.a_row)),
+            window.line.eq(Mux(operation.channels, operation.a_plane, operation.a_row)),
             window.bounded.eq(operation.bounded),
             window.slide.eq(self._slide),
         ]
@@ -209,19 +213,22 @@ class RasterSetup(wiring.Component):
 
     def _plan_b(self, m: Module) -> None:
         operation, b = self.operation, self.b
-        depthwise = Signal(reset_less=True)
-        words = Signal(range(constant_words(1 << len(operation.kernel_h))), reset_less=True)
+        constants = Signal(reset_less=True)
+        words = Signal(range(CONSTANT_WORDS << len(operation.kernel_h)), reset_less=True)
         # A product by a constant would take an FPGA a multiplier.
         weights = operation.kernel_h + (operation.kernel_h << TAPS - 2)
-        m.d.sync += [depthwise.eq(operation.depthwise), words.eq(weights + constant_words(0))]
+        m.d.sync += [
+            constants.eq(operation.depthwise | operation.norm),
+            words.eq(Mux(operation.norm, operation.blocks * CONSTANT_WORDS, weights + constant_words(0))),
+        ]
         m.d.comb += [
             b.base.eq(operation.b_base),
             b.plane.eq(operation.b_plane),
             b.line.eq(operation.b_row),
             b.step.eq(1),
-            b.blocks.eq(operation.blocks),
-            b.lines.eq(Mux(depthwise, 1, operation.out_h)),
-            b.pixels.eq(Mux(depthwise, words, operation.out_w)),
+            b.blocks.eq(Mux(constants, 1, operation.blocks)),
+            b.lines.eq(Mux(constants, 1, operation.out_h)),
+            b.pixels.eq(Mux(constants, words, operation.out_w)),
         ]
         self._visit_once(m, b)
 
@@ -229,19 +236,19 @@ class RasterSetup(wiring.Component):
         operation, out = self.operation, self._out
         m.d.comb += [
             out.base.eq(operation.out_base),
-            out.plane.eq(Mux(operation.softmax, operation.out_row, operation.out_plane)),
-            out.blocks.eq(Mux(operation.softmax, operation.out_h, operation.blocks)),
+            out.plane.eq(Mux(operation.channels, operation.out_row, operation.out_plane)),
+            out.blocks.eq(Mux(operation.channels, operation.out_h, operation.blocks)),
         ]
         self._visit_once(m, out)
-        softmax = operation.softmax
+        channels = operation.channels
         self._select_direction(
             m,
             out,
             {
-                "line": Mux(softmax, operation.out_x, operation.out_row),
-                "lines": Mux(softmax, operation.out_w, operation.out_h),
-                "step": Mux(softmax, operation.out_plane, operation.out_x),
-                "pixels": Mux(softmax, operation.blocks, operation.out_w),
+                "line": Mux(channels, operation.out_x, operation.out_row),
+                "lines": Mux(channels, operation.out_w, operation.out_h),
+                "step": Mux(channels, operation.out_plane, operation.out_x),
+                "pixels": Mux(channels, operation.blocks, operation.out_w),
             },
             {"line": operation.out_x, "lines": operation.out_w, "step": operation.out_row, "pixels": operation.out_h},
         )

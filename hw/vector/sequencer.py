@@ -8,7 +8,7 @@ from intloom.hw.ports import UnitPort
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
-from intloom.hw.vector.operation import OPERATION_LAYOUT, decode_operation, kinds_of, operation_of
+from intloom.hw.vector.operation import OPERATION_LAYOUT, decode_operation, is_illegal, operation_of
 from intloom.hw.vector.raster_setup import RasterSetup
 
 
@@ -82,10 +82,7 @@ class Sequencer(wiring.Component):
     @staticmethod
     def model(instruction: Instruction, params: HardwareParams) -> dict[str, int] | None:
         """The operation of an instruction, or None if it is illegal."""
-        factors_differ = instruction.spec.one_factor and instruction["m1"] != instruction["m2"]
-        if instruction.kind not in kinds_of(params) or factors_differ:
-            return None
-        return operation_of(instruction, params)
+        return None if is_illegal(instruction, params) else operation_of(instruction, params)
 
     def elaborate(self, platform: object) -> Module:
         """Take, set up, start, wait for the end."""

@@ -1,6 +1,6 @@
 """Splits operand words into slices of one byte per lane, into single bytes, or into groups of bytes."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -8,6 +8,18 @@ from amaranth.utils import exact_log2
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.window_walker import TAP_LAYOUT
+
+
+def collect_groups(m: Module, valid: Value, group: Value, result_valid: Signal, result: Signal) -> None:
+    """Join groups to a slice on the port `result`, a cycle after its last group; they enter at the top."""
+    register = output_register(m, result)
+    groups = len(result) // len(group)
+    count = Signal(range(max(2, groups)), name="groups_collected")
+    m.d.sync += result_valid.eq(valid & (count == groups - 1))
+    with m.If(valid):
+        m.d.sync += register.eq(Cat(register, group)[len(group) :])
+        if groups > 1:
+            m.d.sync += count.eq(count + 1)
 
 
 class Slicer(wiring.Component):

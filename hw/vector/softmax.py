@@ -10,12 +10,13 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from intloom.hw.pipeline import output_register, pipeline_stages
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BITS, EXPONENTIAL_BYTES, PASSES, TOTAL_BITS, softmax
 from intloom.hw.vector.divider import DIVIDEND_BITS, Divider
+from intloom.hw.vector.slicer import collect_groups
 from intloom.hw.vector.window_walker import TAP_LAYOUT
 
 _FIELD = BY_KIND[Kind.VSOFTMAX].field
@@ -148,7 +149,7 @@ class Softmax(wiring.Component):
         total = self._sum(m, delayed, entries)
         dividing = Signal()
         m.d.comb += dividing.eq(delayed["grouped"] & (delayed["pass_of_group"] == _QUOTIENT))
-        self._collect(m, *self._divide(m, dividing, entries, total))
+        collect_groups(m, *self._divide(m, dividing, entries, total), self.result_valid, self.result)
         return m
 
     def _reduce(self, m: Module, name: str, values: list[Value], join: Callable[[Value, Value], Value]) -> Value:
@@ -269,14 +270,3 @@ class Softmax(wiring.Component):
         m.d.comb += shifted.eq(quotient + (self.zp_out ^ 0x80))
         m.d.sync += byte.eq((shifted[:8] | shifted[8:].any().replicate(8)) ^ 0x80)
         return byte
-
-    def _collect(self, m: Module, valid: Value, group: Value) -> None:
-        """Groups enter at the top of the slice."""
-        result = output_register(m, self.result)
-        groups = self._lanes // self._group
-        count = Signal(range(max(2, groups)))
-        m.d.sync += self.result_valid.eq(valid & (count == groups - 1))
-        with m.If(valid):
-            m.d.sync += result.eq(Cat(result, group)[8 * self._group :])
-            if groups > 1:
-                m.d.sync += count.eq(count + 1)

@@ -7,7 +7,9 @@ from amaranth.utils import ceil_log2
 
 from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.credit_fifo import CreditFifo
+from intloom.hw.down_counter import DownCounter
 from intloom.hw.ports import ReadPort, UnitPort, WritePort
+from intloom.hw.spec.norm import LINE_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
 from intloom.hw.spec.vector_depthwise import GROUPS
@@ -16,6 +18,7 @@ from intloom.hw.vector.depthwise_columns import DepthwiseColumns
 from intloom.hw.vector.depthwise_constants import DepthwiseConstants
 from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
 from intloom.hw.vector.depthwise_walker import DepthwiseWalker
+from intloom.hw.vector.norm import Norm
 from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.pool import Pool
 from intloom.hw.vector.raster_setup import RasterSetup
@@ -41,6 +44,8 @@ def results_in_flight(params: HardwareParams) -> int:
     if params.vector_softmax:
         groups = params.word_bytes // params.softmax_lanes
         results.append(-(-(_OTHER_CYCLES + Softmax.latency(params)) // groups))
+    if params.vector_norm:
+        results.append(-(-(_OTHER_CYCLES + Norm.LATENCY) // (params.word_bytes // params.softmax_lanes)))
     if params.vector_depthwise:
         results.append(-(-_DEPTHWISE_CYCLES // GROUPS))
     return max(2, 1 << ceil_log2(max(results)))
@@ -98,6 +103,8 @@ class VectorUnit(wiring.Component):
         m = Module()
         params = self._params
         self._pass = Signal(range(PASSES))
+        # The second pass of a normalization; whether its next pixel must wait.
+        self._applies, self._waits = Signal(), Signal()
         # A depthwise convolution takes a word of its constants, an input word, or one that completes a result.
         self._taken, self._issued, self._completes = Signal(), Signal(), Signal()
         m.submodules.sequencer = sequencer = self._sequencer = Sequencer(params)
@@ -116,6 +123,8 @@ class VectorUnit(wiring.Component):
         self._load_table(m)
         if params.vector_softmax:
             self._softmax(m)
+        if params.vector_norm:
+            self._normalize(m, fetch_b)
         if params.vector_depthwise:
             self._convolve(m, fetch_a, fetch_b)
         self._write(m)
@@ -187,7 +196,7 @@ class VectorUnit(wiring.Component):
         wiring.connect(m, fetch.port, wiring.flipped(self.b))
         m.d.comb += [
             raster.config.eq(self._setup.b),
-            raster.start.eq(sequencer.start & (sequencer.operation.uses_b | sequencer.operation.depthwise)),
+            raster.start.eq(sequencer.start & (sequencer.operation.uses_b | self._reads_constants())),
             fetch.i.valid.eq(raster.o.valid),
             fetch.i.payload.addr.eq(raster.o.payload.addr),
             # Operand B has no padding: VADD and VMUL read whole tensors.
@@ -200,21 +209,24 @@ class VectorUnit(wiring.Component):
     def _issue(self, m: Module, fetch_a: OperandFetcher, fetch_b: OperandFetcher) -> None:
         """A word issues when both operands that the operation uses are valid and the result FIFO has a credit."""
         # Stable long before the first word: local copies cut the route from the operation register.
-        uses_b, depthwise = Signal(), self._depthwise(m, "issued")
+        uses_b, constants, depthwise = Signal(), Signal(), self._depthwise(m, "issued")
         operation, slicer = self._sequencer.operation, self._slicer
         credit_available = self._writer.credit_available
         m.d.sync += [
             uses_b.eq(operation.uses_b),
-            slicer.bytewise.eq(operation.load_table | operation.softmax),
-            slicer.grouped.eq(operation.softmax),
+            constants.eq(self._reads_constants()),
+            slicer.bytewise.eq(operation.load_table | operation.channels),
+            slicer.grouped.eq(operation.channels),
         ]
         m.d.comb += [
-            slicer.words_valid.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & ~depthwise & credit_available),
+            slicer.words_valid.eq(
+                fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & ~depthwise & credit_available & ~self._waits
+            ),
             slicer.a.eq(fetch_a.o.payload.word),
             slicer.b.eq(fetch_b.o.payload.word),
             slicer.tap.eq(fetch_a.o.payload.tap),
             fetch_a.o.ready.eq(slicer.step | self._issued),
-            fetch_b.o.ready.eq((slicer.step & uses_b) | depthwise),
+            fetch_b.o.ready.eq((slicer.step & uses_b) | constants),
         ]
 
     def _compute(self, m: Module) -> None:
@@ -273,6 +285,45 @@ class VectorUnit(wiring.Component):
         with m.If(softmax.result_valid):
             m.d.comb += [datapath.valid.eq(1), datapath.a.eq(softmax.result)]
 
+    def _reads_constants(self) -> Value:
+        """Whether operand B is constants, which are taken as they come."""
+        operation = self._sequencer.operation
+        return operation.depthwise | operation.norm
+
+    def _normalize(self, m: Module, fetch_b: OperandFetcher) -> None:
+        """Groups of bytes go through the normalization in place of the pool, as those of a Softmax do."""
+        m.submodules.norm = norm = Norm(self._params)
+        sequencer, slicer, datapath = self._sequencer, self._slicer, self._datapath
+        operation = sequencer.operation
+        normalizes = Signal()
+        m.d.sync += [normalizes.eq(operation.norm), norm.applies.eq(self._applies)]
+        pixels = DownCounter(LINE_BITS, "line_pixels")
+        stepped = Signal()
+        with m.If(sequencer.start):
+            pixels.load(m, operation.out_w)
+            m.d.sync += self._applies.eq(0)
+        with m.Elif(stepped & pixels.last):
+            pixels.load(m, operation.out_w)
+            m.d.sync += self._applies.eq(~self._applies)
+        with m.Elif(stepped):
+            pixels.step(m)
+        m.d.comb += [
+            stepped.eq(slicer.step & normalizes & slicer.tap.last),
+            self._waits.eq(normalizes & self._applies & slicer.tap.first & ~norm.ready),
+            norm.taken.eq(stepped & self._applies),
+            norm.start.eq(sequencer.start),
+            norm.constants_valid.eq(fetch_b.o.valid & normalizes),
+            norm.constants.eq(fetch_b.o.payload.word),
+            *(getattr(norm, name).eq(operation[name]) for name in ("blocks", "last_bytes", "center", "epsilon")),
+            norm.zp_in.eq(operation.fill),
+            norm.valid.eq(slicer.byte_valid & normalizes),
+            norm.group.eq(slicer.group),
+            norm.position.eq(slicer.byte_position),
+            norm.tap.eq(slicer.slice_tap),
+        ]
+        with m.If(norm.result_valid):
+            m.d.comb += [datapath.valid.eq(1), datapath.a.eq(norm.result)]
+
     def _convolve(self, m: Module, fetch_a: OperandFetcher, fetch_b: OperandFetcher) -> None:
         """Input words issue as soon as the weights are loaded; those that complete a result need more.
 
@@ -318,6 +369,7 @@ class VectorUnit(wiring.Component):
         sequencer, slicer, datapath, writer = self._sequencer, self._slicer, self._datapath, self._writer
         operation = sequencer.operation
         loading = operation.load_table
+        last_pass = Mux(operation.softmax, self._pass == PASSES - 1, self._applies)
         end = operation.first_byte + operation.byte_count
         # A register for 2 comparisons per byte; the mask is stable long before the first write.
         m.d.sync += writer.mask.eq(Cat((operation.first_byte <= i) & (end > i) for i in range(self._params.word_bytes)))
@@ -325,10 +377,9 @@ class VectorUnit(wiring.Component):
             writer.config.eq(self._setup.out),
             writer.start.eq(sequencer.start & ~loading),
             writer.halt.eq(sequencer.stop),
-            # Only the last word of a window has a result, and every word of a Softmax's last pass.
+            # Only the last word of a window has a result, and every word of the last pass over channels.
             writer.take_credit.eq(
-                (slicer.step & ~loading & Mux(operation.softmax, self._pass == PASSES - 1, slicer.tap.last))
-                | self._completes
+                (slicer.step & ~loading & Mux(operation.channels, last_pass, slicer.tap.last)) | self._completes
             ),
             writer.push.eq(datapath.result_valid),
             writer.word.eq(datapath.result),

@@ -77,7 +77,13 @@ def _run(
     if given.dump_after is not None:
         terminal.result(dump_pass(loaded, given.dump_after, match=params.match))
         return
-    folded = fold_model(loaded, match=params.match, softmax=params.vector_softmax, weight_sums=params.weight_sums)
+    folded = fold_model(
+        loaded,
+        match=params.match,
+        softmax=params.vector_softmax,
+        norm=params.vector_norm,
+        weight_sums=params.weight_sums,
+    )
     if as_json:
         terminal.json(_as_dict(folded))
     else:

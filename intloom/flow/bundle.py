@@ -69,7 +69,13 @@ def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int
     except UsageError as error:
         raise FileFormatError(f"{chosen} must be the model that {program} was compiled from: {error}") from None
     params = loaded[0].params
-    folded = fold_model(imported, match=params.match, softmax=params.vector_softmax, weight_sums=params.weight_sums)
+    folded = fold_model(
+        imported,
+        match=params.match,
+        softmax=params.vector_softmax,
+        norm=params.vector_norm,
+        weight_sums=params.weight_sums,
+    )
     if loaded[0].source and folded.source != loaded[0].source:
         raise FileFormatError(
             f"{chosen} must be the model that {program} was compiled from: its hash is {folded.source[:12]}, "

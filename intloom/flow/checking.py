@@ -129,7 +129,7 @@ def reference_names(folded: FoldedModel, reference: onnx.ModelProto, tensors: It
     """For those of `tensors` that exist in the reference model: their names there."""
     made = {o for n in reference.graph.node for o in n.output}
     ordered = {name: stored for name, (stored, _) in folded.orders.items()}
-    border = ordered | {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())}
+    border = {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())} | ordered
     return {t: border.get(t, t) for t in tensors if border.get(t, t) in made}
 
 

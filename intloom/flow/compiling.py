@@ -84,7 +84,13 @@ def compile_model(
     tell = progress or (lambda _stage, _done, _all: None)
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
-    folded = fold_model(model, match=params.match, softmax=params.vector_softmax, weight_sums=params.weight_sums)
+    folded = fold_model(
+        model,
+        match=params.match,
+        softmax=params.vector_softmax,
+        norm=params.vector_norm,
+        weight_sums=params.weight_sums,
+    )
     if not folded.regions and not is_quantized(v.op for v in folded.assignments):
         name = source if isinstance(source, Path) else model.name
         raise UnsupportedError(f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first")

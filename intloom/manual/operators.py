@@ -59,12 +59,12 @@ _TRANSFORMERS = """
 |---|---|---|
 | `Gelu`, `FastGelu`, `QuickGelu`, and GELU as a chain with `Erf` or `Tanh` | `table` | a function of one byte |
 | `BatchNormalization` | `array` | its statistics are constants: a straight line per channel |
-| LayerNorm, RMSNorm and their like, listed below | `host` | onnxruntime has no integer kernel |
+| LayerNorm and RMSNorm over one axis, also as a chain from `ReduceMean` on | `vector` | integers, with `vector_norm` |
+| other normalizations, listed below | `host` | no integers define them |
 
 onnxruntime computes a layer normalization in float, also between quantized tensors: it sums values and squares in an
-order that depends on the processor, then takes a root and divides. No integers define its bytes, and the accelerator
-has no square root. Sums, averages and softmax have such a definition ([numerics](numerics.md)). A network with batch
-normalization instead, like `ocr_recognizer` in the zoo, runs on the accelerator up to its last softmax.
+order that depends on the processor, then takes a root and divides. The accelerator has integers of its own, which are
+within 1 of the real result ([numerics](numerics.md#layer-normalization)).
 
 The normalizations that run on the host:
 

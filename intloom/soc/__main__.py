@@ -33,7 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
         params = preset(chosen.preset)
         path = quantized_network(chosen.network, chosen.imgsz)
         folded = fold_model(
-            load_model(path), match=params.match, softmax=params.vector_softmax, weight_sums=params.weight_sums
+            load_model(path),
+            match=params.match,
+            softmax=params.vector_softmax,
+            norm=params.vector_norm,
+            weight_sums=params.weight_sums,
         )
         host = host_of(folded)
         feeds = {n: seeded_input(shape, 0) for n, shape in host.input_shapes().items()}

@@ -4,13 +4,26 @@ It shares no function with the golden model, whose sums of products and requanti
 one of them shows as a difference.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Affine, RoundingMode
+from intloom.hw.spec.norm import (
+    BETA_FRACTION,
+    MANTISSA_BITS,
+    RESULT_SHIFT,
+    ROOT_SHIFT,
+    VALUE_SHIFT,
+    VARIANCE_SHIFT,
+    reciprocal_root,
+)
 from intloom.hw.spec.softmax import LARGEST_TOTAL
 
 Int64 = NDArray[np.int64]
+Words16 = NDArray[np.int16]
+_POWERS_OF_4 = 4 ** np.arange(1, 23, dtype=np.int64)
 
 
 def product(values: NDArray[np.integer], matrix: NDArray[np.integer]) -> NDArray[np.int32]:
@@ -54,6 +67,30 @@ def softmax(values: NDArray[np.int8], exponentials: Int64, less: int, zp_out: in
     # A sum of 0 gives the largest result.
     quotient = np.where(total > 0, (terms * (256 - less) + total // 2) // np.where(total > 0, total, 1), 256)
     return _saturated(quotient + zp_out)
+
+
+class NormSums(NamedTuple):
+    """What a normalization makes of a pixel's bytes."""
+
+    channels: int
+    center: bool
+    zp_in: int
+    epsilon: int
+
+
+def norm(values: NDArray[np.int8], gamma: Words16, beta: Words16, sums: NormSums) -> NDArray[np.int8]:
+    """The normalization of each row; bytes beyond the channels count as the zero point."""
+    counted = np.arange(values.shape[1]) < sums.channels
+    d = np.where(counted, values.astype(np.int64) - sums.zp_in, 0)
+    total = d.sum(axis=1) if sums.center else np.zeros(len(d), np.int64)
+    variance = sums.channels * np.square(d).sum(axis=1) - np.square(total)
+    w = (variance << VARIANCE_SHIFT) + sums.epsilon
+    t = np.searchsorted(_POWERS_OF_4, w, side="right")
+    root = np.array([reciprocal_root(int(m)) for m in (w << MANTISSA_BITS - 2) >> 2 * t], np.int64)
+    factor, offset = (np.where(variance == 0, 0, (n * root << ROOT_SHIFT) >> t) for n in (sums.channels, total))
+    scaled = (d * factor[:, None] - offset[:, None]) >> VALUE_SHIFT
+    lifted = beta.astype(np.int64) << RESULT_SHIFT - BETA_FRACTION
+    return _saturated((scaled * gamma.astype(np.int64) + lifted) >> RESULT_SHIFT)
 
 
 def _shifted(value: Int64, shift: Int64 | np.int64, *, even: bool) -> Int64:

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.hw.spec.arith import INT8_MIN
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.softmax import unpack_exponentials
-from intloom.sim.isa_sim.arithmetic import affine, softmax
+from intloom.sim.isa_sim.arithmetic import NormSums, affine, norm, softmax
 from intloom.sim.isa_sim.machine import Machine, Words, affine_fields, grid, operand, output_grid, through, write_vector
 from intloom.sim.isa_sim.registry import executes
 
@@ -102,16 +104,33 @@ def vexp(machine: Machine, instruction: Instruction) -> None:
     machine.exponentials[instruction["part"]] = _loaded(machine, instruction).view(np.uint8)
 
 
+def _pixels(machine: Machine, i: Instruction) -> NDArray[np.int8]:
+    """One row of bytes for each pixel: block by block, as channels are numbered."""
+    return np.moveaxis(operand(machine, i, "a"), 0, 2).reshape(i["out_h"] * i["out_w"], -1)
+
+
+def _write_pixels(machine: Machine, i: Instruction, result: NDArray[np.int8]) -> None:
+    blocked = result.reshape(i["out_h"], i["out_w"], i["blocks"], -1)
+    write_vector(machine, i, np.ascontiguousarray(np.moveaxis(blocked, 2, 0)))
+
+
+@executes(Kind.VNORM)
+def vnorm(machine: Machine, instruction: Instruction) -> None:
+    """Layer normalization over the channels of each pixel."""
+    i, params = instruction, machine.params
+    words = machine.scratch[(i["b_base"] + np.arange(CONSTANT_WORDS * i["blocks"])) % ADDRESS_SPACE]
+    # Gammas of a group of lanes, then its betas.
+    gamma, beta = words.view(np.int16).reshape(-1, 2, params.softmax_lanes).swapaxes(0, 1).reshape(2, -1)
+    counted = (i["blocks"] - 1) * params.rows + i["last_bytes"]
+    sums = NormSums(counted, bool(i["center"]), i["zp_in"], i["epsilon"])
+    _write_pixels(machine, i, norm(_pixels(machine, i), gamma, beta, sums))
+
+
 @executes(Kind.VSOFTMAX)
 def vsoftmax(machine: Machine, instruction: Instruction) -> None:
     """Softmax over the channels of each pixel."""
     i = instruction
-    values = operand(machine, i, "a")
-    # One row of bytes for each pixel: block by block, as channels are numbered.
-    pixels = np.moveaxis(values, 0, 2).reshape(i["out_h"] * i["out_w"], -1)
     channels = (i["blocks"] - 1) * machine.params.rows + i["last_bytes"]
     # Each loaded part is one byte of all exponentials.
     exponentials = np.array(unpack_exponentials(machine.exponentials.T.tobytes()))
-    result = softmax(pixels, exponentials, i["less"], i["zp_out"], channels)
-    blocked = result.reshape(i["out_h"], i["out_w"], i["blocks"], -1)
-    write_vector(machine, i, np.ascontiguousarray(np.moveaxis(blocked, 2, 0)))
+    _write_pixels(machine, i, softmax(_pixels(machine, i), exponentials, i["less"], i["zp_out"], channels))

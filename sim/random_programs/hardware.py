@@ -43,6 +43,7 @@ def random_parameters(seed: int) -> HardwareParams:
             "trace": rng.random() < 0.5,
             "clock_gating": rng.random() < 0.7,
             "vector_softmax": rng.random() < 0.7,
+            "vector_norm": rng.random() < 0.7,
             "vector_depthwise": rng.random() < 0.7,
             "weight_sums": rng.random() < 0.7,
             "memory_parity": rng.random() < 0.5,

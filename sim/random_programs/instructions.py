@@ -13,6 +13,7 @@ from intloom.hw.spec.depthwise import DEPTHWISE_MODES, is_depthwise, tile_cycles
 from intloom.hw.spec.fields import COORDINATE_BITS, SCRATCH_BITS
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, LoadTarget, TableUse, Unit, make
+from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.hw.spec.vector_depthwise import walk_columns, walk_words
@@ -120,13 +121,20 @@ class InstructionMaker:
     def _table(self, kind: Kind) -> Fields:
         return {"a_base": self._rng.randint(0, self.params.scratch_words - self.params.table_words)}
 
+    def _norm(self, kind: Kind) -> Fields:
+        rng = self._rng
+        while (fields := self._channels(kind))["blocks"] > LARGEST_COUNT // self.params.rows:
+            pass
+        spread = {"epsilon": rng.getrandbits(rng.randint(1, EPSILON_BITS))}
+        return fields | spread | {"b_base": self._base()}
+
     def _channels(self, kind: Kind) -> Fields:
         rng = self._rng
+        limits = {name: BY_KIND[kind].field(name).maximum for name in ("out_h", "out_w", "blocks")}
         # Each takes three cycles per group of bytes, up to three per byte.
-        words = self._words // 10
-        fields = self._output(words)
-        while fields["blocks"] > BY_KIND[kind].field("blocks").maximum or fields["out_h"] > _BLOCKS:
-            fields = self._output(words)
+        fields = self._output(self._words // 10)
+        while any(fields[name] > limit for name, limit in limits.items()):
+            fields = self._output(self._words // 10)
         fields |= self._operand("a", fields["out_h"], fields["out_w"], fields["blocks"])
         return fields | {"last_bytes": rng.randint(1, self.params.word_bytes)}
 

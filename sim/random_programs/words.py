@@ -14,6 +14,7 @@ from intloom.hw.spec.depthwise import column_rows, is_depthwise
 from intloom.hw.spec.fields import DRAM_BITS, SCRATCH_BITS
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import AccessPattern, ConvMode, Instruction, Kind, LoadTarget
+from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 
@@ -142,6 +143,9 @@ def words_of(i: Instruction, p: HardwareParams) -> Words:
         reads = _pool_input(i)
     elif pattern is AccessPattern.CHANNELS:
         reads = _operand(i, "a")
+    elif pattern is AccessPattern.NORM:
+        constants = (i["b_base"] + np.arange(CONSTANT_WORDS * i["blocks"])) % _LOCAL
+        reads = np.concatenate([_operand(i, "a"), constants])
     else:
         reads = np.concatenate([_operand(i, "a"), _operand(i, "b")])
     return Words({"scratch": reads}, {"scratch": written}, written)

@@ -20,6 +20,7 @@ from intloom.compiler.ir import (
     MaxPool,
     Mul,
     Node,
+    Norm,
     Resize,
     Slice,
     Softmax,
@@ -209,6 +210,14 @@ def softmax(m: Maker, x: str) -> str:
     return m.node(Softmax, (x,), m.shape(x), **m.exponentials(m.shape(x)[0]))
 
 
+def norm(m: Maker, x: str) -> str:
+    """A normalization over channels."""
+    fields = {"center": bool(m.random.integers(2)), "epsilon": int(m.random.integers(1 << 20))}
+    constants = m.random.integers(-(1 << 13), 1 << 13, (2, m.shape(x)[0])).astype(np.int16)
+    fields |= {"gamma": constants[0], "beta": constants[1], "zp_in": m.tensors[x].zero_point}
+    return m.node(Norm, (x,), m.shape(x), **fields)
+
+
 def mul(m: Maker, x: str) -> str:
     """A product of two inputs."""
     affine = Affine(int(m.random.integers(1 << 12, 1 << 14)), 0, 1 << 10, 20)
@@ -286,6 +295,7 @@ RECIPES: dict[str, Recipe] = {
     "matmul": matmul,
     "maxpool": maxpool,
     "mul": mul,
+    "norm": norm,
     "zero_points": zero_points,
     "residual": residual,
     "resize": resize,

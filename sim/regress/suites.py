@@ -13,7 +13,8 @@ from intloom.sim.regress.case import PROGRAM, Argument, Case
 from intloom.sim.regress.faults import FAULTS
 
 _NANO = preset("nano")
-_SOFTMAX = preset("small").replace(vector_softmax=True, weight_sums=True)
+_OVER_CHANNELS = ("softmax", "norm")
+_SOFTMAX = preset("small").replace(vector_lanes=2, vector_softmax=True, vector_norm=True, weight_sums=True)
 _DEPTHWISE = preset("small").replace(vector_depthwise=True, vector_lanes=4)
 _SIZE = {"height": 7, "width": 9}
 _STRESS_SEEDS = 40
@@ -109,7 +110,9 @@ def ops() -> list[Case]:
     cases.append(("transposed_constant", {"channels": 6}))
     named = [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
     count = len(named)
-    named += [_named("ops", "softmax", count + c, _SOFTMAX, {**_SIZE, "channels": c}) for c in (1, 8, 21)]
+    named += [
+        _named("ops", op, count + c, _SOFTMAX, {**_SIZE, "channels": c}) for op in _OVER_CHANNELS for c in (1, 8, 21)
+    ]
     return named + [_depthwise_case(len(named) + s, s, c) for s, c in itertools.product((1, 2), (8, 21))]
 
 

@@ -18,7 +18,7 @@ WITH_SOFTMAX = preset("small").replace(vector_softmax=True, weight_sums=True)
 def compared(maker: OnnxMaker, seed: int, params: HardwareParams = _OPTIONS) -> Parity:
     """A model without a host part, on every level below RTL."""
     model: onnx.ModelProto = maker.model()
-    found = assert_equal(model, seed, folded(model, softmax=params.vector_softmax))
+    found = assert_equal(model, seed, folded(model, softmax=params.vector_softmax, norm=params.vector_norm))
     assert found.folded.final_host_part is None, [v for v in found.folded.assignments if v.target == "host"]
     inputs = graph_inputs(found.folded, random_feeds(model, seed))
     golden = run_graph(found.folded.graph, inputs, match=RoundingMode.ORT)

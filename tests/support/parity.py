@@ -74,12 +74,10 @@ def run_folded(
     return host.after(made, feeds)
 
 
-def folded(
-    model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT, *, softmax: bool = False, weight_sums: bool = True
-) -> FoldedModel:
+def folded(model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT, **features: bool) -> FoldedModel:
     """The model, folded; it stays as it is."""
     copy = onnx.ModelProto.FromString(model.SerializeToString())
-    return fold_model(from_proto(copy, name="model"), match=match, softmax=softmax, weight_sums=weight_sums)
+    return fold_model(from_proto(copy, name="model"), match=match, **features)
 
 
 def compare(

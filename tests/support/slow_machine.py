@@ -7,6 +7,7 @@ from intloom.hw.spec import arith
 from intloom.hw.spec.depthwise import column_rows, tile_kernel
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import ConvMode, Instruction, Kind, TableUse
+from intloom.hw.spec.norm import normalize, unpack_constants
 from intloom.hw.spec.softmax import softmax
 from intloom.sim.isa_sim.machine import Machine
 
@@ -38,6 +39,9 @@ class SlowMachine:
             return
         if i.kind is Kind.VSOFTMAX:
             self._softmax(i)
+            return
+        if i.kind is Kind.VNORM:
+            self._norm(i)
             return
         if i.kind is Kind.VDEPTHWISE:
             self._depthwise(i)
@@ -74,6 +78,23 @@ class SlowMachine:
                 for k, value in enumerate(found):
                     to = i["out_base"] + k // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
                     self._word(to)[k % rows] = self._tabled(i, value & 0xFF)
+
+    def _norm(self, i: Instruction) -> None:
+        rows, blocks = self.params.rows, range(i["blocks"])
+        packed = b"".join(self._word(i["b_base"] + k) for k in range(4 * i["blocks"]))
+        constants = unpack_constants(packed, self.params.softmax_lanes)
+        results = []
+        for oy in range(i["out_h"]):
+            for ox in range(i["out_w"]):
+                at = i["a_base"] + oy * i["a_row"] + ox
+                values = [_signed(b) for block in blocks for b in self._word(at + block * i["a_plane"])]
+                channels = len(values) - rows + i["last_bytes"]
+                found = normalize(values, constants, bool(i["center"]), i["zp_in"], i["epsilon"], channels)
+                results.append((oy, ox, found))
+        for oy, ox, found in results:
+            for k, value in enumerate(found):
+                to = i["out_base"] + k // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
+                self._word(to)[k % rows] = self._tabled(i, value & 0xFF)
 
     def _depthwise(self, i: Instruction) -> None:
         rows, found = self.params.rows, {}

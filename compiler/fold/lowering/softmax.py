@@ -5,8 +5,6 @@ and -1 computes it for both channels, saturated to a byte: once as d + 127, whic
 d - 128, which distinguishes all d >= 0. A table on each gives one part of the result; an Add joins the parts.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +19,7 @@ from intloom.compiler.fold.arithmetic.integer_softmax import (
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import evaluate_unit
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
+from intloom.compiler.fold.lowering.common.over_axis import lower_over_axis
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -80,46 +78,22 @@ def _lower_wide(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple[int,
     """Lower to the instruction, once for each matrix."""
     value = unit.operator.input(0)
     axis = softmax_axis(builder.model, unit.operator)
-    made = _Wide(builder, unit, builder.operand_in_any_order(value), shape[axis])
-    if axis == 1 and axis < len(shape) - 1:
-        operand = builder.image(value)
-        result = builder.result(unit)
-        builder.finish(unit, made.node(operand.tensor.name, result.name), result, Target.VECTOR, _DEFINED)
-        return
-    if axis != len(shape) - 1:
-        raise UnsupportedPattern(f"it normalizes over axis {axis}", "transpose, so that it is the last axis")
-    x = read_tokens(builder, unit, value)
-    results = token_results(builder, unit, x, shape[axis])
-    for part, result in zip(x.parts, results, strict=True):
-        builder.emit(made.node(part.name, result.name), result)
-    bind_tokens(builder, unit, results, x.pixels)
-    builder.assign(unit, Target.VECTOR, _DEFINED)
+    x, params = builder.operand_in_any_order(value), builder.params(unit)
+    full = full_result(float(params.scale))
+    assert full is not None  # checked before
+    packed = pack_exponentials(exponentials(x.tensor.scale, shape[axis]))
 
-
-@dataclass(frozen=True)
-class _Wide:
-    """Makes the nodes of one Softmax."""
-
-    builder: GraphBuilder
-    unit: QuantizationUnit
-    x: Operand
-    count: int
-
-    def node(self, source: str, result: str) -> Softmax:
-        """The node over the channels of `source`."""
-        params = self.builder.params(self.unit)
-        full = full_result(float(params.scale))
-        assert full is not None  # checked before
-        numbers = exponentials(self.x.tensor.scale, self.count)
+    def make(source: str, result: str) -> Softmax:
         return Softmax(
-            name=unit_name(self.unit),
+            name=unit_name(unit),
             inputs=(source,),
             output=result,
-            exponentials=pack_exponentials(numbers),
+            exponentials=packed,
             less=256 - full,
             zp_out=params.zero_int8,
-            origin=self.unit.origins,
         )
+
+    lower_over_axis(builder, unit, x, value, axis, make, _DEFINED)
 
 
 def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDArray[np.int64]:

@@ -1,18 +1,25 @@
-"""Normalizations by statistics of the values themselves, which no integers define."""
+"""Normalizations by statistics of the values themselves: those over one axis in any form, and all others."""
 
+from dataclasses import dataclass
+
+import numpy as np
+
+from intloom.compiler.fold.patterns.qparams import dequantize, is_dequantize, read_qparams
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.importer import Array, Model
 
+CENTERED = {"LayerNormalization": True, "RMSNormalization": False, "SimplifiedLayerNormalization": False}
+"""Normalizations over the last axes, and whether they subtract the mean."""
 NORMALIZATIONS = frozenset(
     {
         "EmbedLayerNormalization",
         "GroupNorm",
         "GroupNormalization",
         "InstanceNormalization",
-        "LayerNormalization",
         "LpNormalization",
         "MeanVarianceNormalization",
-        "RMSNormalization",
-        "SimplifiedLayerNormalization",
         "SkipGroupNorm",
         "SkipLayerNormalization",
         "SkipSimplifiedLayerNormalization",
@@ -21,9 +28,127 @@ NORMALIZATIONS = frozenset(
 """Of ONNX and of onnxruntime. A BatchNormalization has constant statistics and is none of them."""
 
 
+@dataclass(frozen=True, eq=False)
+class Normalization:
+    """Deviations from the mean, or from 0, over the root of their mean square plus epsilon, times gamma, plus beta."""
+
+    value: str
+    axes: tuple[int, ...]
+    gamma: Array
+    beta: Array
+    epsilon: Array
+    center: bool
+
+
+def read_normalization(unit: QuantizationUnit) -> Normalization | None:
+    """The normalization that a unit computes, as an operator or as a chain from ReduceMean to Add."""
+    main = unit.main
+    if main is None or main.domain:
+        return None
+    model, shape = unit.model, unit.model.shape(main.input(0)) or ()
+    if main.op in CENTERED and [n for n in unit.operators if n not in unit.clamps] == [main]:
+        constants = [_constant(model, value) for value in main.inputs[1:]]
+        read = [o for o in main.outputs[1:] if model.users(o)]
+        known = [c for c in constants if c is not None]
+        if not shape or len(known) < len(constants) or read:
+            return None
+        gamma, *rest = known
+        axes = tuple(range(main.integer("axis", -1) % len(shape), len(shape)))
+        epsilon = np.array(main.real("epsilon", 1e-5), np.float32)
+        return Normalization(main.input(0), axes, gamma, rest[0] if rest else _ZERO, epsilon, CENTERED[main.op])
+    return _Chain(unit).read()
+
+
+_ZERO, _ONE = np.array(0, np.float32), np.array(1, np.float32)
+
+
+def _constant(model: Model, value: str) -> Array | None:
+    """A constant, which may be quantized."""
+    node = model.producers.get(value)
+    if node is None or not is_dequantize(node):
+        return model.constant(value)
+    stored = model.constant(node.input(0))
+    return None if stored is None else dequantize(stored, read_qparams(model, node))
+
+
+class _Chain:
+    """A normalization as elementary operators, from its last one back."""
+
+    def __init__(self, unit: QuantizationUnit) -> None:
+        self._model, self._unit = unit.model, unit
+        self._makers = {out: n for n in unit.operators for out in n.outputs if not n.domain}
+
+    def read(self) -> Normalization | None:
+        """The normalization, or None."""
+        value, beta = self._with_constant(self._unit.unclamped, "Add")
+        value, gamma = self._with_constant(value, "Mul")
+        quotient = self._quotient(value)
+        if quotient is None:
+            return None
+        deviation, root = quotient
+        mean_square, epsilon = self._with_constant(self._made(root, "Sqrt"), "Add")
+        mean = self._makers.get(mean_square)
+        if epsilon is None or mean is None or mean.op != "ReduceMean" or not self._is_square(mean.input(0), deviation):
+            return None
+        centered = self._makers.get(deviation)
+        source = deviation if centered is None else centered.input(0)
+        means = [mean]
+        if centered is not None:
+            average = self._makers.get(centered.input(1))
+            if centered.op != "Sub" or average is None or average.op != "ReduceMean" or average.input(0) != source:
+                return None
+            means.append(average)
+        rank = len(self._model.shape(source) or ())
+        axes = {reduced_axes(self._model, n, rank) for n in means if rank and n.integer("keepdims", 1)}
+        if len(axes) != 1 or self._makers.keys() & {source}:
+            return None
+        one = _ONE if gamma is None else gamma
+        return Normalization(source, axes.pop(), one, _ZERO if beta is None else beta, epsilon, centered is not None)
+
+    def _made(self, value: str, *ops: str) -> str:
+        """The operand of the operator that makes a value, empty if it is another one."""
+        node = self._makers.get(value)
+        return node.input(0) if node is not None and node.op in ops else ""
+
+    def _with_constant(self, value: str, op: str) -> tuple[str, Array | None]:
+        """The other operand of an operator with a constant, and the constant; the value itself without one."""
+        node = self._makers.get(value)
+        for index in (0, 1):
+            constant = _constant(self._model, node.input(index)) if node is not None and node.op == op else None
+            if node is not None and constant is not None:
+                return node.input(1 - index), constant
+        return value, None
+
+    def _quotient(self, value: str) -> tuple[str, str] | None:
+        """Dividend and divisor: of a Div, or of a Mul by a Reciprocal or by 1 divided by the divisor."""
+        node = self._makers.get(value)
+        if node is None or node.op not in ("Div", "Mul"):
+            return None
+        if node.op == "Div":
+            return node.input(0), node.input(1)
+        for index in (0, 1):
+            inverse = self._makers.get(node.input(index))
+            if inverse is None or inverse.op not in ("Div", "Reciprocal"):
+                continue
+            one = self._model.constant(inverse.input(0)) if inverse.op == "Div" else _ONE
+            if one is not None and (one == 1).all():
+                return node.input(1 - index), inverse.inputs[-1]
+        return None
+
+    def _is_square(self, value: str, base: str) -> bool:
+        node = self._makers.get(value)
+        if node is None or node.input(0) != base:
+            return False
+        exponent = self._model.constant(node.input(1))
+        return (node.op == "Mul" and node.input(1) == base) or (
+            node.op == "Pow" and exponent is not None and bool((exponent == 2).all())
+        )
+
+
 def unsupported_normalization(op: str) -> UnsupportedPattern:
     """Why the accelerator has no such operator, and what to change."""
     return UnsupportedPattern(
-        f"onnxruntime has no integer kernel for {op}: float sums, a root and a division determine its bytes",
-        "leave it on the host, or train with BatchNormalization, which becomes part of a convolution",
+        f"no integers define {op}: it normalizes over something else than one axis, or adds before it",
+        "leave it on the host, use LayerNormalization, or train with BatchNormalization, which becomes part of a "
+        "convolution",
     )

@@ -15,6 +15,7 @@ from intloom.compiler.ir import (
     MaxPool,
     Mul,
     Node,
+    Norm,
     Resize,
     Slice,
     Softmax,
@@ -22,6 +23,7 @@ from intloom.compiler.ir import (
 )
 from intloom.hw.spec import arith
 from intloom.hw.spec.arith import RoundingMode, Scale
+from intloom.hw.spec.norm import normalize
 from intloom.hw.spec.softmax import softmax, unpack_exponentials
 
 Values = list[list[list[int]]]
@@ -134,6 +136,12 @@ def softmax_value(node: Softmax, operands: Sequence[Values], at: At, match: Roun
     return softmax(pixel, unpack_exponentials(node.exponentials), node.less, node.zp_out)[at[0]]
 
 
+def norm_value(node: Norm, operands: Sequence[Values], at: At, match: RoundingMode) -> int:
+    pixel = [channel[at[1]][at[2]] for channel in operands[0]]
+    constants = list(zip(node.gamma.tolist(), node.beta.tolist(), strict=True))
+    return normalize(pixel, constants, node.center, node.zp_in, node.epsilon)[at[0]]
+
+
 PLAIN: Mapping[type[Node], Plain] = {
     Add: add,
     AvgPool: avg_pool,
@@ -144,6 +152,7 @@ PLAIN: Mapping[type[Node], Plain] = {
     MatMul: matmul,
     MaxPool: max_pool,
     Mul: mul,
+    Norm: norm_value,
     Resize: resize,
     Slice: slices,
     Softmax: softmax_value,

@@ -23,6 +23,7 @@ from intloom.compiler.ir import (
     MaxPool,
     Mul,
     Node,
+    Norm,
     Resize,
     Slice,
     Softmax,
@@ -143,6 +144,14 @@ def softmax(noise: Noise) -> Drawn:
     return {"exponentials": packed, "less": int(noise.integers(4)), "zp_out": int(noise.integers(-128, 128))}, [shape]
 
 
+def normalization(noise: Noise) -> Drawn:
+    shape = some_shape(noise)
+    gamma, beta = noise.integers(-1 << 12, 1 << 12, (2, shape[0])).astype(np.int16)
+    epsilon = int(noise.integers(1 << int(noise.integers(1, 45)))) * int(noise.integers(4) > 0)
+    fields = {"center": bool(noise.integers(2)), "zp_in": int(noise.integers(-128, 128)), "epsilon": epsilon}
+    return {"gamma": gamma, "beta": beta, **fields}, [shape]
+
+
 DRAW: Mapping[type[Node], Callable[[Noise], Drawn]] = {
     Add: addition,
     AvgPool: average,
@@ -153,6 +162,7 @@ DRAW: Mapping[type[Node], Callable[[Noise], Drawn]] = {
     MatMul: product,
     MaxPool: lambda noise: (pool(noise), [some_shape(noise)]),
     Mul: multiplication,
+    Norm: normalization,
     Resize: lambda noise: ({"factors": tuple(int(f) for f in noise.integers(1, 4, 2))}, [some_shape(noise)]),
     Slice: channel_slice,
     Softmax: softmax,

@@ -187,6 +187,13 @@ def softmaxes() -> Iterator[Instruction]:
         yield make(Kind.VSOFTMAX, **_SOFTMAX, **f)
 
 
+def normalizations() -> Iterator[Instruction]:
+    """VNORM: shapes to 2 x 2, 1 to 3 blocks, every number of bytes in the last one, with and without center."""
+    last = {"last_bytes": range(1, 5), "center": (0, 1), "table": (0, 1), "zp_in": (-128, 0), "epsilon": (0, 1 << 30)}
+    for f in every(out_h=SMALL, out_w=SMALL, blocks=FEW, **last):
+        yield make(Kind.VNORM, b_base=OTHER, **_SOFTMAX, **f)
+
+
 def exponential_parts() -> Iterator[Instruction]:
     """VEXP: the parts of one table of exponentials."""
     for part in range(EXPONENTIAL_BYTES):
@@ -331,6 +338,7 @@ KINDS: dict[Kind, Callable[[], Iterator[Instruction]]] = {
     Kind.VAVG: averages,
     Kind.VEXP: exponentials,
     Kind.VSOFTMAX: softmaxes,
+    Kind.VNORM: normalizations,
     Kind.VDEPTHWISE: depthwise,
 }
 """The generator of each kind."""

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from intloom.compiler.program.cost import instruction_cost
 from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
@@ -26,6 +27,7 @@ from tests.hw.vector.bench import Bench, Outcome
 NANO = preset("nano").replace(scratch_kib=4, vector_lanes=4)
 SMALL = preset("small").replace(scratch_kib=8, vector_lanes=8)
 SOFTMAX = NANO.replace(vector_softmax=True)
+NORM = NANO.replace(vector_norm=True)
 DEPTHWISE = NANO.replace(vector_depthwise=True)
 BASE = preset("base").replace(scratch_kib=16, vector_lanes=16)
 SHAPES = {
@@ -37,7 +39,7 @@ SHAPES = {
     "small_without_options": SMALL.replace(vector_multiply=False, vector_average=False),
     "small_without_product": SMALL.replace(vector_multiply=False),
     "base": BASE,
-    "small_with_softmax": SMALL.replace(vector_softmax=True, vector_lanes=2),
+    "small_with_softmax": SMALL.replace(vector_softmax=True, vector_norm=True, vector_lanes=2),
     "small_with_depthwise": SMALL.replace(vector_depthwise=True, vector_lanes=2, match="exact", mantissa_bits=11),
 }
 
@@ -94,8 +96,8 @@ def _check(
 @pytest.mark.parametrize("kind", VECTOR_KINDS)
 @pytest.mark.parametrize("lanes", [4, 2, 1])
 def test_each_kind(kind: Kind, lanes: int, rng: random.Random) -> None:
-    params = {"vector_softmax": SOFTMAX, "vector_depthwise": DEPTHWISE}.get(BY_KIND[kind].requires, NANO)
-    params = params.replace(vector_lanes=lanes)
+    requires = BY_KIND[kind].requires
+    params = NANO.replace(vector_lanes=lanes, **{requires: True} if requires else {})
     maker = BenchInstructions(rng, params)
     _check(params, rng, [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))])
 
@@ -111,14 +113,14 @@ def test_a_softmax_uses_the_exponentials_loaded_before(lanes: int, grant: float,
     _check(params, rng, [*parts, *softmax, *between, maker.instruction(Kind.VSOFTMAX)], grant, grant)
 
 
-@pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VMAX, Kind.VSOFTMAX, Kind.VDEPTHWISE])
+@pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VMAX, Kind.VSOFTMAX, Kind.VNORM, Kind.VDEPTHWISE])
 def test_results_wait_for_their_writes(kind: Kind, rng: random.Random) -> None:
     """The memory takes a write in 30 cycles: no word issues without an entry in the FIFO of results."""
     parts = [make(Kind.VEXP, a_base=3 + 40 * part, part=part) for part in range(EXPONENTIAL_BYTES)]
-    own = {"last_bytes": 3} if kind is Kind.VSOFTMAX else {}
+    own = {"last_bytes": 3} if kind in (Kind.VSOFTMAX, Kind.VNORM) else {}
     own |= {"in_h": 8, "in_w": 12} if kind in (Kind.VMAX, Kind.VDEPTHWISE) else {}
     work = make(kind, out_h=8, out_w=12, out_base=512, out_row=12, a_base=256, a_row=12, **own)
-    params = SOFTMAX.replace(vector_depthwise=True)
+    params = SOFTMAX.replace(vector_depthwise=True, vector_norm=True)
     outcome = _check(params, rng, [*parts, work] if kind is Kind.VSOFTMAX else [work], write_grant=1 / 30)
     assert outcome.stalled > outcome.busy, "a write that waits is no work"
 
@@ -251,6 +253,48 @@ def test_a_depthwise_convolution_past_the_end_stops_the_unit(port: str, rng: ran
     assert outcome.idle
 
 
+@pytest.mark.parametrize("fields", [{"blocks": 65}, {"last_bytes": 17}])
+def test_a_normalization_of_too_many_channels_is_refused(fields: dict[str, int], rng: random.Random) -> None:
+    params = BASE.replace(vector_norm=True)
+    outcome = Bench(params, _words(rng, params), rng).run([make(Kind.VNORM, **fields)])
+    assert outcome.fault == (Cause.BAD_FIELD, 100)
+    assert not outcome.done
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 1), (2, 32, 1), (4, 5, 8), (1, 3, 32)])
+@pytest.mark.parametrize("params", [NORM, BASE.replace(vector_lanes=8, vector_norm=True)], ids=["nano", "base"])
+def test_cycles_of_a_normalization(shape: tuple[int, int, int], params: HardwareParams, rng: random.Random) -> None:
+    """The forecast: two passes, and a gap between those of a short line."""
+    height, width, blocks = shape
+    tile = {"out_h": height, "out_w": width, "blocks": blocks, "out_row": width, "out_plane": height * width}
+    tile |= {"a_row": width, "a_plane": height * width, "last_bytes": params.rows, "b_base": 300, "out_base": 512}
+    instruction = make(Kind.VNORM, **tile)
+    outcome = _check(params, rng, [instruction])
+    cost = instruction_cost(instruction, params)
+    # The constants delay the second pass if the first one is shorter.
+    assert abs(_cycles(outcome) - cost.cycles) <= 3 + 4 * blocks
+    assert outcome.busy + outcome.stalled == _cycles(outcome)
+    assert outcome.reads == {"a": 2 * height * width * blocks, "b": 4 * blocks}
+
+
+@pytest.mark.parametrize("grant", [0.3, 0.8])
+def test_normalizations_wait_for_grants(grant: float, rng: random.Random) -> None:
+    params = rng.choice([NORM, SHAPES["base_in_halves"].replace(vector_norm=True), SHAPES["small_with_softmax"]])
+    maker = BenchInstructions(rng, params)
+    kinds = (Kind.VNORM, Kind.VCOPY, Kind.VNORM, Kind.VNORM, Kind.VADD)
+    _check(params, rng, [maker.instruction(kind) for kind in kinds], grant)
+
+
+@pytest.mark.parametrize("cycle", [0, 20, 40, 60, 100])
+def test_a_soft_reset_ends_a_normalization(cycle: int, rng: random.Random) -> None:
+    """Nothing of the pixels between their passes is left."""
+    params = NORM.replace(vector_lanes=rng.choice((1, 2, 4)))
+    maker = BenchInstructions(rng, params)
+    tile = {"out_h": 2, "out_w": 7, "a_row": 7, "out_base": 512, "out_row": 7, "blocks": 2, "a_plane": 14}
+    instructions = [make(Kind.VNORM, **tile, out_plane=14, last_bytes=2), maker.instruction(Kind.VNORM)]
+    _check(params, rng, instructions, rng.choice((0.5, 1.0)), reset_at=cycle + rng.randrange(20))
+
+
 @pytest.mark.parametrize(("height", "width"), [(1, 5), (5, 1), (1, 2), (3, 1)])
 def test_a_sliding_maximum_reads_each_word_once(height: int, width: int, rng: random.Random) -> None:
     window = {"kernel_h": height, "kernel_w": width, "iy0": -(height // 2), "ix0": -(width // 2)}
@@ -269,7 +313,7 @@ def test_an_address_past_the_end_stops_the_unit(port: str, grant: float, rng: ra
     assert outcome.idle
 
 
-@pytest.mark.parametrize("kind", [Kind.VMUL, Kind.VAVG, Kind.VEXP, Kind.VSOFTMAX, Kind.VDEPTHWISE])
+@pytest.mark.parametrize("kind", [Kind.VMUL, Kind.VAVG, Kind.VEXP, Kind.VSOFTMAX, Kind.VNORM, Kind.VDEPTHWISE])
 def test_an_instruction_that_the_hardware_lacks_is_refused(kind: Kind, rng: random.Random) -> None:
     params = SHAPES["small_without_options"]
     outcome = Bench(params, _words(rng, params), rng).run([make(Kind.VCOPY), make(kind), make(Kind.VCOPY)])

@@ -117,7 +117,7 @@ def test_rows_between_the_tiles_of_a_depthwise_conv_need_no_memory():
     check(machine, i)
 
 
-@pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG, Kind.VSOFTMAX])
+@pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG, Kind.VSOFTMAX, Kind.VNORM])
 @settings(max_examples=10)
 @given(which, seeds)
 def test_vector_instructions(kind, index, seed):

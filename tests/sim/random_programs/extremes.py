@@ -17,13 +17,13 @@ from intloom.sim.random_programs.program import RandomProgram
 WIDE = HardwareParams(
     rows=4, cols=4, lanes=4, strip=256, scratch_kib=1024, scratch_banks=2, weight_kib=1024, axi_data_bits=32,
     axi_addr_bits=64, axi_burst=256, axi_outstanding=32, queue_depth=2, depthwise=True, vector_lanes=4,
-    vector_softmax=True, vector_depthwise=True, word_code=True,
+    vector_softmax=True, vector_norm=True, vector_depthwise=True, word_code=True,
 )  # fmt: skip
 """The most words in both memories, and the longest addresses, strips and bursts."""
 LONG = HardwareParams(
     rows=32, cols=4, lanes=4, strip=16, scratch_kib=8, scratch_banks=2, weight_kib=8, axi_data_bits=256,
-    axi_addr_bits=64, axi_burst=4, axi_outstanding=1, queue_depth=2, vector_lanes=1, lut_products=128,
-    vector_softmax=True,
+    axi_addr_bits=64, axi_burst=4, axi_outstanding=1, queue_depth=2, vector_lanes=8, lut_products=128,
+    vector_softmax=True, vector_norm=True,
 )  # fmt: skip
 """The longest word, for fields that count its bytes."""
 BASE = 0xFEDC_BA98_F000_0000

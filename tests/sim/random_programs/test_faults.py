@@ -12,7 +12,7 @@ from intloom.sim.random_programs.compare import simulator_of
 from intloom.sim.random_programs.faults import PROGRAM_FAULTS, program_fault, run_with_fault
 from intloom.sim.random_programs.program import random_program
 
-NANO = preset("nano").replace(depthwise=True, vector_softmax=True, vector_depthwise=True)
+NANO = preset("nano").replace(depthwise=True, vector_softmax=True, vector_norm=True, vector_depthwise=True)
 SEEDS = 3
 
 

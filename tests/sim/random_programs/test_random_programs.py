@@ -16,7 +16,7 @@ from intloom.sim.random_programs.program import NO_LAG, Step, constant_area, is_
 from intloom.sim.random_programs.shrink import shrink
 from tests.sim.random_programs.extremes import LONG, WIDE
 
-NANO = preset("nano").replace(depthwise=True, vector_softmax=True, vector_depthwise=True)
+NANO = preset("nano").replace(depthwise=True, vector_softmax=True, vector_norm=True, vector_depthwise=True)
 PARTS = {
     "nano0": (NANO, 10),
     "nano1": (NANO, 10),
@@ -82,7 +82,7 @@ def test_equal_seeds_give_equal_programs() -> None:
 
 def test_programs_are_legal_and_hold_every_kind() -> None:
     kinds: Counter[Kind] = Counter()
-    for number in range(100):
+    for number in range(120):
         program = random_program(number, NANO)
         kinds.update(s.instruction.kind for s in program.steps)
         instructions = program.instructions()

@@ -25,6 +25,7 @@ _VECTOR: dict[Kind, dict[str, int]] = {
     Kind.VMAX: _WINDOW,
     Kind.VAVG: {**_WINDOW, "m1": 3, "m2": 3, "shift": 2},
     Kind.VSOFTMAX: {"a_base": 1000, "last_bytes": 4},
+    Kind.VNORM: {**_PAIR, "last_bytes": 4, "epsilon": 9},
 }
 _CONV = {"in_base": 1000, "in_h": 9, "in_w": 400, "in_row": 300, "weights": x.PLAIN, "out_w": 3}
 _BORDER = {"zp_in": -100, "zp_out": 5, "ix0": -1, "in_plane": 1, "kernel_h": 2, "kernel_w": 2, "out_h": 2, "out_row": 3}
@@ -100,7 +101,10 @@ def _outputs(results: Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
     base = base | inputs
     most = {name: 1 << BY_KIND[kind].field(name).width - 1 for name in ("out_h", blocks)}
     yield "out_h", results.make(kind, **base, out_h=most["out_h"] + 1, out_row=1)
-    yield "out_w", results.make(kind, **base, out_w=8193)
+    yield (
+        "out_w",
+        results.make(kind, **base, out_w=(1 << BY_KIND[kind].field("out_w").width - 1) + (kind is not Kind.VNORM)),
+    )
     yield blocks, results.make(kind, **base | dict.fromkeys(steps, 1), **{blocks: most[blocks] + 1}, out_plane=1)
     yield "out_plane", results.make(kind, 40, **base | steps, **{blocks: 2}, out_plane=SPACE - 40)
     yield "out_row", results.make(kind, **base, out_h=2, out_row=(1 << 15) + 7, out_base=results.rows())
@@ -162,6 +166,8 @@ def _vector(results: Results) -> Iterator[tuple[Kind, str, Instruction]]:
             found += _operand(results, kind, "b")
         if kind in (Kind.VADD, Kind.VMUL, Kind.VAVG):
             found += _affine(results, kind)
+        if kind is Kind.VNORM:
+            found.append(("b_base", results.make(kind, **base | {"b_base": HIGH + 5})))
         if kind is Kind.VCOPY:
             found.append(("a_x", results.make(kind, **base, out_w=3, a_x=131)))
             found.append(("up_h", results.make(kind, **base, a_row=3, out_h=20, out_row=1, up_h=9)))
@@ -264,6 +270,7 @@ def _long_words() -> Iterator[tuple[Kind, str, Instruction]]:
     for part in range(EXPONENTIAL_BYTES):
         yield Kind.VEXP, "", make(Kind.VEXP, a_base=20 * part, part=part)
     yield Kind.VSOFTMAX, "last_bytes", make(Kind.VSOFTMAX, a_base=3, out_w=3, out_base=125, last_bytes=32)
+    yield Kind.VNORM, "last_bytes", make(Kind.VNORM, a_base=3, b_base=9, out_w=3, out_base=150, last_bytes=32)
     lane = {"in_h": 1, "in_w": 9, "out_w": 2, "in_base": 3, "out_base": 130, "weights": x.PLAIN}
     yield Kind.CONV, "out_lane", make(Kind.CONV, **lane, out_lane=20)
     packed = lane | {"in_w": 60, "out_base": 140}
@@ -307,6 +314,7 @@ _ADDRESSES: dict[Kind, tuple[str, ...]] = {
     Kind.VMAX: ("out_base",),
     Kind.VAVG: ("out_base",),
     Kind.VSOFTMAX: ("out_base", "a_base"),
+    Kind.VNORM: ("out_base", "a_base", "b_base"),
     Kind.VDEPTHWISE: ("out_base", "b_base"),
 }
 """Fields whose highest bits only an address past the scratchpad needs."""

@@ -1,0 +1,87 @@
+"""Norm: the results of lines of pixels whose bytes pass twice."""
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.spec.norm import LARGEST_LINE, pack_constants
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.vector.norm import Norm
+from tests.hw.streams import run
+from tests.hw.vector.slices import as_int8, idle_cycles, record, to_bytes, to_int, with_lanes
+
+SHAPES = {
+    "pairs_in_four_slices": with_lanes(2),
+    "groups_of_one": preset("nano").replace(vector_lanes=1),
+    "pairs_in_one_slice": preset("nano").replace(vector_lanes=4),
+    "base": preset("base"),
+    "large": preset("large"),
+}
+"""Accelerators with groups of 1, 2, 8 and 16 bytes, whose constants are one or two words."""
+
+
+async def _pass(ctx: Any, norm: Norm, values: bytes, rng: random.Random, second: bool) -> None:
+    word, group = 1 << len(norm.position), len(norm.group) // 8
+    ctx.set(norm.applies, second)
+    for at in range(0, len(values), group):
+        await idle_cycles(ctx, rng, norm.valid)
+        ctx.set(norm.group, to_int(values[at : at + group]))
+        ctx.set(norm.position, at % word)
+        ctx.set(norm.tap.first, at < word)
+        ctx.set(norm.tap.last, at >= len(values) - word)
+        ctx.set(norm.taken, second and at == len(values) - group)
+        await ctx.tick()
+        ctx.set(norm.taken, 0)
+        ctx.set(norm.valid, 0)
+
+
+async def _load(ctx: Any, norm: Norm, fields: dict[str, int], packed: bytes, rng: random.Random) -> None:
+    """An instruction with these fields begins."""
+    word = 1 << len(norm.position)
+    for name, value in {**fields, "start": 1}.items():
+        ctx.set(getattr(norm, name), value)
+    await ctx.tick()
+    ctx.set(norm.start, 0)
+    for at in range(0, len(packed), word):
+        await idle_cycles(ctx, rng, norm.constants_valid)
+        ctx.set(norm.constants, to_int(packed[at : at + word]))
+        await ctx.tick()
+        ctx.set(norm.constants_valid, 0)
+
+
+async def _line(ctx: Any, norm: Norm, pixels: list[bytes], rng: random.Random) -> None:
+    for values in pixels:
+        await _pass(ctx, norm, values, rng, False)
+    for values in pixels:
+        while not ctx.get(norm.ready):
+            await ctx.tick()
+        await _pass(ctx, norm, values, rng, True)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_results_of_lines(shape: str, rng: random.Random) -> None:
+    params: HardwareParams = SHAPES[shape].replace(vector_norm=True)
+    norm, word = Norm(params), params.word_bytes
+    found: list[int] = []
+    expected: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        for blocks, lines, width in ((1, 2, 3), (2, 1, LARGEST_LINE), (3, 2, 1), (64 // word + 1, 1, 2)):
+            fields = {"blocks": blocks, "last_bytes": rng.randint(1, word), "center": rng.randrange(2)}
+            fields |= {"zp_in": rng.choice((0, rng.randint(-128, 127))), "epsilon": rng.getrandbits(rng.randint(1, 40))}
+            constants = [(rng.randint(-9000, 9000), rng.randint(-3000, 3000)) for _ in range(word * blocks)]
+            await _load(ctx, norm, fields, pack_constants(constants, params.softmax_lanes), rng)
+            for _ in range(lines):
+                spread = rng.choice((1, 3, 255))
+                pixels = [bytes(rng.randint(0, spread) for _ in range(word * blocks)) for _ in range(width)]
+                await _line(ctx, norm, pixels, rng)
+                counted = word * (blocks - 1) + fields["last_bytes"]
+                for values in pixels:
+                    signed = [as_int8(byte) for byte in values]
+                    center, zero, epsilon = bool(fields["center"]), fields["zp_in"], fields["epsilon"]
+                    expected.extend(Norm.model(signed, constants, center, zero, epsilon, counted))
+            await ctx.tick().repeat(Norm.LATENCY + 1)
+
+    run(norm, bench, background=[record(norm.result_valid, norm.result, found)])
+    assert [as_int8(byte) for number in found for byte in to_bytes(number, params.vector_lanes)] == expected
