@@ -36,6 +36,7 @@ from intloom.compiler.partition.regions import return_small_regions, split, tens
 from intloom.compiler.partition.warn import find_warnings
 from intloom.compiler.reference_form import reference_form
 from intloom.hw.spec.arith import RoundingMode
+from intloom.hw.spec.params import HardwareParams
 
 _log = logging.getLogger(__name__)
 
@@ -203,6 +204,17 @@ def fold_model(
     )
 
 
+def fold_for(model: Model, params: HardwareParams) -> FoldedModel:
+    """Fold a model for hardware with these parameters."""
+    return fold_model(
+        model,
+        match=params.match,
+        softmax=params.vector_softmax,
+        norm=params.vector_norm,
+        weight_sums=params.weight_sums,
+    )
+
+
 def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT) -> str:
     """Text of the model or of the integer graph after a pass.
 
@@ -250,4 +262,4 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantizatio
     )
 
 
-__all__ = ["FoldedModel", "Target", "TensorQuantization", "dump_pass", "fold_model", "pass_names"]
+__all__ = ["FoldedModel", "Target", "TensorQuantization", "dump_pass", "fold_for", "fold_model", "pass_names"]

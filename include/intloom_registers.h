@@ -71,11 +71,12 @@
 #define INTLOOM_REG_CAP_TRACE 0x0d0u /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
 #define INTLOOM_REG_CAP_CLOCK_GATING 0x0d4u /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
 #define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0d8u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
-#define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0dcu /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
-#define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0e0u /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), while the array works; false if vector_lanes is less than rows/4. */
-#define INTLOOM_REG_CAP_MEMORY_PARITY 0x0e4u /* ro: Parameter memory_parity. The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the program with an error. Cycles are the same either way. */
-#define INTLOOM_REG_CAP_WORD_CODE 0x0e8u /* ro: Parameter word_code. The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss. */
-#define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x0ecu /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_VECTOR_NORM 0x0dcu /* ro: Parameter vector_norm. The vector unit can compute a layer normalization (VNORM); false if vector_lanes is less than rows/4. */
+#define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0e0u /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
+#define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0e4u /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), while the array works; false if vector_lanes is less than rows/4. */
+#define INTLOOM_REG_CAP_MEMORY_PARITY 0x0e8u /* ro: Parameter memory_parity. The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the program with an error. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_WORD_CODE 0x0ecu /* ro: Parameter word_code. The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss. */
+#define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x0f0u /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
 #define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
 #define INTLOOM_REG_READ_BEATS 0x104u /* ro: AXI read beats, including instruction fetch. */
 #define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: AXI write beats. */

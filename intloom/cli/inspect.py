@@ -11,7 +11,7 @@ from rich.text import Text
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
 from intloom.cli.options import AsJson, Dims, parse_dims, subcommand, terminal_of
-from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
+from intloom.compiler.frontend import FoldedModel, dump_pass, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment
 from intloom.compiler.program.program import Program
@@ -77,13 +77,7 @@ def _run(
     if given.dump_after is not None:
         terminal.result(dump_pass(loaded, given.dump_after, match=params.match))
         return
-    folded = fold_model(
-        loaded,
-        match=params.match,
-        softmax=params.vector_softmax,
-        norm=params.vector_norm,
-        weight_sums=params.weight_sums,
-    )
+    folded = fold_for(loaded, params)
     if as_json:
         terminal.json(_as_dict(folded))
     else:

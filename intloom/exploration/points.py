@@ -12,7 +12,7 @@ from pathlib import Path
 from intloom.common.cache.texts import cached_text
 from intloom.common.collector import collector_paused
 from intloom.common.errors import DiskError, IntloomError
-from intloom.compiler.frontend import fold_model
+from intloom.compiler.frontend import fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import MemoryTiming
@@ -26,7 +26,7 @@ _KIND, _SUFFIX = "forecasts", ".json"
 _WITHOUT_CYCLES = ("trace", "clock_gating", "lut_products", "memory_parity", "multiplier_bits", "axi_addr_bits")
 """Fields that change no cycle and no instruction: configurations that differ only in them share a forecast."""
 
-Form = tuple[str, bool, bool]
+Form = tuple[str, bool, bool, bool]
 """What folding depends on: rounding mode, Softmax and sums of weights in hardware."""
 
 
@@ -68,7 +68,7 @@ class Outcome:
 
 def form_of(params: HardwareParams) -> Form:
     """What folding for these parameters depends on."""
-    return str(params.match), params.vector_softmax, params.weight_sums
+    return str(params.match), params.vector_softmax, params.vector_norm, params.weight_sums
 
 
 def read_network(path: Path, weight: float, points: Sequence[HardwareParams], dims: Mapping[str, int]) -> Network:
@@ -79,7 +79,7 @@ def read_network(path: Path, weight: float, points: Sequence[HardwareParams], di
     for params in points:
         form = form_of(params)
         if form not in graphs:
-            folded = fold_model(model, match=params.match, softmax=form[1], weight_sums=form[2])
+            folded = fold_for(model, params)
             _ = folded.graph  # an error if no node can be accelerated
             graphs[form] = tuple(folded.regions)
             source = folded.source

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from intloom.common.errors import FileFormatError, UsageError
-from intloom.compiler.frontend import FoldedModel, fold_model
+from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import load_regions
 from intloom.compiler.program.program import Program, combined_program
@@ -69,13 +69,7 @@ def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int
     except UsageError as error:
         raise FileFormatError(f"{chosen} must be the model that {program} was compiled from: {error}") from None
     params = loaded[0].params
-    folded = fold_model(
-        imported,
-        match=params.match,
-        softmax=params.vector_softmax,
-        norm=params.vector_norm,
-        weight_sums=params.weight_sums,
-    )
+    folded = fold_for(imported, params)
     if loaded[0].source and folded.source != loaded[0].source:
         raise FileFormatError(
             f"{chosen} must be the model that {program} was compiled from: its hash is {folded.source[:12]}, "

@@ -10,7 +10,7 @@ from typing import Any
 
 from intloom.common.collector import collector_paused
 from intloom.common.errors import UnsupportedError, UsageError
-from intloom.compiler.frontend import FoldedModel, fold_model
+from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import save_regions
 from intloom.compiler.program.program import MemoryTiming, Program, combined_program
@@ -84,13 +84,7 @@ def compile_model(
     tell = progress or (lambda _stage, _done, _all: None)
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
-    folded = fold_model(
-        model,
-        match=params.match,
-        softmax=params.vector_softmax,
-        norm=params.vector_norm,
-        weight_sums=params.weight_sums,
-    )
+    folded = fold_for(model, params)
     if not folded.regions and not is_quantized(v.op for v in folded.assignments):
         name = source if isinstance(source, Path) else model.name
         raise UnsupportedError(f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first")

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from intloom.common.errors import IntloomError
-from intloom.compiler.frontend import fold_model
+from intloom.compiler.frontend import fold_for
 from intloom.compiler.importer import load_model
 from intloom.flow.compiling import compile_model
 from intloom.flow.networks import quantized_network
@@ -32,13 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         params = preset(chosen.preset)
         path = quantized_network(chosen.network, chosen.imgsz)
-        folded = fold_model(
-            load_model(path),
-            match=params.match,
-            softmax=params.vector_softmax,
-            norm=params.vector_norm,
-            weight_sums=params.weight_sums,
-        )
+        folded = fold_for(load_model(path), params)
         host = host_of(folded)
         feeds = {n: seeded_input(shape, 0) for n, shape in host.input_shapes().items()}
         inputs = all_inputs(folded, host, feeds, RoundingMode(params.match))
