@@ -27,8 +27,8 @@ from intloom.hw.spec.params import HardwareParams, changed, preset
 SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nano": ("nano", {}),
     "small": ("small", {}),
-    "base": ("base", {}),
-    "narrow": ("base", {"cols": 8, "multiplier_bits": 25, "lut_products": 0}),
+    "base": ("base", {"vector_norm": False}),
+    "narrow": ("base", {"cols": 8, "multiplier_bits": 25, "lut_products": 0, "vector_norm": False}),
     "nano-wide": (
         "nano",
         {
@@ -57,7 +57,10 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
             "vector_depthwise": True, "multiplier_bits": 25, "lut_products": 0, "weight_sums": True,
         },
     ),
-    "wide32": ("base", {"rows": 32, "cols": 8, "lanes": 8, "vector_lanes": 32, "strip": 32, "lut_products": 0}),
+    "wide32": (
+        "base",
+        {"rows": 32, "cols": 8, "lanes": 8, "vector_lanes": 32, "strip": 32, "lut_products": 0, "vector_norm": False},
+    ),
 }  # fmt: skip
 """Designs to whose words the model is fitted."""
 CHECKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {

@@ -10,7 +10,8 @@ z = (d*A - B) >> 6 has 12 fractional bits, and its result is (z*gamma + (beta <<
 
 The constants of a channel block are `CONSTANT_WORDS` words from `b_base` on. Each group of channels that the vector
 unit takes in a cycle, its `softmax_lanes`, has its gammas and then its betas there, as int16. Bytes beyond the channels
-have the deviation 0. `blocks` is at most `LARGEST_COUNT` / rows, and `last_bytes` at most rows.
+have the deviation 0; z wraps in 18 bits, which matters only for them. `blocks` is at most `LARGEST_COUNT` / rows, and
+`last_bytes` at most rows.
 
 `error_bound` bounds the distance to the real result.
 """
@@ -20,7 +21,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from intloom.hw.spec.arith import LARGEST_DIFFERENCE, saturate
+from intloom.hw.spec.arith import LARGEST_DIFFERENCE, saturate, wrap
 
 PASSES = 2
 """Times that each word is read: for the sums, and for the results."""
@@ -113,7 +114,7 @@ def normalize(
     deviations = [x - zp_in if k < count else 0 for k, x in enumerate(values)]
     total, squares = sum(deviations), sum(d * d for d in deviations)
     a, b = factor_offset(count, total, squares, center, epsilon)
-    scaled = [(d * a - b) >> VALUE_SHIFT for d in deviations]
+    scaled = [wrap((d * a - b) >> VALUE_SHIFT, VALUE_BITS) for d in deviations]
     shift = RESULT_SHIFT - BETA_FRACTION
     return [
         saturate((z * gamma + (beta << shift)) >> RESULT_SHIFT)

@@ -155,9 +155,11 @@ class Norm(wiring.Component):
         ]
         m.d.sync += [d.eq(Mux(counted[k], values[k] - self.zp_in, 0)) for k, d in enumerate(deviations)]
         factors = self._sum(m, deviations, valid & ~applies, opens, closes)
+        waiting = Signal(range(LARGEST_LINE + 1))
+        m.d.sync += waiting.eq(waiting + factors.result_valid - self.taken)
         factor, offset = self._next_factors(m, factors, valid & applies & closes)
         loaded, constants = self._load(m, valid & applies, opens)
-        m.d.comb += self.ready.eq(loaded & (self._waiting != 0))
+        m.d.comb += self.ready.eq(loaded & (waiting != 0))
         results = [self._lane(m, k, d, factor, offset, constants[k]) for k, d in enumerate(deviations)]
         made = pipeline_stages(m, "made", valid & applies, _RESULT - 1, reset_less=False)
         collect_groups(m, made, Cat(results), self.result_valid, self.result)
@@ -204,12 +206,8 @@ class Norm(wiring.Component):
         """Factor and offset of the pixel whose second pass is under way; they wait in a memory."""
         m.submodules.line = memory = Memory(shape=unsigned(FACTOR_BITS + OFFSET_BITS), depth=LARGEST_LINE, init=[])
         write, read = memory.write_port(), memory.read_port(domain="comb")
-        self._waiting = Signal(range(LARGEST_LINE + 1))
         m.d.comb += [write.en.eq(made.result_valid), write.data.eq(Cat(made.factor, made.offset))]
-        m.d.sync += [
-            write.addr.eq(write.addr + made.result_valid),
-            self._waiting.eq(self._waiting + made.result_valid - self.taken),
-        ]
+        m.d.sync += write.addr.eq(write.addr + made.result_valid)
         with m.If(last):
             m.d.sync += read.addr.eq(read.addr + 1)
         factor = Signal(FACTOR_BITS, reset_less=True)

@@ -15,6 +15,7 @@ from intloom.hw.spec.norm import (
     MANTISSA_BITS,
     RESULT_SHIFT,
     ROOT_SHIFT,
+    VALUE_BITS,
     VALUE_SHIFT,
     VARIANCE_SHIFT,
     reciprocal_root,
@@ -89,6 +90,8 @@ def norm(values: NDArray[np.int8], gamma: Words16, beta: Words16, sums: NormSums
     root = np.array([reciprocal_root(int(m)) for m in (w << MANTISSA_BITS - 2) >> 2 * t], np.int64)
     factor, offset = (np.where(variance == 0, 0, (n * root << ROOT_SHIFT) >> t) for n in (sums.channels, total))
     scaled = (d * factor[:, None] - offset[:, None]) >> VALUE_SHIFT
+    half = 1 << VALUE_BITS - 1
+    scaled = ((scaled + half) & (2 * half - 1)) - half
     lifted = beta.astype(np.int64) << RESULT_SHIFT - BETA_FRACTION
     return _saturated((scaled * gamma.astype(np.int64) + lifted) >> RESULT_SHIFT)
 

@@ -14,7 +14,7 @@ from intloom.hw.vector.sequencer import Sequencer
 from tests.hw.instructions import BenchInstructions
 from tests.hw.streams import run
 
-NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True, vector_depthwise=True)
+NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True, vector_norm=True, vector_depthwise=True)
 
 
 class Reports:
