@@ -7,7 +7,7 @@ Reshape, Transpose, Split and Gather between such forms change the recorded orde
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import prod
+from math import isqrt, prod
 
 import numpy as np
 
@@ -73,8 +73,14 @@ def _part(
         return None
     turned = f"{tensor.name}/tokens"
     if turned not in builder.tensors:
-        transpose(builder, tensor, turned, unit.origins)
+        transpose(builder, tensor, turned, unit.origins, _grid(tensor.channels))
     return builder.tensors[turned], np.arange(tensor.channels)
+
+
+def _grid(count: int) -> tuple[int, int]:
+    """Rows and columns for this number of pixels: an image of several rows can be computed in stripes."""
+    height = next(n for n in range(isqrt(count), 0, -1) if count % n == 0)
+    return height, count // height
 
 
 def _picked(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows) -> tuple[Tensor, Positions] | None:
