@@ -28,6 +28,7 @@ from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, Unit, encode, make
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.hw.vector.depthwise_columns import DepthwiseColumns
+from intloom.hw.vector.norm_factors import NormFactors
 from intloom.hw.vector.operand_stage import OperandStage
 from intloom.hw.vector.pool import Pool
 from intloom.hw.vector.softmax import Softmax
@@ -137,7 +138,7 @@ _CHANGES = {
     Kind.LOAD: ("local", 1), Kind.STORE: ("dram_s1", 1), Kind.CONV: ("zp_out", 1), Kind.VCOPY: ("rotate", 1),
     Kind.VADD: ("c", 4), Kind.VMUL: ("zp_a", 1), Kind.VMAX: ("ix0", 1), Kind.VAVG: ("zp_in", 9),
     Kind.VSOFTMAX: ("a_base", 1), Kind.VTABLE: ("a_base", 1), Kind.VEXP: ("a_base", 1),
-    Kind.VDEPTHWISE: ("b_base", 1),
+    Kind.VNORM: ("b_base", 1), Kind.VDEPTHWISE: ("b_base", 1),
 }  # fmt: skip
 """A field of each kind and what is added to it."""
 
@@ -183,6 +184,7 @@ _FAULTS: dict[tuple[str, type[wiring.Component]], dict[Kind, tuple[str, str]]] =
     ("vector.unit", DepthwiseColumns): {
         Kind.VDEPTHWISE: ("Mux(self.tap.first, 0, row + 1)", "Mux(self.tap.first, 0, row ^ 1)")
     },
+    ("vector.norm", NormFactors): {Kind.VNORM: ("part * fall", "part * fall[1:]")},
     ("vector.unit", Softmax): {Kind.VSOFTMAX: ("Mux(self.less[1], entry << 1, 0)", "Mux(self.less[1], entry, 0)")},
 }
 """Faults of the RTL: where a component is used, the component, and by kind of instruction what is changed in it."""
