@@ -244,6 +244,20 @@ def small_network(m: TfliteMaker) -> int:
     return m.add("SOFTMAX", [scores], [m.tensor((1, 10), (1 / 256, -128))], options("Softmax", beta=1.0))
 
 
+def _products(m: TfliteMaker) -> int:
+    """The product of two matrices, of which the second is transposed."""
+    a, b = m.input((1, 12, 20)), m.input((1, 9, 20), (0.04, 0))
+    made = options("BatchMatMul", adjX=False, adjY=True)
+    return m.add("BATCH_MATMUL", [a, b], [m.tensor((1, 12, 9), (0.3, 4))], made)
+
+
+def _prelu(m: TfliteMaker) -> int:
+    slopes = m.rng.integers(-60, 127, (1, 1, 12)).astype(np.int8)
+    x = _image(m)
+    slope = m.tensor((1, 1, 12), (0.01, 0), data=slopes)
+    return m.add("PRELU", [x, slope], [m.tensor((1, 8, 8, 12), (0.05, -3))])
+
+
 def _pool_options(size: int, padding: int = 0) -> Any:
     return options("Pool2D", padding=padding, strideH=1, strideW=1, filterHeight=size, filterWidth=size)
 
@@ -274,6 +288,8 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "LEAKY_RELU": lambda m: m.unary("LEAKY_RELU", _image(m), (0.05, -60), options("LeakyRelu", alpha=0.1)),
     "RELU": lambda m: m.unary("RELU", _image(m), PLAIN),
     "RELU6": lambda m: m.unary("RELU6", _image(m), PLAIN),
+    "PRELU": _prelu,
+    "BATCH_MATMUL": _products,
     "QUANTIZE": lambda m: m.unary("QUANTIZE", _image(m), (0.031, 40), options("Quantize")),
     "MAX_POOL_2D": lambda m: _pool(m, "MAX_POOL_2D", 3, 2, 0),
     "AVERAGE_POOL_2D": lambda m: _pool(m, "AVERAGE_POOL_2D", 2, 2, 1),
