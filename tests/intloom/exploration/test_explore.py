@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import intloom
 from intloom.cli.entry import run as main
 from intloom.common.errors import ParameterError
 from intloom.compiler.program.program import MemoryTiming
@@ -226,3 +227,25 @@ def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(tm
 def test_processes_give_the_same_points(model, explored):
     parallel = explore([(model, 1.0)], SPACE, budget(bandwidth=100), where=Processes(2))
     assert parallel.to_dict() == explored.to_dict()
+
+
+@pytest.mark.slow
+def test_the_report_of_a_run_opens_with_what_limits_it(tmp_path, model):
+    program, folder = tmp_path / "c2f.loom", tmp_path / "run"
+    assert main(["compile", str(model), "--preset", "nano", "-o", str(program), "-q"]) == 0
+    assert main(["run", str(program), "-o", str(folder), "-q"]) == 0
+    record = json.loads((folder / "run.json").read_text())
+    why = record["why"]
+    assert "% of the cycles go to the array" in why and "rows 8: -" in why
+    assert main(["report", str(folder), "-q"]) == 0
+    text = (folder / "report.html").read_text()
+    assert 0 < text.index("By the forecast, ") < text.index("Cycles of each unit")
+
+
+def test_the_python_interface_gives_rows_for_a_table(model):
+    done = intloom.explore(model, {"preset": "nano", "cols": [4, 8]}, device="LFE5U-25F", bandwidth=100)
+    rows = done.rows()
+    assert [row["front"] for row in rows] == sorted((row["front"] for row in rows), reverse=True)
+    assert {len(row) for row in rows} == {len(rows[0])} and done._repr_html_().count("<tr>") == 1 + len(done.front)
+    with pytest.raises(intloom.UsageError, match="explore has no option 'speed'"):
+        intloom.explore(model, speed=3)
