@@ -233,7 +233,7 @@ class TilePlanner(wiring.Component):
         counts = Signal(_COUNTS, reset_less=True)
         last = Signal(_LAST, reset_less=True)
         current, last_current = Signal(_COUNTS), Signal(_LAST)
-        plan = self.plan
+        plan, phase = self.plan, self._phase
         m.d.comb += [current.eq(counts), last_current.eq(last)]
         with m.If(new_plan):
             # A new plan is used in the cycle that also stores it: loading it first would cost a cycle of `LATENCY`.
@@ -241,7 +241,7 @@ class TilePlanner(wiring.Component):
             m.d.comb += [current.blocks.eq(plan.out_blocks), current.base.eq(plan.in_base)]
             m.d.comb += [last_current.strip.eq(plan.one_strip), last_current.longer.eq(plan.one_longer)]
             m.d.comb += last_current.block.eq(plan.one_block)
-        with m.If(self._phase == _Phase.FORM):
+        with m.If(phase == _Phase.FORM):
             m.d.sync += [last.strip.eq(counts.strips == 1), last.longer.eq(counts.longer <= 1)]
             m.d.sync += last.block.eq(counts.blocks == 1)
         return counts, current, last_current
@@ -254,14 +254,14 @@ class TilePlanner(wiring.Component):
         block_base: Signal,
         new_block: Signal,
     ) -> None:
-        loops = self._loops
+        loops, phase = self._loops, self._phase
         tile = Signal(tile_layout(self._params), reset_less=True)
         start = tile.start
         m.d.comb += self.tile.eq(tile)
         # Computed while COUNT runs: FORM does not wait for this subtraction.
         tap_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
         m.d.sync += tap_minus_ring.eq(minus_ring_value(tap.row, self.plan.in_ring))
-        with m.If(self._phase == _Phase.FORM):
+        with m.If(phase == _Phase.FORM):
             m.d.sync += [
                 start.ix.eq(strip.start.ix + tap.x),
                 start.iy.eq(strip.start.iy + tap.y),
