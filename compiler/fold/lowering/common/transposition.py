@@ -11,12 +11,19 @@ from intloom.compiler.ir import Concat, Constant, MatMul, Tensor
 from intloom.hw.spec.arith import scale_from_float
 
 _ONE = scale_from_float(1.0)
+_MOST_CHANNELS = 1024
+"""Most channels of a transposition: its identity matrix has their square in constants."""
 
 
 def transpose(
     builder: GraphBuilder, x: Tensor, name: str, origin: tuple[str, ...], size: tuple[int, int] | None = None
 ) -> Tensor:
     """Emit a tensor with the pixels of `x` as channels and its channels as pixels of one row, or of this size."""
+    if x.channels > _MOST_CHANNELS:
+        raise UnsupportedPattern(
+            f"its {x.channels} channels would be transposed by as many products for each value",
+            f"transpose at most {_MOST_CHANNELS} channels",
+        )
     height, width = size or (1, x.channels)
     unit = f"{name}/identity"
     values = np.eye(x.channels, dtype=np.int8).reshape(x.channels, height, width)
