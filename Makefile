@@ -21,7 +21,7 @@ $(READY): requirements.lock pyproject.toml tools/make_venv.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY)  ## YOLOv8n at a small size, from ONNX to RTL, byte for byte; about five minutes
+demo: $(READY)  ## a photograph of text, read by the accelerator in RTL, byte for byte; at most five minutes
 	$(BIN)/intloom demo
 
 test: $(READY)  ## all tests, quick ones first

@@ -49,16 +49,20 @@ def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, wa
     write_bytes(floats, build(name, options.imgsz).SerializeToString(deterministic=True))
     say(f"$ intloom quantize {floats} -o {quantized}")
     quantize(floats, quantized, options=QuantizeOptions(), progress=tell)
-    hardware = f"--preset {preset_name(params)}"
-    if preset_name(params) not in PRESETS:
-        write_text(folder / "hardware.toml", params.to_toml())
-        hardware = f"--config {folder / 'hardware.toml'}"
-    say(f"$ intloom compile {quantized} {hardware} -o {program}")
+    say(f"$ intloom compile {quantized} {hardware_option(params, folder)} -o {program}")
     store(compile_model(quantized, params, progress=tell).programs, quantized, program)
     say(f"$ intloom run {program} --backend rtl --check -o {folder / 'run'}")
     record = _simulate(program, folder / "run", watch)
     say(f"$ intloom report {folder / 'run'}")
     return Demo(record, write_report(folder / "run"))
+
+
+def hardware_option(params: HardwareParams, folder: Path) -> str:
+    """The option of the command line for these parameters; a file in the folder where they are no preset's."""
+    if preset_name(params) in PRESETS:
+        return f"--preset {preset_name(params)}"
+    write_text(folder / "hardware.toml", params.to_toml())
+    return f"--config {folder / 'hardware.toml'}"
 
 
 def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str, Any]:

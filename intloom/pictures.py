@@ -1,12 +1,12 @@
 """Image files: letterboxing and normalization as YOLOv8 requires, and drawing of boxes."""
 
 import colorsys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from intloom.common.errors import FileFormatError, UsageError
@@ -15,6 +15,7 @@ from intloom.images import channels_last
 
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
 _COLORS = 3
+_TWO_CORNERS = 4
 _GRAY = (114, 114, 114)
 """Padding color of YOLO."""
 
@@ -38,7 +39,12 @@ class Picture:
 
 
 def read_picture(path: Path, height: int, width: int) -> Picture:
-    """An image file, turned upright by its EXIF orientation, resized with constant aspect ratio and padded with gray.
+    """An image file as `open_picture` reads it, resized with constant aspect ratio and padded with gray."""
+    return letterbox(open_picture(path), height, width)
+
+
+def open_picture(path: Path) -> Image.Image:
+    """An image file in RGB, turned upright by its EXIF orientation.
 
     Raises
     ------
@@ -48,10 +54,9 @@ def read_picture(path: Path, height: int, width: int) -> Picture:
     try:
         with Image.open(path) as opened:
             # Cameras store photos as the sensor reads them, with the orientation as an EXIF tag.
-            original = ImageOps.exif_transpose(opened).convert("RGB")
+            return ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise FileFormatError(f"image {path} cannot be read: {error}") from None
-    return letterbox(original, height, width)
 
 
 def read_tensor(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -85,14 +90,16 @@ def letterbox(original: Image.Image, height: int, width: int) -> Picture:
     return Picture(np.ascontiguousarray(pixels.transpose(2, 0, 1)[None]), original, scale, left, top)
 
 
-def draw_boxes(picture: Image.Image, boxes: NDArray[np.float32], labels: Sequence[str], path: Path) -> None:
-    """Draw labeled boxes, given as corners, on a copy of `picture` and write it as PNG."""
+def draw_boxes(picture: Image.Image, boxes: Iterable[ArrayLike], labels: Sequence[str], path: Path) -> None:
+    """Draw labeled boxes, given as two opposite corners or as all four, on a copy of `picture` and write it as PNG."""
     drawn = picture.copy()
     pen = ImageDraw.Draw(drawn)
     for i, (box, label) in enumerate(zip(boxes, labels, strict=True)):
         color = _color(i)
-        pen.rectangle([float(v) for v in box], outline=color, width=2)
-        corner = (float(box[0]), max(0.0, float(box[1]) - 12.0))
+        points = [float(v) for v in np.ravel(box)]
+        draw = pen.rectangle if len(points) == _TWO_CORNERS else pen.polygon
+        draw(points, outline=color, width=2)
+        corner = (points[0], max(0.0, points[1] - 12.0))
         pen.rectangle(pen.textbbox(corner, label), fill=color)
         pen.text(corner, label, fill="white")
     with atomic_path(path) as temporary:

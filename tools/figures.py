@@ -8,7 +8,6 @@ picture of a report is the first row's.
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +18,14 @@ import psutil  # type: ignore[import-untyped]  # it has no stubs
 import intloom
 from intloom.common import evidence
 from intloom.common.errors import EnvironmentFault
+from intloom.common.temporary_files import temporary_folder
 from intloom.demo import DEMO_PRESET, DemoOptions
 from intloom.files import write_text
 from intloom.flow.networks import quantized_network
 from intloom.hw.spec.params import preset
 from intloom.images import seeded_input
+from intloom.reading.pretrained import pretrained
+from intloom.reading.read import ReadOptions, read_text
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from tools import tutorial
@@ -34,6 +36,7 @@ FIGURES = ROOT / "docs/data/figures.json"
 _KEPT = ("mac_use", "dram_bytes", "cycles", "wall_s")
 _SOURCES = ("hw/npu.py", "compiler", "intloom/zoo", "intloom/quantization")
 """What the figures depend on, with what they import."""
+READ = "reading"
 _PICTURE_SIZE = (1360, 1160)
 START, END = "<!-- figures: make figures -->\n", "<!-- end of figures -->\n"
 _HEAD = """\
@@ -105,9 +108,9 @@ _WATCHED_SECONDS, _BUSY_PERCENT = 2.0, 10.0
 
 def measure(row: Row) -> intloom.Run:
     """A checked run; a byte that differs raises."""
-    with tempfile.TemporaryDirectory(prefix="intloom-") as folder:
+    with temporary_folder() as folder:
         # A report is headed with the name of the model's file.
-        model = Path(folder) / f"{row.network}-{row.imgsz}.onnx"
+        model = folder / f"{row.network}-{row.imgsz}.onnx"
         shutil.copyfile(quantized_network(row.network, row.imgsz), model)
         return _run(row, model)
 
@@ -140,23 +143,21 @@ _GOOD = 0.93
 """What the design promises for large pictures; printed bold."""
 
 
-def take_picture(run: intloom.Run) -> None:
-    """The top of the run's report as README and manual show it, where there is a Chromium."""
+def take_picture(page: Path, target: Path) -> None:
+    """The top of a page as README and manual show it, where there is a Chromium."""
     if (browser := shutil.which("chromium")) is None:
-        print(f"{PICTURE.name} stays as it is: taking it needs chromium")
+        print(f"{target.name} stays as it is: taking it needs chromium")
         return
-    with tempfile.TemporaryDirectory(prefix="intloom-") as folder:
-        page = run.report(folder)
-        size = f"--window-size={_PICTURE_SIZE[0]},{_PICTURE_SIZE[1]}"
-        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", size]
-        command += ["--virtual-time-budget=4000", f"--screenshot={PICTURE}", f"file://{page}"]
-        subprocess.run(command, check=True, capture_output=True)
+    size = f"--window-size={_PICTURE_SIZE[0]},{_PICTURE_SIZE[1]}"
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", size]
+    command += ["--virtual-time-budget=4000", f"--screenshot={target}", f"file://{page.resolve()}"]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def main(chosen: Sequence[str] = ()) -> None:
     """Measure rows, rewrite them in the table, take the picture, rewrite the tutorial's output.
 
-    Arguments select rows by their preset; without arguments, all rows are measured.
+    Arguments select rows by their preset, and `reading` the picture that is read; without arguments, all are made.
     """
     for row in ROWS:
         if chosen and row.preset not in chosen:
@@ -167,7 +168,12 @@ def main(chosen: Sequence[str] = ()) -> None:
         evidence.record(FIGURES, row.key, evidence.measured(values, "make figures", ROOT, _SOURCES))
         print(line(row, values), end="", flush=True)
         if row is ROWS[0]:
-            take_picture(run)
+            with temporary_folder() as folder:
+                take_picture(run.report(folder), PICTURE)
+    if not chosen or READ in chosen:
+        with temporary_folder() as folder:
+            done = read_text(pretrained(), ReadOptions(folder=folder), say=print, tell=lambda _stage, _done, _all: None)
+            take_picture(done.page, ROOT / "docs/assets/reading.png")
     before, rest = README.read_text(encoding="utf-8").split(START)
     write_text(README, f"{before}{START}{table()}{END}{rest.split(END)[1]}")
     tutorial.main()

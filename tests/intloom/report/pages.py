@@ -3,11 +3,15 @@
 import html
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
+
+from PIL import Image
 
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.report.evaluation import write_evaluation
 from intloom.report.memory_page import write_memory_page
+from intloom.report.reading import write_reading
 from intloom.report.regression import write_regression
 from intloom.report.template import security_policy
 from intloom.sim.regress.case import CaseResult, Outcome
@@ -77,6 +81,17 @@ def evaluation(folder):
     return write_evaluation(
         "net", {"task": "detect", "images": 4, "scores": scores, "suggestions": ["more images"], **extra}, folder
     )
+
+
+def reading(folder):
+    record = {"hardware": "base", "backend": "rtl", "cycles": 3_215_410, "mac_use": 0.794}
+    record |= {"compared_bytes": 12345, "mismatches": 0}
+    lines = [
+        SimpleNamespace(marked=[("Bread ", "Bread ", False), ("2.40", "2.4O", True)], record=record),
+        SimpleNamespace(marked=[("tea", "tea", False), ("", ".", True)], record=record),
+    ]
+    Image.new("RGB", (960, 720), "gray").save(folder / "picture.png")
+    return write_reading(folder, lines, 0.98, record, (1, 3, 480, 640))
 
 
 def memory(folder):

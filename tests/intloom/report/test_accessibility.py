@@ -12,7 +12,7 @@ import pytest
 from intloom.cli import main
 from intloom.report import write_report
 from intloom.report.compare import compare_runs, write_compare
-from tests.intloom.report.pages import evaluation, memory, misplaced_values, regression, with_scripts
+from tests.intloom.report.pages import evaluation, memory, misplaced_values, reading, regression, with_scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 AXE = pytest.importorskip("axe_core_python").__name__
@@ -72,7 +72,7 @@ def runs(tmp_path_factory, quantized_models):
 
 
 @pytest.mark.parametrize("width", [390, 1300])
-@pytest.mark.parametrize("kind", ["equal", "different", "comparison", "regression", "evaluation", "memory"])
+@pytest.mark.parametrize("kind", ["equal", "different", "comparison", "regression", "evaluation", "memory", "reading"])
 def test_no_rule_is_violated(kind, width, runs, tmp_path):
     pages = {
         "equal": lambda: write_report(runs / "a"),
@@ -81,6 +81,7 @@ def test_no_rule_is_violated(kind, width, runs, tmp_path):
         "regression": lambda: regression(tmp_path),
         "evaluation": lambda: evaluation(tmp_path),
         "memory": lambda: memory(tmp_path),
+        "reading": lambda: reading(tmp_path),
     }
     page = pages[kind]() or tmp_path / "compare.html"
     found = violations(page, width)

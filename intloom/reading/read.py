@@ -1,0 +1,203 @@
+"""A photograph read by the accelerator: a trained detector finds the lines, a recognizer reads each of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from PIL import Image
+
+from intloom.compiler.reference import open_session
+from intloom.demo import hardware_option
+from intloom.files import atomic_path, check_folder, write_bytes
+from intloom.flow.bundle import load_bundle
+from intloom.flow.compiling import Tell, compile_model, store
+from intloom.flow.record import save_run
+from intloom.flow.running import execute, open_backend, open_host
+from intloom.hw.spec.params import PRESETS, HardwareParams
+from intloom.pictures import draw_boxes, open_picture
+from intloom.quantization import quantize
+from intloom.reading.drawing import draw_line, draw_photograph
+from intloom.reading.networks import (
+    DETECTOR_SHAPE,
+    Box,
+    Floats,
+    characters,
+    crop,
+    decoded,
+    detector_input,
+    mask_overlap,
+    recognizer_input,
+    text_boxes,
+)
+from intloom.reading.pretrained import Pretrained
+from intloom.report import write_report
+from intloom.report.reading import write_reading
+
+READ_PRESET = "base"
+_CALIBRATION = 1000
+"""Seeds of calibration pictures start here: they are not those that are read."""
+_SIMULATIONS = 2
+"""Lines that are simulated at the same time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """Options of reading a picture."""
+
+    folder: Path = Path("out/demo")
+    picture: Path | None = None
+    """None: a photograph drawn from `seed`."""
+    seed: int = 6
+    params: HardwareParams = PRESETS[READ_PRESET]
+    backend: str = "rtl"
+    lines: int = 8
+    """Maximum number of lines that are read."""
+    shape: tuple[int, ...] = DETECTOR_SHAPE
+    """Input of the detector."""
+    pages_to_calibrate: int = 8
+    lines_to_calibrate: int = 64
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as the float model and as the accelerator read it."""
+
+    box: Box
+    float_text: str
+    text: str
+    record: Mapping[str, Any]
+
+    @property
+    def marked(self) -> list[tuple[str, str, bool]]:
+        """The float model's letters and the accelerator's in parts, and whether they differ."""
+        codes = SequenceMatcher(None, self.float_text, self.text, autojunk=False).get_opcodes()
+        return [(self.float_text[a1:a2], self.text[b1:b2], kind != "equal") for kind, a1, a2, b1, b2 in codes]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The lines of a picture, and the page about them."""
+
+    lines: tuple[Line, ...]
+    overlap: float
+    """Of the detector's mask of text with the float model's: intersection over union."""
+    detector: Mapping[str, Any]
+    """Record of the detector's run."""
+    page: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """All results as plain values, for JSON."""
+        lines = [
+            {"text": n.text, "float": n.float_text, "corners": n.box.corners, "score": n.box.score} | _figures(n.record)
+            for n in self.lines
+        ]
+        detector = {"overlap": self.overlap} | _figures(self.detector)
+        wrong = sum(run["mismatches"] for run in (detector, *lines))
+        return {"lines": lines, "detector": detector, "mismatches": wrong, "report": str(self.page)}
+
+
+def _figures(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in ("cycles", "mac_use", "compared_bytes", "mismatches", "wall_s")}
+
+
+def read_text(models: Pretrained, options: ReadOptions, *, say: Callable[[str], None], tell: Tell) -> Reading:
+    """Find and read the text of a picture, and write a page about it; `say` gets the equivalent command of each step.
+
+    Raises
+    ------
+    FileFormatError
+        The picture cannot be read.
+    """
+    check_folder(options.folder, "the output")
+    picture = draw_photograph(options.seed)[1] if options.picture is None else open_picture(options.picture)
+    steps = _Steps(options, say, tell)
+    seeds = range(_CALIBRATION, _CALIBRATION + max(options.pages_to_calibrate, options.lines_to_calibrate))
+    pages = [detector_input(draw_photograph(i)[1], options.shape) for i in seeds[: options.pages_to_calibrate]]
+    detector = steps.prepare("detector", models.detector, pages)
+    examples = [recognizer_input(draw_line(i)[1]) for i in seeds[: options.lines_to_calibrate]]
+    recognizer = steps.prepare("recognizer", models.recognizer, examples)
+    whole = detector_input(picture, options.shape)
+    tell("boxes", 0, 1)
+    scores, found = detector.run(whole, "detector")
+    overlap = mask_overlap(scores, detector.by_float(whole))
+    boxes = text_boxes(scores[0, 0], picture.size, options.lines)
+    lines = _read_lines(recognizer, models.recognizer, picture, boxes, tell)
+    draw_boxes(
+        picture, [box.corners for box in boxes], [str(i + 1) for i in range(len(boxes))], options.folder / "picture.png"
+    )
+    for name in ("detector", *_names(boxes)):
+        write_report(options.folder / name)
+    return Reading(lines, overlap, found, write_reading(options.folder, lines, overlap, found, whole.shape))
+
+
+def _names(boxes: Sequence[Box]) -> list[str]:
+    return [f"line-{i + 1}" for i in range(len(boxes))]
+
+
+def _read_lines(
+    network: "_Network", model: bytes, picture: Image.Image, boxes: Sequence[Box], tell: Tell
+) -> tuple[Line, ...]:
+    letters = characters(onnx.load_from_string(model))
+    inputs = [recognizer_input(crop(picture, box)) for box in boxes]
+    lines: list[Line] = []
+    tell("lines", 0, len(boxes))
+    with ThreadPoolExecutor(_SIMULATIONS) as pool:
+        for scores, record in pool.map(network.run, inputs, _names(boxes)):
+            read = decoded(network.by_float(inputs[len(lines)])[0], letters)
+            lines.append(Line(boxes[len(lines)], read, decoded(scores[0], letters), record))
+            tell("lines", len(lines), len(boxes))
+    return tuple(lines)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What a user would run for each network."""
+
+    options: ReadOptions
+    say: Callable[[str], None]
+    tell: Tell
+
+    def prepare(self, name: str, model: bytes, samples: Sequence[Floats]) -> "_Network":
+        """Quantize a network with the samples, and compile it."""
+        folder, params, shape = self.options.folder, self.options.params, samples[0].shape
+        floats, arrays, quantized, program = (folder / f"{name}{end}" for end in (".onnx", ".npy", ".q.onnx", ".loom"))
+        write_bytes(floats, model)
+        with atomic_path(arrays) as temporary, temporary.open("wb") as file:
+            np.save(file, np.concatenate(samples))
+        sizes = ",".join(str(n) for n in shape)
+        self.say(f"$ intloom quantize {floats} --shape x={sizes} --calibration {arrays} -o {quantized}")
+        dims = {f"x.{axis}": size for axis, size in enumerate(shape)}
+        quantize(floats, quantized, arrays, dims=dims, progress=self.tell)
+        self.say(f"$ intloom compile {quantized} {hardware_option(params, folder)} -o {program}")
+        store(compile_model(quantized, params, progress=self.tell).programs, quantized, program)
+        return _Network(program, model, self.options.backend, self.say)
+
+
+class _Network:
+    """A compiled network and its float model."""
+
+    def __init__(self, program: Path, model: bytes, backend: str, say: Callable[[str], None]) -> None:
+        self._path, self._bundle, self._say = program, load_bundle(program), say
+        self._backend, self._host = open_backend(backend, self._bundle, keep_tensors=True), open_host(self._bundle)
+        self._floats = open_session(model)
+
+    def run(self, tensor: Floats, name: str) -> tuple[Floats, dict[str, Any]]:
+        """The output on the accelerator, compared byte for byte, and the record of the run in the folder `name`."""
+        folder = self._path.parent / name
+        with atomic_path(folder.with_suffix(".npy")) as temporary, temporary.open("wb") as file:
+            np.save(file, tensor)
+        command = f"intloom run {self._path} --input {folder}.npy --backend {self._backend.name} --check -o {folder}"
+        self._say(f"$ {command}")
+        done = execute(self._bundle, self._backend, {"x": tensor}, host=self._host, check=True)
+        (output,) = done.model_outputs.values()
+        return np.asarray(output, np.float32), save_run(folder, self._bundle.program, done, command)
+
+    def by_float(self, tensor: Floats) -> Floats:
+        """The output of the float model."""
+        (output,) = self._floats.run(None, {"x": tensor})
+        return np.asarray(output, np.float32)

@@ -1,0 +1,106 @@
+"""Trained networks read drawn pictures: as the float model does, and byte for byte on the accelerator."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from intloom.common.errors import EnvironmentFault
+from intloom.compiler.reference import open_session
+from intloom.files import write_bytes
+from intloom.quantization import quantize
+from intloom.reading.drawing import draw_line, draw_photograph
+from intloom.reading.networks import (
+    DETECTOR_SHAPE,
+    RECOGNIZER_SHAPE,
+    characters,
+    decoded,
+    detector_input,
+    mask_overlap,
+    recognizer_input,
+)
+from intloom.reading.pretrained import pretrained
+from intloom.reading.read import ReadOptions, read_text
+from tests.intloom.report.pages import misplaced_values
+
+PAGE = (Path(__file__).parents[3] / "docs/accuracy.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def models():
+    try:
+        return pretrained()
+    except EnvironmentFault as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.slow
+def test_a_picture_is_read(models, tmp_path):
+    texts, picture = draw_photograph(5)
+    picture.save(tmp_path / "photograph.png")
+    told = []
+    options = ReadOptions(
+        folder=tmp_path / "out", picture=tmp_path / "photograph.png", backend="golden", lines=2,
+        shape=(1, 3, 320, 416), pages_to_calibrate=2, lines_to_calibrate=8,
+    )  # fmt: skip
+    done = read_text(models, options, say=told.append, tell=lambda *_: None)
+    assert len(done.lines) == 2
+    for line in done.lines:
+        assert line.text.strip() == line.float_text.strip() and line.text.strip() in texts
+    assert done.overlap > 0.9
+    result = done.as_dict()
+    assert result["mismatches"] == 0 and all(n["compared_bytes"] > 1000 for n in result["lines"])
+    assert [line.split()[2] for line in told] == ["quantize", "compile"] * 2 + ["run"] * 3
+    assert misplaced_values(done.page.read_text()) == []
+    for name in re.findall(r'(?:src|href)="([^"]+)"', done.page.read_text()):
+        assert (done.page.parent / name).stat().st_size > 0, name
+
+
+def errors(read, text):
+    """Letters to insert, remove or replace."""
+    row = list(range(len(text) + 1))
+    for i, letter in enumerate(read, 1):
+        before, row[0] = row[0], i
+        for j, wanted in enumerate(text, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != wanted))
+    return row[-1]
+
+
+def sessions(model, shape, samples, folder):
+    """The float model's and the quantized one's session, with default options."""
+    write_bytes(folder / "f.onnx", model)
+    np.save(folder / "c.npy", np.concatenate(samples))
+    quantize(folder / "f.onnx", folder / "q.onnx", folder / "c.npy", dims={f"x.{i}": n for i, n in enumerate(shape)})
+    return open_session(model), open_session((folder / "q.onnx").read_bytes())
+
+
+def stated(row):
+    (line,) = (line for line in PAGE.splitlines() if line.startswith(f"| {row}"))
+    return [float(n) for n in re.findall(r"(\d+\.\d+)", line.split("|", 2)[2])]
+
+
+@pytest.mark.evidence
+def test_int8_reads_200_lines_as_well_as_float(models, tmp_path):
+    samples = [recognizer_input(draw_line(1000 + i)[1]) for i in range(64)]
+    letters, lines = characters(onnx.load_from_string(models.recognizer)), [draw_line(i) for i in range(200)]
+    shares = []
+    for session in sessions(models.recognizer, RECOGNIZER_SHAPE, samples, tmp_path):
+        reads = [decoded(session.run(None, {"x": recognizer_input(line)})[0][0], letters) for _, line in lines]
+        wrong = sum(errors(read.strip(), text) for read, (text, _) in zip(reads, lines, strict=True))
+        shares.append(100 * wrong / sum(len(text) for text, _ in lines))
+    print(f"character error: float {shares[0]:.2f} %, int8 {shares[1]:.2f} %")
+    assert shares[1] <= shares[0] + 0.3
+    assert shares == pytest.approx(stated("character error"), abs=0.15)
+
+
+@pytest.mark.evidence
+def test_masks_of_five_pictures_overlap_those_of_float(models, tmp_path):
+    samples = [detector_input(draw_photograph(1000 + i)[1]) for i in range(8)]
+    floats, integers = sessions(models.detector, DETECTOR_SHAPE, samples, tmp_path)
+    inputs = [{"x": detector_input(draw_photograph(i)[1])} for i in range(5)]
+    overlaps = [mask_overlap(floats.run(None, x)[0], integers.run(None, x)[0]) for x in inputs]
+    print("overlap of masks:", *(f"{overlap:.3f}" for overlap in overlaps))
+    assert min(overlaps) >= 0.95
+    assert min(overlaps) == pytest.approx(stated("overlap")[0], abs=0.01)
