@@ -189,9 +189,10 @@ class _Network:
     def run(self, tensor: Floats, name: str) -> tuple[Floats, dict[str, Any]]:
         """The output on the accelerator, compared byte for byte, and the record of the run in the folder `name`."""
         folder = self._path.parent / name
-        with atomic_path(folder.with_suffix(".npy")) as temporary, temporary.open("wb") as file:
+        given = folder.with_name(f"{name}-input.npy")
+        with atomic_path(given) as temporary, temporary.open("wb") as file:
             np.save(file, tensor)
-        command = f"intloom run {self._path} --input {folder}.npy --backend {self._backend.name} --check -o {folder}"
+        command = f"intloom run {self._path} --input {given} --backend {self._backend.name} --check -o {folder}"
         self._say(f"$ {command}")
         done = execute(self._bundle, self._backend, {"x": tensor}, host=self._host, check=True)
         (output,) = done.model_outputs.values()
