@@ -106,7 +106,9 @@ def _join_tokens(builder: GraphBuilder, unit: QuantizationUnit, tables: list[Int
     rows, at, placed, pixels = prod(shape[:-1]), 0, [], []
     for k, value in enumerate(main.inputs):
         if k in constants:
-            values = tables[k][_stored(builder, value).reshape(-1, shape[-1]).view(np.uint8)]  # type: ignore[union-attr]
+            stored = _stored(builder, value)
+            assert stored is not None  # a constant
+            values = tables[k][stored.reshape(-1, shape[-1]).view(np.uint8)]
             part, count = _constant_rows(builder, unit, values, at, k), len(values)
             placed.append((part, (0, 0)))
             pixels.append(np.arange(count))

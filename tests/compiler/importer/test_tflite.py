@@ -4,6 +4,8 @@ import contextlib
 import itertools
 import json
 import random
+import subprocess
+import sys
 from math import prod
 from pathlib import Path
 
@@ -82,6 +84,18 @@ def test_kernels_of_tflite_micro_differ_from_the_default_ones(tmp_path, capsys):
         distances[record["original"]["runtime"]] = record["original"]["outputs"][0]["differing"]
     assert distances[LITERT] == 0 and set(distances) == {LITERT, TFLITE_MICRO}
     assert main(["run", str(loom), "--backend", "isa", "--reference", "tflite-micro"]) == ExitCode.USAGE
+
+
+def test_litert_writes_nothing_to_stderr(tmp_path):
+    path = tmp_path / "file.tflite"
+    path.write_bytes(tflite_bytes("RELU"))
+    code = """import numpy as np, pathlib, sys
+from intloom.compiler.litert import run_litert
+run_litert(pathlib.Path(sys.argv[1]).read_bytes(), [np.zeros((1, 8, 8, 12), np.int8)])
+print("end", file=sys.stderr)
+"""
+    found = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert found.stderr == "end\n"
 
 
 def test_images_move_only_at_the_input():
