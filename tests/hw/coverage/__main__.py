@@ -39,6 +39,7 @@ from tests.hw.npu.disturbed import run
 from tests.sim.random_programs import top_bits
 from tests.sim.random_programs.extremes import LONG, WIDE, extreme_program
 from tests.sim.random_programs.short_runs import DONE, PROGRAM_BYTE, Ending, altered, checked, ending, waits
+from tests.support.shapes import SHAPES
 from tools.coverage.counts import add_up, load, save
 from tools.coverage.page import KINDS, page, tallies, total
 from tools.coverage.summary import component_paths, shares, write_summary
@@ -315,13 +316,14 @@ def _far_stores(collector: Collector) -> None:
 def _events(collector: Collector) -> None:
     """Events in all states, on a simulator of their own: each run aims at what is open."""
     with temporary_folder("coincidences") as folder:
-        wanted = wanted_points()
+        shape = SHAPES["nano"]
+        wanted = wanted_points(shape)
         for seed in range(_EVENT_RUNS):
             still_open = {name for name in wanted if not collector.seen[name]}
             if not still_open:
                 break
             if collector.is_open(f"coincidences {seed}"):
-                collector.seen.update(run(folder, seed, _EVENT_ROUNDS, points=still_open)[0])
+                collector.seen.update(run(shape, folder, seed, _EVENT_ROUNDS, points=still_open)[0])
                 collector.close(f"coincidences {seed}")
 
 
@@ -379,7 +381,7 @@ def main() -> None:
 
 
 def _report(collector: Collector, path: Path) -> None:
-    waivers, points = read_waivers(), [*cover_points(), *wanted_points()]
+    waivers, points = read_waivers(), [*cover_points(), *wanted_points(SHAPES["nano"])]
     found = tallies(collector.counts, waivers, verilog_of(WIDE).splitlines())
     excluded = [f"{e.probe} {e.state}, {' and '.join(sorted(e.events))}: {e.reason}" for e in EXCLUSIONS]
     write_text(path, page(found, waivers, points, collector.seen, excluded))

@@ -16,10 +16,8 @@ from intloom.hw.control.run_control import RunControl
 from intloom.hw.engine import Engine
 from intloom.hw.mac.array.product import OneModule
 from intloom.hw.spec.isa import QUEUED_UNITS
-from intloom.hw.spec.params import preset
+from intloom.hw.spec.params import HardwareParams
 
-PARAMS = preset("nano").replace(axi_burst=4, axi_outstanding=4, queue_depth=2, vector_depthwise=True)
-"""Short bursts and queues: many of them begin and end in a short program."""
 EVENTS = (
     "fault",
     "interrupt set",
@@ -39,12 +37,14 @@ _FLAGS = (
     ("vec.sequencer", "_busy", "busy"),
     ("vec.sequencer", "_running", "running"),
     ("vec.sequencer", "stop", "stopped"),
+)
+"""Instance, signal, and what it says while it is 1."""
+_DEPTHWISE_FLAGS = (
     ("vec.walker", "_valid", "walking"),
     ("vec.constants", "weights_loaded", "with weights"),
     ("vec.constants", "loaded", "with constants"),
     ("vec.columns", "sums_valid", "complete a result"),
 )
-"""Instance, signal, and what it says while it is 1."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,20 @@ class Probe:
 
 
 @cache
-def probes() -> tuple[Probe, ...]:
+def probes(params: HardwareParams) -> tuple[Probe, ...]:
     """Every FSM, and of every unit whether it works."""
     # The renamed domains of a clock gate hide the FSMs below them.
-    engine = Fragment.get(Engine(PARAMS.replace(clock_gating=False)), OneModule(arrays=True))
+    engine = Fragment.get(Engine(params.replace(clock_gating=False)), OneModule(arrays=True))
     found = [*_fsms(engine, "engine"), *_fsms(Fragment.get(RunControl(), None), RUN_CONTROL)]
     units = [(unit.name.lower(), f"engine.{unit.name.lower()}.unit__idle") for unit in QUEUED_UNITS]
-    return (*found, *(Probe(name, signal, ("busy", "idle")) for name, signal in units), *_unit_states())
+    return (*found, *(Probe(name, signal, ("busy", "idle")) for name, signal in units), *_unit_states(params))
 
 
-def _unit_states() -> Iterator[Probe]:
+def _unit_states(params: HardwareParams) -> Iterator[Probe]:
     """States of units that have flags and counts instead of FSMs."""
-    for path, signal, state in _FLAGS:
+    for path, signal, state in _FLAGS + _DEPTHWISE_FLAGS * params.vector_depthwise:
         yield Probe(f"{path} {state}", f"engine.{path}.{signal}", ("no", "yes"))
-    levels = tuple(map(str, range(PARAMS.queue_depth + 1)))
+    levels = tuple(map(str, range(params.queue_depth + 1)))
     for unit in QUEUED_UNITS:
         yield Probe(f"{unit.name.lower()} queue", f"engine.queues.{unit.name.lower()}_level", levels)
 
@@ -154,11 +154,11 @@ def exclusion_of(probe: str, state: str, first: str, second: str) -> Exclusion |
     return next((e for e in EXCLUSIONS if e.covers(probe, state, events)), None)
 
 
-def wanted_points() -> list[str]:
+def wanted_points(params: HardwareParams) -> list[str]:
     """Names of all points that can be reached."""
     return [
         point(probe.name, *rest)
-        for probe in probes()
+        for probe in probes(params)
         for rest in states_with_events(probe)
         if exclusion_of(probe.name, *rest) is None
     ]

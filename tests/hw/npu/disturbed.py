@@ -13,11 +13,12 @@ from pathlib import Path
 
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec import regs
+from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.bare import bare_plan
 from intloom.sim.rtl.build import Build, build
 from intloom.sim.rtl.shell import bare_ports
 from intloom.sim.rtl.verilog import verilog_of
-from tests.hw.npu.coincidences import EVENTS, PARAMS, RUN_CONTROL, exclusion_of, point, probes, states_with_events
+from tests.hw.npu.coincidences import EVENTS, RUN_CONTROL, exclusion_of, point, probes, states_with_events
 from tests.hw.npu.short_programs import MEMORY_WORDS, Program, random_short_program
 
 _BASE = 0x4000_0000
@@ -41,14 +42,14 @@ _SIGNALS["fault"] = "engine.faults.latched__valid"
 """What the bench reads besides the states."""
 
 
-def _header() -> str:
+def _header(params: HardwareParams) -> str:
     """Positions of registers and the probes as the bench reads them."""
-    names = [probe.name for probe in probes()]
-    state = probes()[names.index(RUN_CONTROL)].states.index
+    names = [probe.name for probe in probes(params)]
+    state = probes(params)[names.index(RUN_CONTROL)].states.index
     offsets = ("CONTROL", "IRQ_STATUS", "IRQ_ENABLE", "PROGRAM", "LENGTH", "BASE_LOW", "LIMIT", "WATCHDOG")
     values = {f"BENCH_{name}": regs.register(name).offset for name in offsets} | {
         "BENCH_BASE": _BASE,
-        "BENCH_WORD": PARAMS.word_bytes,
+        "BENCH_WORD": params.word_bytes,
         "BENCH_WORDS": MEMORY_WORDS,
         "BENCH_CYCLES": _CYCLES,
         "BENCH_START": regs.pack("CONTROL", start=1),
@@ -67,9 +68,10 @@ def _header() -> str:
     )
 
 
-def probed(verilog: str) -> str:
+def probed(params: HardwareParams) -> str:
     """The Verilog with an output for every probe."""
-    signals = {str(number): probe.signal for number, probe in enumerate(probes())}
+    verilog = verilog_of(params)
+    signals = {str(number): probe.signal for number, probe in enumerate(probes(params))}
     signals |= _SIGNALS
     names = "".join(f"probe_{name}, " for name in signals)
     lines = [f"  output [7:0] probe_{name};\n  assign probe_{name} = {path};" for name, path in signals.items()]
@@ -80,15 +82,14 @@ def probed(verilog: str) -> str:
 
 
 @cache
-def simulator() -> Build:
+def simulator(params: HardwareParams) -> Build:
     """The bench; registers and memories have random contents before the reset."""
-    verilog = verilog_of(PARAMS)
     source, header = (Path(__file__).with_suffix(suffix) for suffix in (".cpp", ".h"))
-    plan = bare_plan(probed(verilog), optimize="-O1", random_start=True)
+    plan = bare_plan(probed(params), optimize="-O1", random_start=True)
     generated = {
         "npu.v": plan.generated["npu.v"],
-        "ports.h": bare_ports(verilog),
-        "probes.h": _header(),
+        "ports.h": bare_ports(verilog_of(params)),
+        "probes.h": _header(params),
         source.name: source.read_text(),
         header.name: header.read_text(),
     }
@@ -104,9 +105,9 @@ def _write_stimuli(path: Path, wanted: list[tuple[int, int, int, int]], programs
             file.write(p.before + p.after.ljust(len(p.before), b"\0"))
 
 
-def _numbers(points: Container[str] | None) -> Iterator[tuple[int, int, int, int]]:
+def _numbers(params: HardwareParams, points: Container[str] | None) -> Iterator[tuple[int, int, int, int]]:
     """Wanted points as the bench counts them."""
-    for number, probe in enumerate(probes()):
+    for number, probe in enumerate(probes(params)):
         for state, first, second in states_with_events(probe):
             wanted = exclusion_of(probe.name, state, first, second) is None
             if wanted and (points is None or point(probe.name, state, first, second) in points):
@@ -114,7 +115,12 @@ def _numbers(points: Container[str] | None) -> Iterator[tuple[int, int, int, int
 
 
 def run(
-    folder: Path, seed: int, rounds: int, start_seed: int = 1, points: Container[str] | None = None
+    params: HardwareParams,
+    folder: Path,
+    seed: int,
+    rounds: int,
+    start_seed: int = 1,
+    points: Container[str] | None = None,
 ) -> tuple[Counter[str], int]:
     """Run the bench; how often each point was reached, and a digest of all outputs while they are valid.
 
@@ -123,16 +129,16 @@ def run(
     """
     rng = random.Random(seed)
     path = folder / "stimuli"
-    programs = [random_short_program(rng, kind) for kind in (0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6) * 3]
-    _write_stimuli(path, [*_numbers(points)], programs)
+    programs = [random_short_program(rng, params, kind) for kind in (0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6) * 3]
+    _write_stimuli(path, [*_numbers(params, points)], programs)
     start = [f"+verilator+seed+{start_seed}", "+verilator+rand+reset+2"]
-    command = [str(simulator().binary), str(path), str(seed), str(rounds), *start]
+    command = [str(simulator(params).binary), str(path), str(seed), str(rounds), *start]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"seed {seed}: {done.stderr}"
     # Clock gates print lines of their own at the end.
     digest, table, *_ = done.stdout.splitlines()
     counts: Counter[str] = Counter()
     for number, value, first, second, count in json.loads(table):
-        probe = probes()[number]
+        probe = probes(params)[number]
         counts[point(probe.name, probe.states[value], EVENTS[first], EVENTS[second])] += count
     return counts, int(digest)

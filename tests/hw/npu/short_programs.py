@@ -9,11 +9,12 @@ from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.formats import pack_channels
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit, encode, make
+from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import add_check
+from intloom.hw.vector.operation import kinds_of
 from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.words import words_of
-from tests.hw.npu.coincidences import PARAMS
 
 MEMORY_WORDS = 4096
 _PROGRAM_WORDS = range(1536, 1552)
@@ -24,17 +25,19 @@ _INPUTS, _MAC_RESULTS, _VECTOR_RESULTS, _LOADED = range(48), range(48, 64), rang
 _WEIGHT_WORDS = 48
 _WEIGHTS_AT = 256
 """Word in memory of the weights."""
-_KINDS = (Kind.LOAD, Kind.STORE, Kind.CONV, Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG, Kind.VDEPTHWISE)
+_TABLES = {Kind.VTABLE, Kind.VEXP, Kind.VSOFTMAX}
+"""Instructions that need, or load, more words than a short program moves."""
 _ILLEGAL = bytes([0x7F]) + bytes(INSTRUCTION_BYTES - 1)
 
 
 class _Writer:
     """A short program in which all units work side by side on words of their own."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
+    def __init__(self, rng: random.Random, params: HardwareParams) -> None:
+        self._rng, self._params = rng, params
+        self._kinds = (Kind.LOAD, Kind.STORE, Kind.CONV, *(k for k in kinds_of(params) if k not in _TABLES))
         self._done = dict.fromkeys(QUEUED_UNITS, 0)
-        self.instructions: list[Instruction] = [begin(PARAMS)]
+        self.instructions: list[Instruction] = [begin(params)]
 
     def add(self, instruction: Instruction, **waits: int) -> None:
         """Append an instruction that waits for these counts."""
@@ -51,9 +54,9 @@ class _Writer:
         self.add(make(Kind.LOAD, dram=0, n0=last))
         self.add(make(Kind.LOAD, dram=_WEIGHTS_AT, n0=_WEIGHT_WORDS, target=1))
         for _ in range(count):
-            kind = self._rng.choice(_KINDS)
+            kind = self._rng.choice(self._kinds)
             found = None
-            while found is None or not _fits(found):
+            while found is None or not _fits(found, self._params):
                 found = self._random(kind)
             self.add(found, wait_load=2)
         first = _MAC_RESULTS[0]
@@ -96,9 +99,9 @@ class _Writer:
         return fields
 
 
-def _fits(i: Instruction) -> bool:
+def _fits(i: Instruction, params: HardwareParams) -> bool:
     """Whether an instruction reads inputs and writes its unit's words."""
-    words = words_of(i, PARAMS)
+    words = words_of(i, params)
     results = {Unit.LOAD: _LOADED, Unit.MAC: _MAC_RESULTS, Unit.VEC: _VECTOR_RESULTS, Unit.STORE: range(0)}[i.unit]
     scratch = {*words.reads.get("scratch", ())} <= {*_INPUTS} and {*words.writes.get("scratch", ())} <= {*results}
     return scratch and all(at < _WEIGHT_WORDS for at in words.reads.get("weight", ()))
@@ -115,33 +118,33 @@ class Program:
     """The memory at the end; empty if the program ends in an error."""
 
 
-def _memory(rng: random.Random, code: bytes, first_word: int) -> bytes:
-    memory = bytearray(rng.randbytes(MEMORY_WORDS * PARAMS.word_bytes))
-    biases = [rng.randint(-3000, 3000) for _ in range(PARAMS.cols)]
-    scales = [Scale(rng.getrandbits(PARAMS.mantissa_bits), PARAMS.mantissa_bits + 8) for _ in biases]
+def _memory(rng: random.Random, params: HardwareParams, code: bytes, first_word: int) -> bytes:
+    memory = bytearray(rng.randbytes(MEMORY_WORDS * params.word_bytes))
+    biases = [rng.randint(-3000, 3000) for _ in range(params.cols)]
+    scales = [Scale(rng.getrandbits(params.mantissa_bits), params.mantissa_bits + 8) for _ in biases]
     for word, data in ((_WEIGHTS_AT, pack_channels(biases, scales)), (first_word, code)):
-        at = word * PARAMS.word_bytes
+        at = word * params.word_bytes
         memory[at : at + len(data)] = data
     return bytes(memory)
 
 
-def _result(memory: bytes, program: list[Instruction]) -> bytes:
-    machine = blank_machine(PARAMS, np.frombuffer(memory, np.uint8).copy())
+def _result(params: HardwareParams, memory: bytes, program: list[Instruction]) -> bytes:
+    machine = blank_machine(params, np.frombuffer(memory, np.uint8).copy())
     for instruction in program:
         SEMANTICS[instruction.kind](machine, instruction)
     return machine.dram.tobytes()
 
 
-def _late_fault(rng: random.Random) -> Instruction:
+def _late_fault(rng: random.Random, params: HardwareParams) -> Instruction:
     """A convolution whose only tile leaves the scratchpad at one of its last pixels: a halt does not stop a tile."""
-    inside = rng.randint(PARAMS.strip // 2, PARAMS.strip - 1)
-    row = {"in_w": PARAMS.strip, "out_w": PARAMS.strip, "in_base": PARAMS.scratch_words - inside}
+    inside = rng.randint(params.strip // 2, params.strip - 1)
+    row = {"in_w": params.strip, "out_w": params.strip, "in_base": params.scratch_words - inside}
     return make(Kind.CONV, wait_load=2, out_base=_MAC_RESULTS[0], **row)
 
 
-def random_short_program(rng: random.Random, kind: int) -> Program:
+def random_short_program(rng: random.Random, params: HardwareParams, kind: int) -> Program:
     """A program: 0 right, 1 with words after its end; wrong: 2 opcode, 3 address, 4 wait, 5 length, 6 late address."""
-    writer = _Writer(rng)
+    writer = _Writer(rng, params)
     writer.body(rng.randint(3, 14))
     program = writer.instructions
     # In the second half stores may be in flight.
@@ -154,12 +157,12 @@ def random_short_program(rng: random.Random, kind: int) -> Program:
         name = {Kind.LOAD: "local", Kind.STORE: "local", Kind.CONV: "in_base", Kind.VCOPY: "a_base"}[outside]
         # Its data arrives while the fault stops the program.
         load = make(Kind.LOAD, local=_LOADED[0], n0=len(_LOADED))
-        codes[at:at] = [encode(load), encode(make(outside, wait_load=2, **{name: PARAMS.scratch_words}))]
+        codes[at:at] = [encode(load), encode(make(outside, wait_load=2, **{name: params.scratch_words}))]
     elif kind == 6:
-        codes.insert(at, encode(_late_fault(rng)))
+        codes.insert(at, encode(_late_fault(rng, params)))
     elif kind == 4:
         codes[-1] = encode(program[-1].with_fields(wait_vec=100))
     length = len(codes) - (kind == 5) + 40 * (kind == 1)
     first_word = rng.choice(_PROGRAM_WORDS)
-    memory = _memory(rng, add_check(codes), first_word)
-    return Program(first_word, length, memory, _result(memory, program) if kind < 2 else b"")
+    memory = _memory(rng, params, add_check(codes), first_word)
+    return Program(first_word, length, memory, _result(params, memory, program) if kind < 2 else b"")

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec import regs
 from intloom.sim.rtl.bare import without_initial_values
@@ -86,11 +84,12 @@ def _ports(verilog: str) -> Iterator[str]:
 _WRITES = ("IRQ_ENABLE", "BASE_LOW", "LIMIT", "PROGRAM", "LENGTH", "CONTROL")
 
 
-def build(verilog: str, folder: Path) -> None:
+def build(verilog: str, word_bytes: int, folder: Path) -> None:
     """Compile the accelerator without initial values, and the bench."""
     verilog = exact(without_initial_values(verilog))
     settings = {
         "MEMORY_WORDS": MEMORY_WORDS,
+        "WORD": word_bytes,
         "BASE": f"32'h{_BASE:x}",
         "LIMIT": _LIMIT,
         "STATUS": regs.register("STATUS").offset,
@@ -120,12 +119,13 @@ def run(folder: Path, program: Program) -> Outcome:
     )
     writes = zip((regs.register(name).offset for name in _WRITES), values, strict=True)
     (folder / "writes.hex").write_text("".join(f"{offset:x} {value:x}\n" for offset, value in writes))
-    words = np.frombuffer(program.before, "<u4")
-    (folder / "memory.hex").write_text("".join(f"{word:08x}\n" for word in words))
+    size = len(program.before) // MEMORY_WORDS
+    words = (program.before[at : at + size][::-1].hex() for at in range(0, len(program.before), size))
+    (folder / "memory.hex").write_text("\n".join(words))
     result = folder / "result.hex"
     result.unlink(missing_ok=True)
     ended = subprocess.run(["vvp", "bench.vvp"], cwd=folder, check=True, capture_output=True, text=True)
     found = [line for line in result.read_text().splitlines() if not line.startswith("//")] if result.exists() else []
     known = found and not any("x" in word for word in found)
-    memory = np.array([int(word, 16) for word in found], "<u4").tobytes() if known else None
+    memory = b"".join(bytes.fromhex(word)[::-1] for word in found) if known else None
     return Outcome(ended.stdout, memory)

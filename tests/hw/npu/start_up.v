@@ -6,7 +6,7 @@ module bench;
 `include "settings.vh"
 `include "ports.vh"
 
-    reg [31:0] memory [0:`MEMORY_WORDS - 1];
+    reg [8 * `WORD - 1:0] memory [0:`MEMORY_WORDS - 1];
     reg [15:0] noise = 16'hACE1;  // pauses of the channels
     integer cycle = 0;
     integer problems = 0;
@@ -41,11 +41,11 @@ module bench;
     reg [7:0] ar_length [0:15];
     integer ar_first, ar_end, aw_first, aw_end, b_count, beat;
     wire read_fires = m_axi_rvalid & m_axi_rready, write_fires = m_axi_wvalid & m_axi_wready;
-    wire [31:0] read_word = (ar_address[ar_first % 16] - `BASE >> 2) + beat;
+    wire [31:0] read_word = (ar_address[ar_first % 16] - `BASE) / `WORD + beat;
     reg [31:0] write_address;
 
     always @* begin
-        m_axi_rdata = m_axi_rvalid ? memory[read_word] : 32'bx;
+        m_axi_rdata = m_axi_rvalid ? memory[read_word] : 'bx;
         m_axi_rlast = m_axi_rvalid ? beat == ar_length[ar_first % 16] : 1'bx;
         m_axi_rresp = m_axi_rvalid ? 2'd0 : 2'bx;
         m_axi_bresp = m_axi_bvalid ? 2'd0 : 2'bx;
@@ -78,9 +78,9 @@ module bench;
             // Data is taken only for an address that is there, so `write_address` is that of the current burst.
             m_axi_wready <= noise[3] & aw_end != aw_first & !(write_fires & m_axi_wlast);
             if (write_fires) begin
-                for (part = 0; part < 4; part = part + 1)
-                    if (m_axi_wstrb[part]) memory[aw_address[aw_first % 16] - `BASE >> 2][8 * part +: 8] <= m_axi_wdata[8 * part +: 8];
-                aw_address[aw_first % 16] <= aw_address[aw_first % 16] + 4;
+                for (part = 0; part < `WORD; part = part + 1)
+                    if (m_axi_wstrb[part]) memory[(aw_address[aw_first % 16] - `BASE) / `WORD][8 * part +: 8] <= m_axi_wdata[8 * part +: 8];
+                aw_address[aw_first % 16] <= aw_address[aw_first % 16] + `WORD;
                 if (m_axi_wlast) aw_first <= aw_first + 1;
             end
             b_count <= b_count + (write_fires & m_axi_wlast) - (m_axi_bvalid & m_axi_bready);

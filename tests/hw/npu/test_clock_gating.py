@@ -1,17 +1,17 @@
 """The accelerator with gated clocks and with clocks that always run: the same outputs in every cycle."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from intloom.hw.clock_gate import GATE_MODULE
-from intloom.hw.spec.params import preset
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.lockstep import DIFFERENCE, lockstep
 from tests.hw.npu.simulate import run_cocotb
 from tests.support.nightly import with_nightly
+from tests.support.shapes import SHAPES
 
-NANO = preset("nano").replace(vector_depthwise=True)
 GATED = ("load", "store", "vec", "fetch", "dispatch", "epilogue", "loop_setup", "correction")
 LATE_AT_NIGHT = ("store", "vec", "fetch", "epilogue", "loop_setup")
 """Components whose gate only the nightly run makes late."""
@@ -28,28 +28,31 @@ endmodule
 """A gate that, on demand, misses the first edge of each wake-up."""
 
 
-@pytest.fixture(scope="module")
-def side_by_side() -> str:
+@cache
+def side_by_side(shape: str) -> str:
     """Two accelerators, of which the first one's gates can be made late."""
-    text = verilog_of(NANO)
+    text = verilog_of(SHAPES[shape])
     for number, component in enumerate(GATED):
         gate = f"  {GATE_MODULE} {component}_gate "
-        assert text.count(gate) == 1
+        assert text.count(gate) == 1 or component == "correction"
         text = text.replace(gate, f"  late_gate #(.NUMBER({number})) {component}_gate ")
     assert f"  {GATE_MODULE} " not in text, "a gate is missing here"
     return lockstep(text) + _LATE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bench", ["faults", "units", "stops"])
-def test_gated_clocks_change_no_output(bench: str, side_by_side: str, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("shape", "bench"),
+    [("nano", "faults"), ("nano", "units"), *((shape, "stops") for shape, p in SHAPES.items() if p.clock_gating)],
+)
+def test_gated_clocks_change_no_output(shape: str, bench: str, tmp_path: Path, seed: int) -> None:
     """Faults, all instructions, and programs stopped at any moment."""
-    run_cocotb(NANO, f"tests.hw.npu.bench_{bench}", tmp_path, seed, verilog=side_by_side)
+    run_cocotb(SHAPES[shape], f"tests.hw.npu.bench_{bench}", tmp_path, seed, verilog=side_by_side(shape))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("component", with_nightly(GATED, LATE_AT_NIGHT))
-def test_a_clock_that_wakes_a_cycle_late_is_found(component: str, side_by_side: str, tmp_path: Path, seed: int) -> None:
+def test_a_clock_that_wakes_a_cycle_late_is_found(component: str, tmp_path: Path, seed: int) -> None:
     late = f"+late={GATED.index(component)}"
     with pytest.raises(pytest.fail.Exception, match=DIFFERENCE):
-        run_cocotb(NANO, "tests.hw.npu.bench_units", tmp_path, seed, late, verilog=side_by_side)
+        run_cocotb(SHAPES["nano"], "tests.hw.npu.bench_units", tmp_path, seed, late, verilog=side_by_side("nano"))

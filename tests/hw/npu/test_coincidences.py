@@ -6,6 +6,7 @@ import pytest
 
 from tests.hw.npu.coincidences import wanted_points
 from tests.hw.npu.disturbed import run
+from tests.support.shapes import SHAPES
 
 ROUNDS = 30
 SHARE = 0.6
@@ -15,13 +16,17 @@ SHARE = 0.6
 @pytest.mark.slow
 def test_events_meet_in_all_states(tmp_path: Path) -> None:
     """After every disturbed run a soft reset ends; after some of them a program's results are compared."""
-    seen, wanted = run(tmp_path, 1, ROUNDS)[0], {*wanted_points()}
+    params = SHAPES["nano"]
+    seen, wanted = run(params, tmp_path, 1, ROUNDS)[0], {*wanted_points(params)}
     assert not sorted(seen.keys() - wanted), "an excluded point was reached: the reason of its exclusion is wrong"
     assert len(seen) >= SHARE * len(wanted)
 
 
 @pytest.mark.slow
-def test_programs_run_after_any_events(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_programs_run_after_any_events(shape: str, tmp_path: Path, seed: int) -> None:
     """No output depends, while it is valid, on registers and memories before the reset."""
-    digests = {run(tmp_path, seed, ROUNDS // 5, start_seed)[1] for start_seed in (1, 2 + seed % 1000)}
-    assert len(digests) == 1
+    params = SHAPES[shape]
+    runs = [run(params, tmp_path, seed, ROUNDS // 5, start_seed) for start_seed in (1, 2 + seed % 1000)]
+    assert len({digest for _, digest in runs}) == 1
+    assert not sorted(runs[0][0].keys() - {*wanted_points(params)}), "an excluded point was reached"

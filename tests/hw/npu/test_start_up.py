@@ -8,10 +8,11 @@ import pytest
 
 from intloom.sim.rtl.bare import without_initial_values
 from intloom.sim.rtl.verilog import verilog_of
-from tests.hw.npu.coincidences import PARAMS
 from tests.hw.npu.short_programs import random_short_program
 from tests.hw.npu.start_up import build, exact, handshakes, run
+from tests.support.shapes import SHAPES
 
+NANO = SHAPES["nano"]
 PROGRAMS = 6
 RESETS = {
     ("npu.engine.fetch", "outstanding"): "no end",
@@ -32,10 +33,12 @@ def without_reset(verilog: str, module: str, register: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.needs("iverilog")
-def test_no_x_reaches_a_handshake_an_output_or_a_result(tmp_path: Path, seed: int) -> None:
-    build(verilog_of(PARAMS), tmp_path)
-    for number in range(PROGRAMS):
-        program = random_short_program(random.Random(seed + number), 0)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_x_reaches_a_handshake_an_output_or_a_result(shape: str, tmp_path: Path, seed: int) -> None:
+    params = SHAPES[shape]
+    build(verilog_of(params), params.word_bytes, tmp_path)
+    for number in range(PROGRAMS if params is NANO else 1):
+        program = random_short_program(random.Random(seed + number), params, 0)
         found = run(tmp_path, program)
         assert found.is_done, f"seed {seed + number}: {found.text}"
         assert found.memory == program.after, f"seed {seed + number}"
@@ -45,8 +48,8 @@ def test_no_x_reaches_a_handshake_an_output_or_a_result(tmp_path: Path, seed: in
 @pytest.mark.needs("iverilog")
 @pytest.mark.parametrize(("module", "register"), RESETS)
 def test_a_missing_reset_is_found(module: str, register: str, tmp_path: Path) -> None:
-    build(without_reset(verilog_of(PARAMS), module, register), tmp_path)
-    found = run(tmp_path, random_short_program(random.Random(0), 0))
+    build(without_reset(verilog_of(NANO), module, register), NANO.word_bytes, tmp_path)
+    found = run(tmp_path, random_short_program(random.Random(0), NANO, 0))
     assert RESETS[module, register] in found.text, found.text
     assert not found.is_done
 
@@ -59,4 +62,4 @@ def test_only_0_times_and_0_shifted_by_x_are_0() -> None:
         "  assign d = (($signed(e)) === 0 | ($signed(f)) === 0) ? 0 : $signed(e) * $signed(f);\n"
         "  assign g = b + c;\n"
     )
-    assert len(list(handshakes(without_initial_values(verilog_of(PARAMS))))) > 200
+    assert len(list(handshakes(without_initial_values(verilog_of(NANO))))) > 200

@@ -1,0 +1,65 @@
+"""The shapes of `tests/support/shapes.py` take every branch of elaboration that any hardware takes."""
+
+import sys
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+from amaranth.hdl import Fragment
+
+from intloom.hw.mac.array.product import OneModule
+from intloom.hw.npu import Npu
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.random_programs.hardware import hardware_of
+from tests.support.shapes import SHAPES
+
+Step = tuple[CodeType, int, int]
+"""An instruction of the interpreter after another one."""
+
+
+def steps(params: HardwareParams) -> dict[Step, int | None]:
+    """All that the elaboration does in the RTL's own sources, and the line of each."""
+    found: dict[Step, int | None] = {}
+
+    def call(frame: FrameType, event: str, _: Any) -> Any:
+        path, code, last = frame.f_code.co_filename, frame.f_code, -1
+        if "/hw/" not in path or "/hw/spec/" in path or "/tests/" in path:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+
+        def opcode(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal last
+            if event == "opcode":
+                found.setdefault((code, last, frame.f_lasti), frame.f_lineno)
+                last = frame.f_lasti
+            return opcode
+
+        return opcode
+
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        Fragment.get(Npu(params), OneModule(arrays=True))
+    finally:
+        sys.settrace(before)
+    return found
+
+
+def missing(shapes: dict[str, HardwareParams], hardware: range) -> set[tuple[str, int | None]]:
+    """Functions and lines where the elaboration of some hardware takes a step that that of no shape takes."""
+    taken = {step for params in shapes.values() for step in steps(params)}
+    found = (item for number in hardware for item in steps(hardware_of(number)).items())
+    return {(step[0].co_qualname, line) for step, line in found if step not in taken}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hardware", [range(1, 24, 7), pytest.param(range(24), marks=pytest.mark.nightly)])
+def test_shapes_have_every_structural_branch(hardware: range) -> None:
+    """Presets and random hardware; nightly all of it."""
+    assert not missing(SHAPES, hardware)
+
+
+@pytest.mark.slow
+def test_a_branch_without_a_shape_is_found() -> None:
+    without_parity = {"nano": SHAPES["nano"], "whole": SHAPES["whole"]}
+    assert any("Parity" in name or "_unit" in name for name, _ in missing(without_parity, range(15, 16)))
