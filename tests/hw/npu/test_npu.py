@@ -45,5 +45,5 @@ def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: P
 @pytest.mark.nightly
 @pytest.mark.parametrize("shape", ["bytes", "odd"])
 def test_programs_can_be_stopped_at_any_moment(shape: str, tmp_path: Path, seed: int) -> None:
-    """By a reset or a fault; the next program then equals the instruction simulator. Gated clocks: test_clock_gating."""
+    """By a reset or a fault; the next program then equals the instruction simulator."""
     run_cocotb({**SMALL_SHAPES, **SHAPES}[shape], "tests.hw.npu.bench_stops", tmp_path, seed)
