@@ -8,7 +8,7 @@ SHAPES: dict[str, HardwareParams] = {
     "nano": _NANO.replace(vector_depthwise=True),
     "whole": _NANO.replace(
         lanes=4, depthwise=True, strip=32, axi_outstanding=1, vector_lanes=4, vector_softmax=True,
-        vector_depthwise=True, axi_addr_bits=40,
+        vector_depthwise=True, axi_addr_bits=40, word_code=True,
     ),
     "halves": preset("small").replace(
         lanes=2, vector_lanes=4, scratch_kib=32, vector_softmax=True, vector_depthwise=True, memory_parity=True,
