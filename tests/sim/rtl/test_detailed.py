@@ -4,7 +4,7 @@ import pytest
 
 from intloom.sim.rtl.detailed import WAVES, DetailedBench, IcarusBench
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
+from intloom.sim.rtl.job import MemorySettings, RunFiles
 from intloom.sim.rtl.status import read_pulses, read_snapshots, read_status
 from intloom.sim.rtl.write_log import read_writes
 from tests.sim.rtl.standin import BEATS, VERILOG, WORD_BYTES, copied, copy_job, fill
@@ -114,27 +114,6 @@ def test_latency_costs_its_cycles_in_every_burst(files):
     near = cycles(read_latency=20, write_latency=20)
     assert cycles(read_latency=30, write_latency=20) == near + 10 * bursts
     assert cycles(read_latency=20, write_latency=27) == near + 7 * bursts
-
-
-@pytest.mark.parametrize(
-    ("response", "direction", "cause"),
-    [
-        (Response.SLVERR, Direction.READ, 5),
-        (Response.DECERR, Direction.READ, 6),
-        (Response.SLVERR, Direction.WRITE, 7),
-        (Response.DECERR, Direction.WRITE, 8),
-    ],
-)
-def test_injected_bus_errors_reach_the_accelerator(files, response, direction, cause):
-    word = 8 if direction is Direction.READ else WORDS + 8
-    error = InjectedError(word=word, response=response, direction=direction)
-    _, report = run(DetailedBench(), files, memory=MemorySettings(error=error))
-    assert (report.status["error"], report.status["cause"]) == (1, cause)
-
-
-def test_an_access_outside_the_memory_is_answered_with_decerr(files):
-    _, report = run(DetailedBench(), files, memory_words=2 * WORDS - 8)
-    assert report.status["cause"] == 8
 
 
 def test_counters_are_read_at_the_end_of_every_layer(files):

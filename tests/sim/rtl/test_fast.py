@@ -7,12 +7,14 @@ import pytest
 
 from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bare import build_bare, run_bare
+from intloom.sim.rtl.detailed import DetailedBench
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
 from intloom.sim.rtl.status import read_pulses, read_snapshots, read_status
 from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
 
 WORDS = 256
+BENCHES = pytest.mark.parametrize("bench", [FastBench(), DetailedBench()], ids=lambda bench: bench.name)
 
 
 @pytest.fixture(scope="module")
@@ -80,17 +82,19 @@ def test_counters_are_read_at_the_end_of_every_layer(simulator, files):
         (Response.DECERR, Direction.WRITE, 8),
     ],
 )
-def test_injected_bus_errors_reach_the_accelerator(simulator, files, response, direction, cause):
+@BENCHES
+def test_injected_bus_errors_reach_the_accelerator(bench, files, response, direction, cause):
     word = 40 if direction is Direction.READ else WORDS + 40
     error = InjectedError(word=word, response=response, direction=direction)
-    _, report = run(simulator, files, memory=MemorySettings(error=error))
-    assert report.status["error"] == 1
-    assert report.status["cause"] == cause
-
-
-def test_an_access_outside_the_memory_is_answered_with_decerr(simulator, files):
     fill(files, WORDS)
-    report = FastBench().run(simulator, copy_job(WORDS, memory_words=2 * WORDS - 8), files)
+    report = bench.run(bench.build(VERILOG), copy_job(WORDS, memory=MemorySettings(error=error)), files)
+    assert (report.status["error"], report.status["cause"]) == (1, cause)
+
+
+@BENCHES
+def test_an_access_outside_the_memory_is_answered_with_decerr(bench, files):
+    fill(files, WORDS)
+    report = bench.run(bench.build(VERILOG), copy_job(WORDS, memory_words=2 * WORDS - 8), files)
     assert report.status["cause"] == 8
     assert read_status(files.status).done[3] == WORDS // BEATS - 1
 
