@@ -221,6 +221,8 @@ class InstructionMaker:
             "local_s1": rng.choice((n0, step(rng, n1, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
             "local_s2": rng.choice((n0 * n1, step(rng, n2, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
             "target": LoadTarget.SCRATCH,
+            # Noise is no code; benches of the load unit have coded words.
+            "coded": 0,
         }
         if kind is Kind.LOAD and rng.random() < 0.4:
             # The weight memory takes every address.

@@ -8,11 +8,11 @@ SHAPES: dict[str, HardwareParams] = {
     "nano": _NANO.replace(vector_depthwise=True),
     "whole": _NANO.replace(
         lanes=4, depthwise=True, strip=32, axi_outstanding=1, vector_lanes=4, vector_softmax=True,
-        vector_depthwise=True, axi_addr_bits=40, word_code=True,
+        vector_depthwise=True, vector_norm=True, word_code=True, axi_addr_bits=40,
     ),
     "halves": preset("small").replace(
-        lanes=2, vector_lanes=4, scratch_kib=32, vector_softmax=True, vector_depthwise=True, memory_parity=True,
-        match="exact", mantissa_bits=15, acc_bits=20,
+        lanes=2, vector_lanes=4, scratch_kib=32, vector_softmax=True, vector_depthwise=True, vector_norm=True,
+        memory_parity=True, match="exact", mantissa_bits=15, acc_bits=20,
     ),
     "bytes": _NANO.replace(
         cols=8, lut_products=0, multiplier_bits=25, memory_parity=True, vector_multiply=False, vector_average=False,

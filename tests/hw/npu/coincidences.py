@@ -70,7 +70,9 @@ def probes(params: HardwareParams) -> tuple[Probe, ...]:
 
 def _unit_states(params: HardwareParams) -> Iterator[Probe]:
     """States of units that have flags and counts instead of FSMs."""
-    for path, signal, state in _FLAGS + _DEPTHWISE_FLAGS * params.vector_depthwise:
+    # Beside VNORM's constants, those of VDEPTHWISE have another name.
+    depthwise = _DEPTHWISE_FLAGS * (params.vector_depthwise and not params.vector_norm)
+    for path, signal, state in _FLAGS + depthwise:
         yield Probe(f"{path} {state}", f"engine.{path}.{signal}", ("no", "yes"))
     levels = tuple(map(str, range(params.queue_depth + 1)))
     for unit in QUEUED_UNITS:
