@@ -43,7 +43,10 @@ def side_by_side(shape: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "bench"),
-    [("nano", "faults"), ("nano", "units"), *((shape, "stops") for shape, p in SHAPES.items() if p.clock_gating)],
+    [
+        *(("nano", bench) for bench in ("faults", "units", "stops")),
+        *(pytest.param(shape, "stops", marks=pytest.mark.nightly) for shape in ("whole", "halves")),
+    ],
 )
 def test_gated_clocks_change_no_output(shape: str, bench: str, tmp_path: Path, seed: int) -> None:
     """Faults, all instructions, and programs stopped at any moment."""
