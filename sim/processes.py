@@ -1,7 +1,5 @@
 """Work in several processes of this machine or on a Dask cluster; what a dead process worked on is reported."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Frames per second against LUTs for networks of README, as docs/assets/front.svg: `python -m tools.front`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2

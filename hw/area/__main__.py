@@ -3,8 +3,6 @@
 Designs are counted before mapping, `nano` is also mapped module by module for each family.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What Yosys counts in a design: words before mapping, by component, and cells after mapping, by module."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ each kind becomes, fitted to the modules of `nano` mapped one by one, or to the 
 takes milliseconds, so only what was measured is kept.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from functools import cache

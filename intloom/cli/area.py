@@ -1,7 +1,5 @@
 """`intloom area`: estimated cells of each component, in a second."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`intloom explore`: which accelerator fits models and a budget."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The options that choose hardware parameters, for every command that takes a preset."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """What limits a compiled program, and what single changes of its hardware would do, by the forecast."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from intloom.compiler.program.program import MemoryTiming

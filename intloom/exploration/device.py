@@ -1,7 +1,5 @@
 """What a configuration may use, and the clock that it is likely to reach."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

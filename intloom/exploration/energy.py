@@ -1,7 +1,5 @@
 """An estimate of the energy of a run: counts of operations times a table of published figures."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Sequence

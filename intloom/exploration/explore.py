@@ -1,7 +1,5 @@
 """The exploration of a space: forecasts of all points, area, energy, budgets, the Pareto front and what to change."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence

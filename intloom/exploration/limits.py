@@ -1,7 +1,5 @@
 """What limits a run, by how much, and the smallest change that would lift it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Forecast of one configuration on several models, in a process of a pool; results are kept in the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The configurations to choose from: fields of the hardware parameters, each with its alternatives."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import tomllib

@@ -1,7 +1,5 @@
 """The best points of an exploration in RTL: every byte compared, and the forecast's error."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Choice of the calibration method by agreement with the float model on samples that did not calibrate."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from numpy.typing import NDArray

@@ -4,8 +4,6 @@ It prepares the next instruction while the current one runs, so it uses serial a
 cycle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 

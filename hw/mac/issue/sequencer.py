@@ -1,7 +1,5 @@
 """Sequencer: issues the pixels of every tile of every strip."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
