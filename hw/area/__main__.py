@@ -55,6 +55,10 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
             "vector_depthwise": True, "multiplier_bits": 25, "lut_products": 0, "weight_sums": True,
         },
     ),
+    "normalizing": (
+        "nano",
+        {"rows": 8, "vector_lanes": 4, "vector_norm": True, "lut_products": 0, "multiplier_bits": 25},
+    ),
     "wide32": (
         "base",
         {"rows": 32, "cols": 8, "lanes": 8, "vector_lanes": 32, "strip": 32, "lut_products": 0, "vector_norm": False},

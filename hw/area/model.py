@@ -48,6 +48,7 @@ _COMPONENTS = {
     "npu.engine.mac.epilogue": "epilogue",
     "npu.engine.mac": "MAC control",
     "npu.engine.vec.softmax": "softmax",
+    "npu.engine.vec.norm": "normalization",
     "npu.engine.vec.columns": "depthwise",
     "npu.engine.vec.constants": "depthwise",
     "npu.engine.vec.epilogue": "depthwise",
@@ -99,6 +100,7 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
             narrow,
         ],
         "softmax": [softmax, softmax * p.softmax_lanes],
+        "normalization": [p.vector_norm * p.vector_lanes],
         "depthwise": [
             depthwise,
             depthwise * p.rows,
