@@ -147,6 +147,7 @@ class LoopSetup(wiring.Component):
         """Division and ring arithmetic side by side."""
         m = Module()
         descriptor = self._descriptor = Signal(PIXEL_DESCRIPTOR, reset_less=True)
+        self._state = Signal(_Step, name="state")
         start = Signal()
         busy = Signal()
         self._plan = plan = Signal(plan_layout(self._params), reset_less=True)
@@ -204,7 +205,7 @@ class LoopSetup(wiring.Component):
 
     def _ring(self, m: Module, start: Signal) -> Value:
         """Reduce first offset and row step into the ring if needed, then accumulate row steps; high when done."""
-        state = self._state = Signal(_Step)
+        state = self._state
         plan, offered, descriptor = self._plan, self.descriptors.payload, self._descriptor
         row = Signal(SCRATCH_BITS, reset_less=True)
         # One cycle after `row`: the state LOOK waits for it.
