@@ -309,7 +309,7 @@ WALKERS: dict[str, tuple[type[wiring.Component], type[wiring.Component], tuple[H
     "raster": (CheckedRaster, RasterWalker, ()),
     "window": (CheckedWindow, WindowWalker, ()),
     "runs": (CheckedRuns, RunWalker, (NANO,)),
-    "addresses": (CheckedAddresses, AddressWalker, ()),
+    "addresses": (CheckedAddresses, AddressWalker, (NANO,)),
     "output": (CheckedOutput, OutputWalker, (NARROW_LANES,)),
 }
 
@@ -334,7 +334,7 @@ _FAULTS = {
     "window: limit": ("self._line_at.as_unsigned() < self", "self._line_at.as_unsigned() <= self"),
     "window: negative coordinates": ("self._pixel_at.as_unsigned() < self", "self._pixel_at < self"),
     "window: next line": ("._addr.eq(self._line_addr + self", "._addr.eq(self._addr + self"),
-    "runs: joined rows": ("move.dram_s1 == move.n0", "move.dram_s1[:18] == move.n0[:18]"),
+    "runs: joined rows": ("move.dram_s1 == state.memory_run", "move.dram_s1[:18] == state.memory_run[:18]"),
     "runs: joined planes": ("Mux(state.runs.last, state.plane == end, rows_contiguous)", "rows_contiguous"),
     "runs: next plane": ("state.plane + move.dram_s2", "state.plane + move.dram_s1"),
     "addresses: narrow": ("run.addr.eq(run.addr + 1)", "run.addr.eq((run.addr + 1)[:16])"),
