@@ -92,7 +92,8 @@ def _widened(operation: dict[str, int], rng: random.Random) -> dict[str, int]:
 @pytest.mark.parametrize("wide", [False, True])
 def test_raster_setup_matches_the_instruction(kind: Kind, wide: bool, rng: random.Random) -> None:
     maker = BenchInstructions(rng, PARAMS)
-    operations = [operation_of(maker.instruction(kind), PARAMS) for _ in range(80)]
+    # About one maximum in ten slides along a line.
+    operations = [operation_of(maker.instruction(kind), PARAMS) for _ in range(200 if kind is Kind.VMAX else 80)]
     if wide:
         operations = [_widened(operation, rng) for operation in operations]
     plans = _plans(operations)
@@ -105,7 +106,7 @@ def test_raster_setup_matches_the_instruction(kind: Kind, wide: bool, rng: rando
             assert found == {out: window for out, window, _ in wanted}, operation
         assert list(_addresses(plan["b"])) == [b for *_, b in wanted]
     slid = sum(plan["slide"] for plan in plans)
-    assert (slid > 2) == (kind is Kind.VMAX)
+    assert (slid > 0) == (kind is Kind.VMAX)
 
 
 @pytest.mark.parametrize("wide", [False, True])
