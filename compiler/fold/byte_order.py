@@ -54,7 +54,7 @@ def as_rows(positions: Positions, pixels: int) -> Rows | None:
 
 def channel_runs(positions: Positions, pixels: int) -> list[tuple[int, int]] | None:
     """Whole channels in the order of the positions, as runs (first, stop); None if channels are not whole."""
-    if positions.size % pixels:
+    if not positions.size or positions.size % pixels:
         return None
     rows = positions.reshape(-1, pixels)
     starts = rows[:, 0]

@@ -12,10 +12,12 @@ from intloom.hw.control.fetch import beats_per_instruction
 from intloom.hw.control.queue import WAIT_WORD_LAYOUT, EntrySlots
 from intloom.hw.control.waits import UNITS
 from intloom.hw.spec import isa
+from intloom.hw.spec.fields import HEADER
 from intloom.hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Kind, Unit
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
+from intloom.sim.random_programs.values import any_fields
 from tests.hw.streams import run, source
 
 GATED = ("small", "large")
@@ -27,9 +29,10 @@ def _begin(params: HardwareParams) -> Instruction:
     return isa.make("BEGIN", version=isa.ISA_VERSION, fingerprint=params.fingerprint())
 
 
-def _work(rng: random.Random) -> Instruction:
+def _work(rng: random.Random, params: HardwareParams) -> Instruction:
     kind = rng.choice(WORK)
-    return isa.make(kind, **{f.name: rng.randint(f.minimum, f.maximum) for f in isa.BY_KIND[kind].fields[1:]})
+    waits = {f.name: rng.randint(f.minimum, f.maximum) for f in HEADER[1:]}
+    return isa.make(kind, **any_fields(rng, kind, params), **waits)
 
 
 def _checked(codes: list[bytes]) -> list[bytes]:
@@ -199,7 +202,9 @@ def test_dispatch_waits_for_words_and_for_space(unit: Unit, rng: random.Random) 
 def test_programs_reach_their_queues(name: str, seed: int) -> None:
     rng = random.Random(seed)
     end = isa.make("END", wait_load=3, wait_mac=5, wait_vec=7, wait_store=9)
-    program = _checked([isa.encode(i) for i in (_begin(preset(name)), *(_work(rng) for _ in range(30)), end)])
+    program = _checked(
+        [isa.encode(i) for i in (_begin(preset(name)), *(_work(rng, preset(name)) for _ in range(30)), end)]
+    )
     found = _run(name, program, seed)
     assert found == Dispatch.model(program, preset(name))
     assert found[1] is None
@@ -210,7 +215,7 @@ def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Rando
     """When words and room are always there."""
     params = preset(name)
     dispatch = Dispatch(params)
-    program = _checked([isa.encode(i) for i in (_begin(params), *(_work(rng) for _ in range(8)))])
+    program = _checked([isa.encode(i) for i in (_begin(params), *(_work(rng, params) for _ in range(8)))])
     commits: list[int] = []
 
     async def watch(ctx: Any) -> None:
@@ -245,7 +250,7 @@ def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Rando
 )
 def test_faults_stop_the_program(name: str, change: str, cause: Cause, unit: Unit, seed: int) -> None:
     rng = random.Random(seed)
-    program = [isa.encode(i) for i in (_begin(preset(name)), *(_work(rng) for _ in range(6)))]
+    program = [isa.encode(i) for i in (_begin(preset(name)), *(_work(rng, preset(name)) for _ in range(6)))]
     at = len(program)
     bad = None
     if change == "opcode":
@@ -279,7 +284,7 @@ def test_an_index_has_every_bit(rng: random.Random) -> None:
     first = (1 << isa.COUNT_BITS) - 6
     dispatch = Dispatch(params)
     queues = Queues(dispatch, params, rng)
-    *program, illegal = _checked([*(isa.encode(_work(rng)) for _ in range(3)), bytes([0x7F]) + bytes(63)])
+    *program, illegal = _checked([*(isa.encode(_work(rng, params)) for _ in range(3)), bytes([0x7F]) + bytes(63)])
 
     async def watch(ctx: Any) -> None:
         ctx.set(dispatch.index, first)
