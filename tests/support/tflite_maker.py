@@ -229,6 +229,11 @@ def _constant_operand(m: TfliteMaker, code: str, shape: Sequence[int]) -> int:
     return m.binary(code, _image(m), m.tensor(shape, (0.03, 5), data=data))
 
 
+def _constant_image(m: TfliteMaker) -> int:
+    data = m.rng.integers(-100, 101, (1, 8, 8, 1)).astype(np.int8)
+    return m.binary("MUL", m.conv(_image(m), 1), m.tensor(data.shape, (0.03, 5), data=data))
+
+
 def small_network(m: TfliteMaker) -> int:
     """A convolution with its SiLU, a bottleneck of two branches, a pool, and a classifier."""
     x = m.conv(m.input((1, 16, 16, 3), (1 / 255, -128)), 16, stride=2, activation=0)
@@ -282,6 +287,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "SUB": lambda m: m.binary("SUB", _image(m), m.input((1, 8, 8, 12), (0.02, 30))),
     "MUL": lambda m: m.binary("MUL", _image(m), m.input((1, 8, 8, 12), (0.02, 30)), (0.013, 2)),
     "MUL by a scalar": lambda m: _constant_operand(m, "MUL", ()),
+    "MUL by an image, which LiteRT runs": _constant_image,
     "LOGISTIC": lambda m: m.unary("LOGISTIC", _image(m), (1 / 256, -128)),
     "TANH": lambda m: m.unary("TANH", _image(m), (1 / 128, 0)),
     "HARD_SWISH": lambda m: m.unary("HARD_SWISH", _image(m), (0.04, -110)),

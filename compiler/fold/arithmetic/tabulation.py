@@ -32,10 +32,18 @@ def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, .
 
 
 def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Int8s], match: RoundingMode) -> Int8s:
-    """Results of onnxruntime for the unit's operators, elementwise over these values of its leaves."""
+    """Results of onnxruntime for the unit's operators, elementwise over these values of its leaves.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The unit is an operator of a TFLite file whose constant of several values cannot be replaced.
+    """
     length = len(next(iter(values.values())))
     model = builder.model
     makers = {leaf: model.producers[leaf] for leaf in values}
+    if unit.qoperator and not {m.inputs[0] for m in makers.values()} <= set(unit.qoperator.inputs):
+        raise UnsupportedPattern("it combines a tensor with a constant of several values", "use a scalar")
     codes = {leaf: to_stored(data, read_qparams(model, makers[leaf]).unsigned) for leaf, data in values.items()}
     feeds = {makers[leaf].inputs[0]: data for leaf, data in codes.items()}
     # onnxruntime computes a QOperator node in integers whatever its types are.
