@@ -19,6 +19,7 @@ STEPS = [
     (["run", "n.loom", "--backend", "isa", "--check", "-o", "run"], dict),
     (["report", "run"], dict),
     (["compare", "run", "run"], dict),
+    (["area", "--preset", "nano"], dict),
     (["verilog", "--preset", "nano", "-o", "rtl"], dict),
     (["cache", "list"], list),
     (["cache", "path"], dict),
@@ -26,7 +27,7 @@ STEPS = [
     (["doctor"], dict),
     (["version"], dict),
 ]
-WITHOUT = {"demo", "regress", "bench", "asm", "evaluate", "compare-vela"}
+WITHOUT = {"demo", "regress", "bench", "asm", "evaluate", "compare-vela", "explore"}
 """Commands that take minutes or need other files first: each has a test of its own."""
 
 
