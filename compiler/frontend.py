@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.fold.byte_order import Positions
@@ -204,15 +205,23 @@ def fold_model(
     )
 
 
+class FoldOptions(NamedTuple):
+    """What folding depends on, apart from the model: options of `fold_model`."""
+
+    match: RoundingMode
+    softmax: bool
+    norm: bool
+    weight_sums: bool
+
+
+def fold_options(params: HardwareParams) -> FoldOptions:
+    """The options for hardware with these parameters."""
+    return FoldOptions(params.match, params.vector_softmax, params.vector_norm, params.weight_sums)
+
+
 def fold_for(model: Model, params: HardwareParams) -> FoldedModel:
     """Fold a model for hardware with these parameters."""
-    return fold_model(
-        model,
-        match=params.match,
-        softmax=params.vector_softmax,
-        norm=params.vector_norm,
-        weight_sums=params.weight_sums,
-    )
+    return fold_model(model, **fold_options(params)._asdict())
 
 
 def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT) -> str:

@@ -48,26 +48,20 @@ def one_image(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 def _one_of(proto: onnx.ModelProto, stored: set[str], batch: int) -> onnx.ModelProto | None:
     """The model for one image of a batch, unless images meet."""
-    whole, made = onnx.ModelProto(), onnx.ModelProto()
-    whole.CopyFrom(proto)
-    mark_contributed(whole)
+    made = onnx.ModelProto()
     made.CopyFrom(proto)
     # Before inference, which reads operands without a check that they exist; outputs need no shapes here.
     del made.graph.output[:]
     onnx.checker.check_model(made)
     made.graph.output.extend(proto.graph.output)
-    graph = _Graph.of(whole.graph, _shapes(infer_shapes(whole)))
+    graph = _Graph.of(proto.graph, _shapes(proto))
     for value in made.graph.input:
         if value.name not in stored:
             value.type.tensor_type.shape.dim[0].dim_value = 1
     for value in (*made.graph.output, *made.graph.value_info):
         value.type.tensor_type.ClearField("shape")
     _set_sizes(made.graph, graph.constants, batch)
-    marked = onnx.ModelProto()
-    marked.CopyFrom(made)
-    mark_contributed(marked)
-    after = _shapes(infer_shapes(marked))
-    return made if graph.stays_apart(after, batch) else None
+    return made if graph.stays_apart(_shapes(made), batch) else None
 
 
 def _leading(value: onnx.ValueInfoProto) -> int:
@@ -77,7 +71,12 @@ def _leading(value: onnx.ValueInfoProto) -> int:
 
 
 def _shapes(proto: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
-    values = (*proto.graph.input, *proto.graph.value_info, *proto.graph.output)
+    """The inferred shapes of a model's values."""
+    marked = onnx.ModelProto()
+    marked.CopyFrom(proto)
+    mark_contributed(marked)
+    graph = infer_shapes(marked).graph
+    values = (*graph.input, *graph.value_info, *graph.output)
     return {v.name: tuple(d.dim_value for d in v.type.tensor_type.shape.dim) for v in values}
 
 

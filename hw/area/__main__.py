@@ -76,7 +76,7 @@ _FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
 _GATED = ("add", "compare", "equal", "logic", "mux", "shift", "register", "bits", "product", "part")
 _ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
 _PART_SITES = 9.0
-"""Sites of an ECP5 for a partial product of a product in LUTs: a chain of eight bits and a bit beside it."""
+"""Sites of an ECP5 for a partial product of a product in LUTs: a carry chain of eight bits and one more bit."""
 
 
 def main() -> int:

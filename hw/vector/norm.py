@@ -203,7 +203,7 @@ class Norm(wiring.Component):
         return factors
 
     def _next_factors(self, m: Module, made: NormFactors, last: Value) -> tuple[Signal, Signal]:
-        """Factor and offset of the pixel whose second pass is under way; they wait in a memory."""
+        """Factor and offset of the pixel whose second pass runs; they wait in a memory."""
         m.submodules.line = memory = Memory(shape=unsigned(FACTOR_BITS + OFFSET_BITS), depth=LARGEST_LINE, init=[])
         write, read = memory.write_port(), memory.read_port(domain="comb")
         m.d.comb += [write.en.eq(made.result_valid), write.data.eq(Cat(made.factor, made.offset))]

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from intloom.compiler.frontend import fold_options
 from intloom.compiler.program.program import MemoryTiming
 from intloom.exploration.limits import Change, changes_of, explain
-from intloom.exploration.points import Network, Task, form_of, pooled
+from intloom.exploration.points import Network, Task, pooled
 from intloom.exploration.work import work_of
 from intloom.flow.bundle import Bundle
 from intloom.sim.processes import Processes
@@ -16,7 +17,7 @@ def advise(bundle: Bundle, memory: MemoryTiming) -> str:
     work = work_of(bundle.programs, memory)
     if bundle.folded is None:
         return explain(work.cycles)
-    graphs = {form_of(params): tuple(bundle.folded.regions)}
+    graphs = {fold_options(params): tuple(bundle.folded.regions)}
     network = Network(bundle.program.name, Path(), 1.0, graphs, f"{bundle.folded.source} {bundle.program.dims}")
     named = changes_of(params, work.cycles)
     tasks = {name: Task(changed, memory) for name, changed in named.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from intloom.common.cache.texts import cached_text
 from intloom.common.collector import collector_paused
 from intloom.common.errors import DiskError, IntloomError
-from intloom.compiler.frontend import fold_for
+from intloom.compiler.frontend import FoldOptions, fold_for, fold_options
 from intloom.compiler.importer import load_model
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import MemoryTiming
@@ -24,19 +24,16 @@ _KIND, _SUFFIX = "forecasts", ".json"
 _WITHOUT_CYCLES = ("trace", "clock_gating", "lut_products", "memory_parity", "multiplier_bits", "axi_addr_bits")
 """Fields that change no cycle and no instruction: configurations that differ only in them share a forecast."""
 
-Form = tuple[str, bool, bool, bool]
-"""What folding depends on: rounding mode, Softmax and sums of weights in hardware."""
-
 
 @dataclass(frozen=True)
 class Network:
-    """A model, folded for every form that the configurations need."""
+    """A model, folded with all the options that the configurations need."""
 
     name: str
     path: Path
     weight: float
     """How often it runs, compared with the other models."""
-    graphs: Mapping[Form, tuple[IntGraph, ...]]
+    graphs: Mapping[FoldOptions, tuple[IntGraph, ...]]
     source: str
     """Hash of the file, and sizes of open dimensions."""
 
@@ -64,22 +61,17 @@ class Outcome:
     reason: str = ""
 
 
-def form_of(params: HardwareParams) -> Form:
-    """What folding for these parameters depends on."""
-    return str(params.match), params.vector_softmax, params.vector_norm, params.weight_sums
-
-
 def read_network(path: Path, weight: float, points: Sequence[HardwareParams], dims: Mapping[str, int]) -> Network:
     """A quantized model, folded for all these configurations."""
     model = load_model(path, dims=dims)
-    graphs: dict[Form, tuple[IntGraph, ...]] = {}
+    graphs: dict[FoldOptions, tuple[IntGraph, ...]] = {}
     source = ""
     for params in points:
-        form = form_of(params)
-        if form not in graphs:
+        options = fold_options(params)
+        if options not in graphs:
             folded = fold_for(model, params)
             _ = folded.graph  # an error if no node can be accelerated
-            graphs[form] = tuple(folded.regions)
+            graphs[options] = tuple(folded.regions)
             source = folded.source
     return Network(path.stem, path, weight, graphs, f"{source} {sorted(dims.items())}")
 
@@ -103,12 +95,12 @@ def _outcome(networks: Sequence[Network], version: str, task: Task) -> Outcome:
 
 
 def _work(network: Network, version: str, task: Task) -> Work:
-    form = form_of(task.params)
-    key = hashlib.sha256(f"{version} {network.source} {form} {task.key}".encode()).hexdigest()[:32]
+    options = fold_options(task.params)
+    key = hashlib.sha256(f"{version} {network.source} {options} {task.key}".encode()).hexdigest()[:32]
 
     def make() -> str:
         try:
-            programs = [compile_graph(graph, task.params, memory=task.memory) for graph in network.graphs[form]]
+            programs = [compile_graph(graph, task.params, memory=task.memory) for graph in network.graphs[options]]
         except IntloomError as error:
             if isinstance(error, DiskError):
                 raise

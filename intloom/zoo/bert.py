@@ -8,7 +8,7 @@ from intloom.zoo.builder import Builder
 _VOCABULARY = 30522
 _WIDTH, _DEPTH, _HEADS = 384, 6, 12
 _PADDING = -32.0
-"""Added to the scores of padding: its share is below 10^-9, and one byte holds it beside the other scores."""
+"""Added to the scores of padding: its share is below 10^-9, and a scale of int8 still resolves the other scores."""
 
 
 def minilm(b: Builder, tokens: int) -> None:

@@ -127,7 +127,7 @@ class ConvStage(Stage):
     def _piece_blocks(self) -> int:
         """Input blocks of a chunk where an output block's weights do not fit the weight memory; 0 where they do.
 
-        A piece takes half of the memory, so that the next one is loaded beside it.
+        A piece takes half of the memory, so that the next one can be loaded while the array reads it.
         """
         p, (_, weights) = self.params, self.passes[0]
         if len(self.passes) > 1 or self.group > 1 or self.packed or self.depthwise or self.grain > 1:
