@@ -1,6 +1,5 @@
 """The stage of a normalization: all channels of a pixel in one instruction."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,14 +8,14 @@ import numpy as np
 from intloom.compiler.ir import Norm
 from intloom.compiler.program.cost import instruction_cost
 from intloom.compiler.schedule.stages.placement import Rect
-from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
+from intloom.compiler.schedule.stages.stage import ChannelsStage, Chunk, TileContext
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, check_instruction, schedules
 from intloom.hw.spec.isa import Kind, make
 from intloom.hw.spec.norm import CONSTANT_WORDS, LARGEST_LINE, pack_constants
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NormStage(VectorStage):
+class NormStage(ChannelsStage):
     """Tiles with all channels, in pieces of at most `LARGEST_LINE` columns."""
 
     node: Norm
@@ -32,10 +31,6 @@ class NormStage(VectorStage):
         """Those of all blocks."""
         return CONSTANT_WORDS * self.out.blocks
 
-    def chunk_sizes(self) -> Sequence[int]:
-        """All blocks at once."""
-        return [self.out.blocks]
-
     def own_cycles(self, rect: Rect) -> int:
         """Those of all instructions."""
         made = (make(Kind.VNORM, out_h=p.height, out_w=p.width, blocks=self.out.blocks) for p in _pieces(rect))
@@ -43,7 +38,7 @@ class NormStage(VectorStage):
 
     def compute(self, context: TileContext) -> None:
         """One instruction for each piece."""
-        tile, result, rows = context.operands[0], context.result, self.params.rows
+        tile, result = context.operands[0], context.result
         for low, high, part in tile.straight(context.rect.y0, context.rect.y1):
             rect = Rect(low, high, context.rect.x0, context.rect.x1)
             for piece in _pieces(rect):
@@ -56,7 +51,7 @@ class NormStage(VectorStage):
                     a_plane=part.plane,
                     a_row=piece.width if piece.cut else part.row,
                     b_base=context.constants,
-                    last_bytes=self.out.channels - (self.out.blocks - 1) * rows,
+                    last_bytes=self.last_bytes,
                     center=int(self.node.center),
                     zp_in=self.node.zp_in,
                     epsilon=self.node.epsilon,

@@ -1,18 +1,17 @@
 """The stage of a Softmax: all channels of a pixel in one instruction."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from intloom.compiler.ir import Softmax
 from intloom.compiler.schedule.stages.placement import Rect
-from intloom.compiler.schedule.stages.stage import TileContext, VectorStage
+from intloom.compiler.schedule.stages.stage import ChannelsStage, TileContext
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, check_instruction, schedules
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SoftmaxStage(VectorStage):
+class SoftmaxStage(ChannelsStage):
     """Exponentials, then tiles with all channels."""
 
     node: Softmax
@@ -27,10 +26,6 @@ class SoftmaxStage(VectorStage):
         """The exponentials first."""
         return [*self._parts, *super().vector_tables]
 
-    def chunk_sizes(self) -> Sequence[int]:
-        """All blocks at once."""
-        return [self.out.blocks]
-
     def own_words(self, rect: Rect) -> int:
         """Words that take as long as the instruction: `softmax_lanes` bytes take a cycle in each pass."""
         return PASSES * rect.area * self.out.blocks * self.params.vector_lanes // self.params.softmax_lanes
@@ -38,7 +33,7 @@ class SoftmaxStage(VectorStage):
     def compute(self, context: TileContext) -> None:
         """The exponentials, unless they are held, and the instruction."""
         context.use_exponentials(self._parts)
-        tile, rows = context.operands[0], self.params.rows
+        tile = context.operands[0]
         for low, high, part in tile.straight(context.rect.y0, context.rect.y1):
             rect = Rect(low, high, context.rect.x0, context.rect.x1)
             context.emit(
@@ -47,7 +42,7 @@ class SoftmaxStage(VectorStage):
                 a_plane=part.plane,
                 a_row=part.row,
                 **self.output_fields(context, context.result, rect),
-                last_bytes=self.out.channels - (self.out.blocks - 1) * rows,
+                last_bytes=self.last_bytes,
                 less=self.node.less,
                 zp_out=self.node.zp_out,
             )

@@ -459,6 +459,20 @@ class VectorStage(Stage, ABC):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class ChannelsStage(VectorStage, ABC):
+    """A stage whose instructions read all channels of a pixel."""
+
+    def chunk_sizes(self) -> Sequence[int]:
+        """All blocks at once."""
+        return [self.out.blocks]
+
+    @property
+    def last_bytes(self) -> int:
+        """Channels in the last block."""
+        return self.out.channels - (self.out.blocks - 1) * self.params.rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CopyStage(VectorStage):
     """Nothing but copies of operand 0."""
 
