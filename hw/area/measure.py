@@ -7,8 +7,9 @@ from math import ceil
 from typing import Any
 
 from intloom.common.temporary_files import temporary_folder
-from intloom.hw.area.model import CELLS, component_of
-from intloom.hw.fpga.flow import map_modules
+from intloom.hw.area.components import CELLS, component_of
+from intloom.hw.fpga.flow import DEVICES, Flow, map_modules, pack
+from intloom.hw.fpga.report import TooLargeError
 from intloom.hw.memory.macro import LEAST_BITS
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import run_yosys
@@ -103,6 +104,21 @@ def mapped(params: HardwareParams, family: str) -> dict[str, Counts]:
             run_yosys(f"{read}{_SERIES_7}; {count}", folder)
         modules: dict[str, Any] = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["modules"]
     return {name.removeprefix("\\"): _kinds(family, m["num_cells_by_type"]) for name, m in modules.items()}
+
+
+def whole(params: HardwareParams, family: str) -> Counts:
+    """Cells by kind of the whole design, flattened; for the ECP5 after packing, with a few LUTs around it."""
+    with temporary_folder() as folder:
+        if family == "ecp5":
+            try:
+                used = pack(params, DEVICES["85F"], Flow(folder, lambda _step: None))
+            except TooLargeError as error:
+                used = error.used
+            return {kind: resource.used for kind, resource in used.items()}
+        (folder / _DESIGN).write_text(generate_verilog(params), encoding="utf-8")
+        run_yosys(f"read_verilog {_DESIGN}; {_SERIES_7} -flatten; tee -q -o {_STATISTICS} stat -json", folder)
+        design = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["design"]
+    return _kinds(family, design["num_cells_by_type"])
 
 
 def _kinds(family: str, cells: Mapping[str, int]) -> Counts:

@@ -9,7 +9,8 @@ from intloom.cli.console import new_table
 from intloom.cli.hardware_options import HardwareOptions
 from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.exploration.device import DEVICES, clock_of, device_of
-from intloom.hw.area.model import KINDS, area_of, total
+from intloom.hw.area.components import KINDS
+from intloom.hw.area.model import area_of, total
 from intloom.hw.spec.params import preset_name
 
 _HELP = """Estimate the cells of each component from measured ones.

@@ -19,7 +19,7 @@ from intloom.exploration.explore import Budget, Exploration, explore, misses_in_
 from intloom.exploration.space import device_space, read_space
 from intloom.exploration.verify import Verified, verify
 from intloom.files import check_folder, write_text
-from intloom.hw.area.model import KINDS
+from intloom.hw.area.components import KINDS
 from intloom.report.exploration import write_exploration
 from intloom.sim.processes import Processes
 

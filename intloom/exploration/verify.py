@@ -5,12 +5,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from intloom.compiler.program.program import MemoryTiming
 from intloom.exploration.explore import Exploration, Tell
 from intloom.exploration.points import memory_of
 from intloom.flow.bundle import Bundle
 from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
 from intloom.flow.running import execute, open_backend, open_host
+from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 
@@ -45,25 +47,29 @@ def verify(
     done: Exploration, models: Sequence[Path], count: int, dims: Mapping[str, int], tell: Tell
 ) -> list[Verified]:
     """Run the first `count` points of the front in RTL, each model once, with one accelerator on the port."""
-    results, jobs = [], [(point, model) for point in done.front[:count] for model in models]
-    for number, (point, model) in enumerate(jobs):
-        tell("RTL", number, len(jobs))
-        asked = done.budget
-        timing = memory_of(point.params, point.clock.mhz, asked.bandwidth, asked.latency)
-        compiled = compile_model(model, point.params, dims=dims, memory=timing)
-        bundle = Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
-        settings = MemorySettings(read_latency=timing.read_latency, bandwidth=timing.bandwidth)
-        backend = open_backend("rtl", bundle, RtlOptions(memory=settings), keep_tensors=True)
-        run = execute(bundle, backend, read_inputs([], bundle.inputs, 0), host=open_host(bundle), check=True)
-        results.append(
-            Verified(
-                name=done.name(point),
-                network=model.stem,
-                predicted=compiled.program.predicted_cycles,
-                cycles=run.cycles,
-                mismatches=run.mismatches,
-                compared_bytes=sum(check.bytes for check in run.checks),
-            )
-        )
+    results, jobs = list[Verified](), [(point, model) for point in done.front[:count] for model in models]
+    for point, model in jobs:
+        tell("RTL", len(results), len(jobs))
+        timing = memory_of(point.params, point.clock.mhz, done.budget.bandwidth, done.budget.latency)
+        results.append(run_point(done.name(point), model, point.params, timing, dims))
     tell("RTL", len(jobs), len(jobs))
     return results
+
+
+def run_point(
+    name: str, model: Path, params: HardwareParams, timing: MemoryTiming, dims: Mapping[str, int]
+) -> Verified:
+    """Run a model in RTL on one configuration with this memory, and compare every byte."""
+    compiled = compile_model(model, params, dims=dims, memory=timing)
+    bundle = Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
+    settings = MemorySettings(read_latency=timing.read_latency, bandwidth=timing.bandwidth)
+    backend = open_backend("rtl", bundle, RtlOptions(memory=settings), keep_tensors=True)
+    run = execute(bundle, backend, read_inputs([], bundle.inputs, 0), host=open_host(bundle), check=True)
+    return Verified(
+        name=name,
+        network=model.stem,
+        predicted=compiled.program.predicted_cycles,
+        cycles=run.cycles,
+        mismatches=run.mismatches,
+        compared_bytes=sum(check.bytes for check in run.checks),
+    )

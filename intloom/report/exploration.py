@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from intloom.files import write_text
-from intloom.hw.area.model import KINDS
+from intloom.hw.area.components import KINDS
 from intloom.report.template import embedded, fill
 
 if TYPE_CHECKING:

@@ -1,0 +1,85 @@
+"""The forecast against RTL: five networks on 20 random configurations, in docs/data/forecast.json: `make forecast`.
+
+Configurations and memories are drawn; those for which a network does not compile are left out. A configuration whose
+sources have not changed is not measured again.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from intloom.common import evidence
+from intloom.common.errors import IntloomError, SimulationError
+from intloom.compiler.program.program import MemoryTiming
+from intloom.exploration.verify import run_point
+from intloom.flow.compiling import compile_model
+from intloom.flow.networks import quantized_network
+from intloom.hw.spec.params import HardwareParams, changed
+from intloom.sim.processes import Processes, Work
+from intloom.sim.random_programs.hardware import random_parameters
+
+NETWORKS = (("yolov8n", 64), ("mobilenet_v2", 64), ("yolo11n", 64), ("resnet18", 32), ("shufflenet_v2", 64))
+CONFIGURATIONS = 20
+RESULTS = Path("docs/data/forecast.json")
+_SOURCES = ("hw/npu.py", "compiler", "tools/forecast_error.py", "intloom/zoo", "intloom/quantization")
+
+
+def main() -> int:
+    """Measure what is not current, and print the error of every run."""
+    parser = argparse.ArgumentParser(prog="python -m tools.forecast_error", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--count", type=int, default=CONFIGURATIONS, help="configurations")
+    given = parser.parse_args()
+    kept = {name: row for name, row in evidence.read(RESULTS).items() if row.is_current(Path.cwd())}
+    seeds = [seed for seed in usable_seeds(given.count) if f"seed {seed}" not in kept]
+    work = Work(do=measure, key=str, dead=lambda _seed: {"runs": []})
+    for seed, values in work.results(seeds, Processes(given.jobs)):
+        evidence.record(RESULTS, f"seed {seed}", evidence.measured(values, "make forecast", Path.cwd(), _SOURCES))
+        for run in values["runs"]:
+            print(f"seed {seed} {run['network']}: {run['cycles']:,} cycles, {run['error']:+.2%}", flush=True)
+    return 0
+
+
+def usable_seeds(count: int) -> Iterator[int]:
+    """The first seeds for whose configurations every network compiles."""
+    seed = 0
+    while count:
+        params, timing = draw(seed)
+        try:
+            for network in NETWORKS:
+                compile_model(quantized_network(*network), params, memory=timing)
+        except IntloomError as error:
+            print(f"seed {seed} is left out: {error}", flush=True)
+        else:
+            count -= 1
+            yield seed
+        seed += 1
+
+
+def draw(seed: int) -> tuple[HardwareParams, MemoryTiming]:
+    """A random configuration, with memories of which networks have some use, and a memory behind its port."""
+    rng = random.Random(seed)
+    changes = {name: 1 << rng.randint(5, 8) for name in ("scratch_kib", "weight_kib")}
+    timing = MemoryTiming(read_latency=rng.choice((50, 100, 200)), bandwidth=rng.choice((0, 1, 0.5, 0.25)))
+    always = {"mantissa_bits": 24, "acc_bits": 32, "vector_multiply": True, "vector_average": True}
+    return changed(random_parameters(seed), {**changes, **always}), timing
+
+
+def measure(seed: int) -> dict[str, Any]:
+    """Every network on one configuration; a byte that differs raises."""
+    params, timing = draw(seed)
+    runs = [
+        replace(run_point(f"seed {seed}", quantized_network(name, size), params, timing, {}), network=f"{name} {size}")
+        for name, size in NETWORKS
+    ]
+    if not all(run.equal for run in runs):
+        raise SimulationError(f"seed {seed}: bytes differ")
+    return {"parameters": params.to_dict(), "memory": asdict(timing), "runs": [run.to_dict() for run in runs]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
