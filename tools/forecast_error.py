@@ -1,14 +1,14 @@
 """The forecast against RTL: five networks on 20 random configurations, in docs/data/forecast.json: `make forecast`.
 
-Configurations and memories are drawn; those for which a network does not compile are left out. A configuration whose
-sources have not changed is not measured again.
+Configurations and memories are drawn; those for which a network does not compile are recorded with the reason. A
+configuration whose sources have not changed is not measured again.
 """
 
 import argparse
 import random
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict, replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -34,30 +34,18 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--count", type=int, default=CONFIGURATIONS, help="configurations")
     given = parser.parse_args()
-    kept = {name: row for name, row in evidence.read(RESULTS).items() if row.is_current(Path.cwd())}
-    seeds = [seed for seed in usable_seeds(given.count) if f"seed {seed}" not in kept]
-    work = Work(do=measure, key=str, dead=lambda _seed: {"runs": []})
-    for seed, values in work.results(seeds, Processes(given.jobs)):
-        evidence.record(RESULTS, f"seed {seed}", evidence.measured(values, "make forecast", Path.cwd(), _SOURCES))
-        for run in values["runs"]:
-            print(f"seed {seed} {run['network']}: {run['cycles']:,} cycles, {run['error']:+.2%}", flush=True)
-    return 0
-
-
-def usable_seeds(count: int) -> Iterator[int]:
-    """The first seeds for whose configurations every network compiles."""
-    seed = 0
-    while count:
-        params, timing = draw(seed)
-        try:
-            for network in NETWORKS:
-                compile_model(quantized_network(*network), params, memory=timing)
-        except IntloomError as error:
-            print(f"seed {seed} is left out: {error}", flush=True)
-        else:
-            count -= 1
-            yield seed
-        seed += 1
+    work = Work(do=measure, key=str, dead=lambda _seed: {"reason": "the process died"})
+    while True:
+        rows = {name: row for name, row in evidence.read(RESULTS).items() if row.is_current(Path.cwd())}
+        missing = given.count - sum("runs" in row.values for row in rows.values())
+        if missing <= 0:
+            return 0
+        seeds = [*islice((seed for seed in count() if f"seed {seed}" not in rows), missing)]
+        for seed, values in work.results(seeds, Processes(given.jobs)):
+            evidence.record(RESULTS, f"seed {seed}", evidence.measured(values, "make forecast", Path.cwd(), _SOURCES))
+            print(f"seed {seed} {values.get('reason', '')}", flush=True)
+            for run in values.get("runs", ()):
+                print(f"  {run['network']}: {run['cycles']:,} cycles, {run['error']:+.2%}", flush=True)
 
 
 def draw(seed: int) -> tuple[HardwareParams, MemoryTiming]:
@@ -70,12 +58,15 @@ def draw(seed: int) -> tuple[HardwareParams, MemoryTiming]:
 
 
 def measure(seed: int) -> dict[str, Any]:
-    """Every network on one configuration; a byte that differs raises."""
+    """Every network on one configuration, or why one does not compile; a byte that differs raises."""
     params, timing = draw(seed)
-    runs = [
-        replace(run_point(f"seed {seed}", quantized_network(name, size), params, timing, {}), network=f"{name} {size}")
-        for name, size in NETWORKS
-    ]
+    models = {f"{name} {size}": quantized_network(name, size) for name, size in NETWORKS}
+    try:
+        for model in models.values():
+            compile_model(model, params, memory=timing)
+    except IntloomError as error:
+        return {"reason": str(error)}
+    runs = [replace(run_point("", path, params, timing, {}), network=name) for name, path in models.items()]
     if not all(run.equal for run in runs):
         raise SimulationError(f"seed {seed}: bytes differ")
     return {"parameters": params.to_dict(), "memory": asdict(timing), "runs": [run.to_dict() for run in runs]}
