@@ -1,26 +1,31 @@
 """LiteRT beside a program from a TFLite file: host parts, the exact comparison, and the file as LiteRT runs it.
 
 Every operator must equal LiteRT's on equal inputs, except averages, Softmax and products of two tensors, whose results
-the accelerator defines: those of a product are rounded as a convolution's, where LiteRT rounds twice. The exact
-comparison therefore gives LiteRT the golden model's results of these, and compares all others.
+the accelerator defines by integers: those of a product are rounded as a convolution's, where LiteRT rounds twice. The
+exact comparison gives LiteRT the golden model's results of these, and compares all others. It compares these with
+onnxruntime, which computes the integers from the golden model's operands.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from intloom.arrays import Array
 from intloom.common.errors import ModelError
 from intloom.compiler.fold.arithmetic.runtime_evaluation import to_stored
+from intloom.compiler.fold.patterns.quantization_unit import find_quantization_units
 from intloom.compiler.frontend import FoldedModel
-from intloom.compiler.importer import Model
+from intloom.compiler.importer import Model, cut
+from intloom.compiler.importer.tflite.file import TfliteFile, TfliteOperator
 from intloom.compiler.importer.tflite.source import TfliteSource
-from intloom.flow.host import Int8, Int8s, as_internal, dequantize_array, stored_array
+from intloom.flow.checking import reference_model, tensor_values
+from intloom.flow.host import Int8, Int8s, as_internal, as_unsigned, dequantize_array, run_with_outputs, stored_array
 
-DEFINED = frozenset({"AVERAGE_POOL_2D", "BATCH_MATMUL", "MEAN", "SOFTMAX"})
-"""Operators whose results the accelerator defines by integers of its own."""
+_DEFINED = frozenset({"AVERAGE_POOL_2D", "BATCH_MATMUL", "MEAN", "SOFTMAX"})
 
 
 class LitertHost:
@@ -87,20 +92,58 @@ class _Computed:
         raise ModelError(f"value {name!r} must be moved bytes, not a result of {node.op}")
 
 
-def litert_tensors(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[str, Int8]:
-    """Those of `tensors` that the file has, computed by LiteRT, as the accelerator's int8.
+def litert_values(
+    folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]
+) -> tuple[dict[str, Int8], dict[str, Array]]:
+    """Those of `tensors` that the file has, as the accelerator's int8, and the file's outputs, from one run of LiteRT.
 
     LiteRT continues from the results in `tensors` where the accelerator defines an operator.
     """
     source = _source(folded)
     names, given = stored_names(folded, tensors), _given(folded, feeds, tensors)
     wanted = {i for i, v in source.views.items() if v.value in names and i in source.makers and i not in given}
-    computed = source.run(wanted, given)
+    computed = source.run(wanted | set(source.file.outputs), given)
     results: dict[str, Int8] = {}
-    for index, array in computed.items():
+    for index in wanted:
         name = names[source.views[index].value]
-        results[name] = as_internal(source.as_value(index, array), folded.graph.tensors[name].shape)
-    return results
+        results[name] = as_internal(source.as_value(index, computed[index]), folded.graph.tensors[name].shape)
+    return results, {source.file.tensors[i].name: computed[i] for i in source.file.outputs}
+
+
+def integer_forms(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[str, Int8]:
+    """Results of the operators that the accelerator defines, computed by onnxruntime in integers from `tensors`."""
+    model, defined, names = folded.model, set(defined_operators(folded)), stored_names(folded, tensors)
+    assert model is not None
+    ordered = {stored: name for name, (stored, _) in folded.orders.items() if name in tensors}
+    known = {**feeds, **_stored(folded, names | ordered, tensors)}
+    units = [u for u in find_quantization_units(model) if defined & set(u.origins) and u.output in known]
+    if not units:
+        return {}
+    sources = [model.producers[v] for u in units for v in u.leaves]
+    kept = {n.name for n in sources} | {n.name for u in units for n in u.nodes}
+    operands = dict.fromkeys(n.inputs[0] for n in sources if n.inputs[0] not in model.constants)
+    outputs = [u.output for u in units]
+    part = cut(model, (n for n in model.nodes if n.name in kept), operands, outputs)
+    proto, shifted = reference_model(replace(folded, model=part), onnx.ModelProto())
+    values = _Computed(model, _source(folded), known)
+    made = run_with_outputs(proto, outputs, {v: as_unsigned(values.get(v), v in shifted) for v in operands})
+    results = {n: as_internal(made[v], folded.graph.tensors[n].shape) for v, n in names.items() if v in made}
+    return results | {n: tensor_values(folded, n, made[v]) for v, n in ordered.items() if v in made}
+
+
+def _stored(folded: FoldedModel, names: Mapping[str, str], tensors: Mapping[str, Int8]) -> dict[str, Array]:
+    """Tensors of the graph as the stored values of the model that they hold."""
+    model, values = folded.model, dict[str, Array]()
+    assert model is not None
+    for stored, name in names.items():
+        shape = model.shape(stored)
+        if shape is None:
+            continue  # a tensor between operators that the model does not have
+        array = to_stored(tensors[name], model.dtype(stored) == "uint8")
+        if name in folded.orders and folded.orders[name][0] == stored:
+            array = array.ravel()[folded.orders[name][1]]
+        values[stored] = array.reshape(shape)
+    return values
 
 
 def stored_names(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, str]:
@@ -123,7 +166,7 @@ def _given(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str
     source, names = _source(folded), stored_names(folded, tensors)
     given: dict[int, NDArray[Any]] = {i: feeds[source.file.tensors[i].name] for i in source.file.inputs}
     for op in source.file.operators:
-        for index in op.outputs if op.code in DEFINED else ():
+        for index in op.outputs if defines(source.file, op) else ():
             holder = names.get(source.views[index].value)
             if holder is not None:
                 unsigned = source.file.tensors[index].dtype == "UINT8"
@@ -131,22 +174,23 @@ def _given(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str
     return given
 
 
-def litert_outputs(
-    folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8], *, micro: bool = False
-) -> dict[str, Array]:
-    """The outputs of the file in LiteRT, from the results in `tensors` where the accelerator defines an operator.
-
-    Without tensors, these are the outputs of the unchanged file. `micro` selects the kernels of TFLite Micro.
-    """
+def litert_outputs(folded: FoldedModel, feeds: Mapping[str, Array], *, micro: bool) -> dict[str, Array]:
+    """The outputs of the unchanged file in LiteRT; `micro` selects the kernels of TFLite Micro."""
     source = _source(folded)
-    outputs = source.run(set(source.file.outputs), _given(folded, feeds, tensors), reference_kernels=micro)
+    outputs = source.run(set(source.file.outputs), _given(folded, feeds, {}), reference_kernels=micro)
     return {source.file.tensors[i].name: array for i, array in outputs.items()}
+
+
+def defines(file: TfliteFile, op: TfliteOperator) -> bool:
+    """Whether the accelerator defines an operator's results by integers of its own."""
+    computed_weights = op.code == "FULLY_CONNECTED" and file.tensors[op.inputs[1]].data is None
+    return op.code in _DEFINED or computed_weights
 
 
 def defined_operators(folded: FoldedModel) -> tuple[str, ...]:
     """Names of the operators on the accelerator whose results it defines."""
-    kinds = tuple(f":{code}:" for code in DEFINED)
-    return tuple(sorted(n for n in folded.accelerated if any(kind in n for kind in kinds)))
+    file = _source(folded).file
+    return tuple(sorted({file.label(op) for op in file.operators if defines(file, op)} & folded.accelerated))
 
 
 def _source(folded: FoldedModel) -> TfliteSource:

@@ -20,14 +20,10 @@ from intloom.sim.checks import LITERT, ONNXRUNTIME, TFLITE_MICRO, Check, Origina
 class Reference(Protocol):
     """A runtime beside the golden model."""
 
-    name: str
+    def tensors(self, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> Mapping[str, Mapping[str, Int8]]:
+        """Those of `tensors`, the golden model's, that are computed again, in the accelerator's form: by runtime."""
 
-    def tensors(self, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> Mapping[str, Int8]:
-        """Those of `tensors`, the golden model's, that the runtime computes too, in the accelerator's form."""
-
-    def check_outputs(
-        self, feeds: Mapping[str, Array], outputs: Mapping[str, Array], tensors: Mapping[str, Int8]
-    ) -> list[Check]:
+    def check_outputs(self, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[Check]:
         """Compare the model's outputs that the host computes."""
 
     def compare_original(self, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> OriginalComparison:
@@ -37,18 +33,14 @@ class Reference(Protocol):
 class OnnxruntimeReference:
     """onnxruntime, for ONNX files."""
 
-    name = ONNXRUNTIME
-
     def __init__(self, folded: FoldedModel, source: ModelSource) -> None:
         self._folded, self._source = folded, source
 
-    def tensors(self, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> Mapping[str, Int8]:
+    def tensors(self, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> Mapping[str, Mapping[str, Int8]]:
         """Values of the integer form of the model."""
-        return reference_tensors(self._folded, model_proto(self._source), feeds, tensors)
+        return {ONNXRUNTIME: reference_tensors(self._folded, model_proto(self._source), feeds, tensors)}
 
-    def check_outputs(
-        self, feeds: Mapping[str, Array], outputs: Mapping[str, Array], tensors: Mapping[str, Int8]
-    ) -> list[Check]:
+    def check_outputs(self, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[Check]:
         """Outputs of the integer form of the model."""
         return check_outputs(self._folded, model_proto(self._source), feeds, outputs)
 
@@ -58,32 +50,32 @@ class OnnxruntimeReference:
 
 
 class LitertReference:
-    """LiteRT, for TFLite files."""
-
-    name = LITERT
+    """LiteRT, for TFLite files; it runs the file once, and once more where the accelerator defines operators."""
 
     def __init__(self, folded: FoldedModel, micro: bool) -> None:
         self._folded, self._micro = folded, micro
+        self._defined = litert.defined_operators(folded)
+        self._outputs: Mapping[str, Array] = {}
+        """The file's outputs, with the accelerator's results of the operators that it defines."""
 
-    def tensors(self, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> Mapping[str, Int8]:
-        """Values of the file, with the accelerator's results of the operators that it defines."""
-        return litert.litert_tensors(self._folded, feeds, tensors)
+    def tensors(self, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> Mapping[str, Mapping[str, Int8]]:
+        """Values of the file, with the accelerator's results of the operators that it defines, and these results."""
+        values, self._outputs = litert.litert_values(self._folded, feeds, tensors)
+        return {LITERT: values, ONNXRUNTIME: litert.integer_forms(self._folded, feeds, tensors)}
 
-    def check_outputs(
-        self, feeds: Mapping[str, Array], outputs: Mapping[str, Array], tensors: Mapping[str, Int8]
-    ) -> list[Check]:
-        """Outputs of the file, with the accelerator's results of the operators that it defines."""
+    def check_outputs(self, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> list[Check]:
+        """Outputs of the file that the host computes."""
         known = {q.source for q in self._folded.output_quant.values()}
-        values = litert.litert_outputs(self._folded, feeds, tensors)
-        return compare_outputs({n: a for n, a in outputs.items() if n not in known}, values, LITERT)
+        return compare_outputs({n: a for n, a in outputs.items() if n not in known}, self._outputs, LITERT)
 
     def compare_original(self, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> OriginalComparison:
         """The file in LiteRT, or with the kernels of TFLite Micro."""
-        theirs = litert.litert_outputs(self._folded, feeds, {}, micro=self._micro)
+        again = self._micro or self._defined
+        theirs = litert.litert_outputs(self._folded, feeds, micro=self._micro) if again else self._outputs
         return OriginalComparison(
             outputs=distances(self._folded, outputs, theirs),
             runtime=TFLITE_MICRO if self._micro else LITERT,
-            defined_layers=litert.defined_operators(self._folded),
+            defined_layers=self._defined,
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from intloom.arrays import Array
 from intloom.common.errors import UsageError
@@ -11,7 +11,7 @@ from intloom.flow.checking import check_golden, compare_reference, covering_laye
 from intloom.flow.first_divergence import first_difference, located
 from intloom.flow.host import HostParts, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
-from intloom.flow.reference import host_of, reference_of
+from intloom.flow.reference import Reference, host_of, reference_of
 from intloom.flow.regions import Runner, run_regions
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.backend import Backend, BackendRequest, backend_kind
@@ -97,8 +97,10 @@ class Expected:
 
     golden: Mapping[str, Int8]
     """Every tensor, from the golden model."""
-    reference: Mapping[str, Int8] | None
-    """Those that the runtime of the file computes too; None where the comparison has no meaning."""
+    reference: Reference | None = None
+    """The runtime of the file; None where the comparison has no meaning."""
+    again: Mapping[str, Mapping[str, Int8]] = field(default_factory=dict)
+    """Tensors that a runtime computes too, by its name."""
 
 
 def _expected(bundle: Bundle, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]) -> Expected:
@@ -106,8 +108,9 @@ def _expected(bundle: Bundle, feeds: Mapping[str, Array], inputs: Mapping[str, I
     golden = run_graph(folded.graph, inputs, match=match, keep=True)
     # Rounding mode `exact` differs from fp32 arithmetic by design.
     if bundle.model is None or match is not RoundingMode.ORT:
-        return Expected(golden, None)
-    return Expected(golden, reference_of(folded, bundle.model).tensors(feeds, {**inputs, **golden}))
+        return Expected(golden)
+    reference = reference_of(folded, bundle.model, micro=bundle.micro)
+    return Expected(golden, reference, reference.tensors(feeds, {**inputs, **golden}))
 
 
 def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array], expected: Expected) -> RunResult:
@@ -118,12 +121,12 @@ def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array], expe
         checks += check_golden(expected.golden, folded, result)
     covered_by = covering_layers(folded.graph, checks) if checks else {}
     original = None
-    if bundle.model is not None and expected.reference is not None:
+    if expected.reference is not None:
         tensors = {**result.inputs, **expected.golden, **result.tensors, **result.outputs}
-        reference = reference_of(folded, bundle.model, micro=bundle.micro)
-        checks += compare_reference(folded, expected.reference, tensors, reference.name)
-        checks += reference.check_outputs(feeds, result.model_outputs, tensors)
-        original = reference.compare_original(feeds, result.model_outputs)
+        for runtime, values in expected.again.items():
+            checks += compare_reference(folded, values, tensors, runtime)
+        checks += expected.reference.check_outputs(feeds, result.model_outputs)
+        original = expected.reference.compare_original(feeds, result.model_outputs)
     first = first_difference(bundle.program, checks)
     return replace(result, checks=tuple(checks), covered_by=covered_by, first_divergence=first, original=original)
 

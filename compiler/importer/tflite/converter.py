@@ -91,8 +91,8 @@ class Converter:
         return _ONNX_TYPES[tensor.dtype]
 
     def name(self, op: TfliteOperator) -> str:
-        """The node's name: where the operator is in the file, and what it computes."""
-        return f"{op.index}:{op.code}:{self.tensor(op.outputs[0]).name}"
+        """The name of the operator's node."""
+        return self.file.label(op)
 
     def unsupported(self, op: TfliteOperator, found: str, remedy: str) -> UnsupportedError:
         """The error for an operator that has no form in the model."""

@@ -92,6 +92,10 @@ class TfliteFile:
     source: str
     """SHA-256 of the file."""
 
+    def label(self, op: TfliteOperator) -> str:
+        """Where an operator is in the file, and what it computes."""
+        return f"{op.index}:{op.code}:{self.tensors[op.outputs[0]].name}"
+
 
 def is_tflite(data: bytes) -> bool:
     """Whether the content begins as a TFLite flatbuffer."""

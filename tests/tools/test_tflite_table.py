@@ -1,0 +1,15 @@
+"""The table of a folder of TFLite files."""
+
+from intloom.common.errors import ExitCode
+from tests.support.tflite_maker import tflite_bytes
+from tools import tflite_table
+
+
+def test_rows_and_refusals(tmp_path, capsys, monkeypatch):
+    (tmp_path / "owner+repository__network.tflite").write_bytes(tflite_bytes("network"))
+    (tmp_path / "broken.tflite").write_bytes(tflite_bytes("network")[:300])
+    monkeypatch.setattr("sys.argv", ["tflite_table", str(tmp_path)])
+    assert tflite_table.main() == ExitCode.OK
+    *_, row, empty, refused = capsys.readouterr().out.splitlines()
+    assert row.startswith("| network | owner/repository | 13 | 1 | 0 | ") and row.endswith(" |  |") and not empty
+    assert refused.startswith("broken.tflite: broken is not a valid TFLite file")
