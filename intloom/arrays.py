@@ -26,7 +26,10 @@ def load_arrays(path: Path, what: str) -> Array | dict[str, Array]:
         with loaded:
             return dict(loaded)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        if "pickle" in reason:
+            # numpy takes any file without its magic number for objects, and advises to load them.
+            reason = "it holds no .npy array of numbers"
         raise FileFormatError(f"{what} {path} cannot be read: {reason}") from None
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from intloom.api import PathLike, Program, Run, compile, load_program  # noqa: A004  # see intloom.api
 from intloom.common.errors import MismatchError, UnsupportedError, UsageError
+from intloom.flow.frames import in_turn
 from intloom.flow.model_interface import ModelMetadata, NodeArg, read_metadata, split_batch, typed_feeds
 from intloom.flow.record import hardware_name
 from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
@@ -141,6 +142,16 @@ class Session:
         images = split_batch(input_feed, bundle.inputs, bundle.outputs)
         results = [self._run_once(names, feed) for feed in images]
         return results[0] if len(results) == 1 else [np.concatenate(values) for values in zip(*results, strict=True)]
+
+    def run_frames(
+        self, output_names: Sequence[str] | None, frames: Iterable[Mapping[str, ArrayLike]]
+    ) -> Iterator[list[NDArray[Any]]]:
+        """The outputs of `run` for each of `frames`, in order.
+
+        The accelerator runs in a thread of its own: while it does, this iterator takes the next frame from `frames`,
+        and the caller works on the outputs of the last one.
+        """
+        return in_turn(frames, lambda feed: self.run(output_names, feed))
 
     def _run_once(self, names: Sequence[str], feed: Mapping[str, ArrayLike]) -> list[NDArray[Any]]:
         """The outputs for inputs of the program's shapes."""

@@ -12,7 +12,7 @@ import typer
 from intloom.cli.options import SUBCOMMANDS
 
 COMMANDS: Mapping[str, str] = {
-    "demo": "Build, quantize, compile and simulate YOLOv8n in RTL, with a report.",
+    "demo": "Read a photograph of text with the accelerator in RTL, with a report.",
     "zoo": "List and build float models of published networks.",
     "preprocess": "Fold constants and batch normalization, simplify the graph, infer shapes.",
     "cache": "List and clear the cache of preprocessed models, Verilog, simulators and results.",

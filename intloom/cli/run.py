@@ -11,6 +11,7 @@ import typer
 from intloom.arrays import Array
 from intloom.cli.console import Terminal
 from intloom.cli.options import parse_dims, subcommand, terminal_of
+from intloom.cli.run_frames import run_frames
 from intloom.cli.run_options import Kernels, RunOptions, check_options
 from intloom.cli.run_output import show_record, show_slices, watcher
 from intloom.common.errors import ExitCode, IntloomError
@@ -46,6 +47,8 @@ Examples:
 
 [bold]intloom run yolov8n.loom --check --jobs 2[/bold]
 
+[bold]intloom run yolov8n.loom --frames photos[/bold]
+
 [bold]intloom run yolov8n.loom --layers "model.4.*" --jobs 2 -o out/blocks[/bold]
 
 [bold]intloom run yolov8n.loom --waves waves --cycles 10000:12000[/bold]
@@ -79,6 +82,9 @@ def _run(
         host = open_host(bundle)
     if given.kind.capabilities.cycle_accurate:
         check_temporary_space(_simulator_bytes(bundle))
+    if given.frames is not None:
+        run_frames(terminal, bundle, given, given.frames, host)
+        return
     work = _Workload(bundle, read_inputs(given.inputs or [], bundle.inputs, given.seed), given, given.rtl_options())
     if given.part.layers is not None:
         _run_layers(terminal, work, given.part.layers)

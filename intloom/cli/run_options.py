@@ -143,6 +143,10 @@ class RunOptions:
             help=".npy, .npz, PNG or JPEG. Default: seeded image. Repeatable.",
         ),
     ] = None
+    frames: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Run every image, .npy or .npz of a folder, and tell the frame rate."),
+    ] = None
     check: Annotated[bool, typer.Option("--check", help="Compare with the golden model and onnxruntime.")] = False
     match_original: Annotated[
         bool, typer.Option("--match-original", help="With --check: a difference from the file itself is an error too.")
@@ -198,6 +202,7 @@ def check_options(run: RunOptions) -> None:
     _check_layers(run)
     _check_jobs(run)
     _check_waves(run)
+    _check_frames(run)
     if run.match_original and not run.check:
         raise UsageError("--match-original needs --check; add it")
     if run.reference is not Kernels.LITERT and not run.check:
@@ -244,6 +249,18 @@ def _check_jobs(run: RunOptions) -> None:
         raise UsageError(
             "--jobs needs a memory without --stalls, which depend on all earlier cycles; remove one of them"
         )
+
+
+def _check_frames(run: RunOptions) -> None:
+    """Reject options of one run for a stream of frames."""
+    given = {
+        "--input": run.inputs,
+        "--layers": run.part.layers,
+        "--waves": run.simulator.waves,
+        "--match-original": run.match_original,
+    }
+    if run.frames is not None and (other := next((name for name, value in given.items() if value), None)):
+        raise UsageError(f"{other} is for a single run, --frames runs a folder; remove one of them")
 
 
 def _check_waves(run: RunOptions) -> None:

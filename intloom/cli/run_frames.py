@@ -1,0 +1,79 @@
+"""`intloom run --frames`: every frame of a folder, and the frame rate."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from intloom.arrays import Array
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.run_options import RunOptions
+from intloom.common.errors import ExitCode
+from intloom.flow.bundle import Bundle
+from intloom.flow.frames import FrameRate, Stopwatch, TimedHost, frame_files, in_turn
+from intloom.flow.host import HostParts
+from intloom.flow.inputs import read_inputs
+from intloom.flow.record import hardware_name, make_record, save_run
+from intloom.flow.running import execute, open_backend
+from intloom.report.page import measured_mhz
+from intloom.sim.result import RunResult
+
+
+@dataclass
+class _Host:
+    """The host's work around the accelerator: files are read in one thread, the model's host parts run in another."""
+
+    reading: Stopwatch = field(default_factory=Stopwatch)
+    parts: Stopwatch = field(default_factory=Stopwatch)
+
+
+def run_frames(terminal: Terminal, bundle: Bundle, given: RunOptions, folder: Path, host: HostParts | None) -> None:
+    """Run every frame of a folder; the next file is read, and the last result written, while the accelerator runs."""
+    files, spent = frame_files(folder), _Host()
+    backend = open_backend(given.backend_name, bundle, given.rtl_options(), keep_tensors=given.check)
+    timed = None if host is None else TimedHost(host, spent.parts)
+
+    def run(feeds: dict[str, Array]) -> RunResult:
+        return execute(bundle, backend, feeds, host=timed, check=given.check)
+
+    def read(file: Path) -> dict[str, Array]:
+        return spent.reading.time(lambda: read_inputs([str(file)], bundle.inputs, given.seed))
+
+    rows: list[dict[str, Any]] = []
+    with terminal.progress() as tell:
+        tell("frames", 0, len(files))
+        for file, done in zip(files, in_turn(map(read, files), run), strict=True):
+            record = make_record(bundle.program, done)
+            if given.output is not None:
+                save_run(given.output / file.name, bundle.program, done)
+            rows.append({"frame": file.name, **{n: record[n] for n in ("cycles", "compared_bytes", "mismatches")}})
+            tell("frames", len(rows), len(files))
+    _show(terminal, given, rows, _rate(bundle, rows, spent))
+    if any(row["mismatches"] for row in rows):
+        raise typer.Exit(int(ExitCode.MISMATCH))
+
+
+def _rate(bundle: Bundle, rows: list[dict[str, Any]], spent: _Host) -> FrameRate | None:
+    """The frame rate; None where the backend counts no cycles."""
+    if not all(row["cycles"] for row in rows):
+        return None
+    hertz = 1e6 * measured_mhz(hardware_name(bundle.program))
+    cycles = sum(row["cycles"] for row in rows)
+    return FrameRate(cycles / len(rows) / hertz, (spent.reading.seconds + spent.parts.seconds) / len(rows))
+
+
+def _show(terminal: Terminal, given: RunOptions, rows: list[dict[str, Any]], rate: FrameRate | None) -> None:
+    if given.as_json:
+        terminal.json({"frames": rows, "frames_per_second": None if rate is None else rate.as_dict()})
+        return
+    table = new_table("frame", ">cycles", ">bytes compared", ">bytes that differ")
+    for row in rows:
+        table.add_row(row["frame"], *("" if row[n] is None else f"{row[n]:,}" for n in list(row)[1:]))
+    terminal.table(table)
+    if rate is not None:
+        terminal.say(
+            f"{rate.alone:.1f} frames/s by the accelerator alone; with the host of this computer "
+            f"({1000 * rate.host_s:.1f} ms a frame) {rate.overlapped:.1f} frames/s if it works on the next frame "
+            f"meanwhile, {rate.one_by_one:.1f} frames/s if not"
+        )
