@@ -1,9 +1,8 @@
 """LiteRT beside a program from a TFLite file: host parts, the exact comparison, and the file as LiteRT runs it.
 
 Every operator must equal LiteRT's on equal inputs, except averages, Softmax and products of two tensors, whose results
-the accelerator defines by integers: those of a product are rounded as a convolution's, where LiteRT rounds twice. The
-exact comparison gives LiteRT the golden model's results of these, and compares all others. It compares these with
-onnxruntime, which computes the integers from the golden model's operands.
+the accelerator defines by integers: those of a product are rounded as a convolution's, where LiteRT rounds twice.
+The exact comparison computes these integers in onnxruntime from the golden model's operands; LiteRT goes on from them.
 """
 
 from collections.abc import Mapping
@@ -23,7 +22,17 @@ from intloom.compiler.importer import Model, cut
 from intloom.compiler.importer.tflite.file import TfliteFile, TfliteOperator
 from intloom.compiler.importer.tflite.source import TfliteSource
 from intloom.flow.checking import reference_model, tensor_values
-from intloom.flow.host import Int8, Int8s, as_internal, as_unsigned, dequantize_array, run_with_outputs, stored_array
+from intloom.flow.host import (
+    Int8,
+    Int8s,
+    as_internal,
+    as_signed,
+    as_unsigned,
+    dequantize_array,
+    run_with_outputs,
+    stored_array,
+)
+from intloom.sim.checks import LITERT, ONNXRUNTIME
 
 _DEFINED = frozenset({"AVERAGE_POOL_2D", "BATCH_MATMUL", "MEAN", "SOFTMAX"})
 
@@ -94,48 +103,57 @@ class _Computed:
 
 def litert_values(
     folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]
-) -> tuple[dict[str, Int8], dict[str, Array]]:
-    """Those of `tensors` that the file has, as the accelerator's int8, and the file's outputs, from one run of LiteRT.
+) -> tuple[dict[str, dict[str, Int8]], dict[str, Array]]:
+    """Those of `tensors` that runtimes compute too, by runtime, and the file's outputs, from one run of LiteRT.
 
-    LiteRT continues from the results in `tensors` where the accelerator defines an operator.
+    LiteRT continues from the integer forms of the operators that the accelerator defines.
     """
-    source = _source(folded)
-    names, given = stored_names(folded, tensors), _given(folded, feeds, tensors)
+    source, names, forms = _source(folded), stored_names(folded, tensors), integer_forms(folded, feeds, tensors)
+    given = _inputs(source, feeds)
+    for op in source.file.operators:
+        for index in op.outputs if defines(source.file, op) else ():
+            if source.views[index].value in forms:
+                given[index] = source.as_tensor(index, forms[source.views[index].value])
     wanted = {i for i, v in source.views.items() if v.value in names and i in source.makers and i not in given}
     computed = source.run(wanted | set(source.file.outputs), given)
-    results: dict[str, Int8] = {}
-    for index in wanted:
-        name = names[source.views[index].value]
-        results[name] = as_internal(source.as_value(index, computed[index]), folded.graph.tensors[name].shape)
-    return results, {source.file.tensors[i].name: computed[i] for i in source.file.outputs}
+    theirs = {names[source.views[i].value]: source.as_value(i, computed[i]) for i in wanted}
+    shapes = {name: t.shape for name, t in folded.graph.tensors.items()}
+    values = {LITERT: {n: as_internal(v, shapes[n]) for n, v in theirs.items()}}
+    values[ONNXRUNTIME] = {n: as_internal(forms[v], shapes[n]) for v, n in names.items() if v in forms}
+    for name, (stored, _) in folded.orders.items():
+        if stored in forms and name in tensors:
+            values[ONNXRUNTIME][name] = tensor_values(folded, name, forms[stored])
+    return values, {source.file.tensors[i].name: computed[i] for i in source.file.outputs}
 
 
-def integer_forms(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[str, Int8]:
-    """Results of the operators that the accelerator defines, computed by onnxruntime in integers from `tensors`."""
-    model, defined, names = folded.model, set(defined_operators(folded)), stored_names(folded, tensors)
+def integer_forms(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[str, Array]:
+    """Results of the operators that the accelerator defines, computed by onnxruntime in integers from `tensors`.
+
+    The accelerator may store no result of one, for example where a table follows.
+    """
+    model, defined = folded.model, set(defined_operators(folded))
     assert model is not None
-    ordered = {stored: name for name, (stored, _) in folded.orders.items() if name in tensors}
-    known = {**feeds, **_stored(folded, names | ordered, tensors)}
-    units = [u for u in find_quantization_units(model) if defined & set(u.origins) and u.output in known]
+    units = [u for u in find_quantization_units(model) if defined & set(u.origins)]
     if not units:
         return {}
+    known = {**feeds, **_stored(folded, tensors)}
     sources = [model.producers[v] for u in units for v in u.leaves]
-    kept = {n.name for n in sources} | {n.name for u in units for n in u.nodes}
-    operands = dict.fromkeys(n.inputs[0] for n in sources if n.inputs[0] not in model.constants)
-    outputs = [u.output for u in units]
+    kept, outputs = {n.name for n in sources} | {n.name for u in units for n in u.nodes}, [u.output for u in units]
+    read = dict.fromkeys(n.inputs[0] for n in sources if n.inputs[0] not in model.constants)
+    operands = [v for v in read if v in known or v not in outputs]
     part = cut(model, (n for n in model.nodes if n.name in kept), operands, outputs)
     proto, shifted = reference_model(replace(folded, model=part), onnx.ModelProto())
     values = _Computed(model, _source(folded), known)
     made = run_with_outputs(proto, outputs, {v: as_unsigned(values.get(v), v in shifted) for v in operands})
-    results = {n: as_internal(made[v], folded.graph.tensors[n].shape) for v, n in names.items() if v in made}
-    return results | {n: tensor_values(folded, n, made[v]) for v, n in ordered.items() if v in made}
+    return {v: as_signed(made[v], v in shifted) for v in outputs}
 
 
-def _stored(folded: FoldedModel, names: Mapping[str, str], tensors: Mapping[str, Int8]) -> dict[str, Array]:
+def _stored(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, Array]:
     """Tensors of the graph as the stored values of the model that they hold."""
     model, values = folded.model, dict[str, Array]()
     assert model is not None
-    for stored, name in names.items():
+    ordered = {stored: name for name, (stored, _) in folded.orders.items() if name in tensors}
+    for stored, name in (stored_names(folded, tensors) | ordered).items():
         shape = model.shape(stored)
         if shape is None:
             continue  # a tensor between operators that the model does not have
@@ -161,23 +179,14 @@ def stored_names(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, 
     return names
 
 
-def _given(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]) -> dict[int, NDArray[Any]]:
-    """Tensors of the file from which LiteRT starts: its inputs, and those of `tensors` that the accelerator defines."""
-    source, names = _source(folded), stored_names(folded, tensors)
-    given: dict[int, NDArray[Any]] = {i: feeds[source.file.tensors[i].name] for i in source.file.inputs}
-    for op in source.file.operators:
-        for index in op.outputs if defines(source.file, op) else ():
-            holder = names.get(source.views[index].value)
-            if holder is not None:
-                unsigned = source.file.tensors[index].dtype == "UINT8"
-                given[index] = source.as_tensor(index, to_stored(tensors[holder], unsigned))
-    return given
+def _inputs(source: TfliteSource, feeds: Mapping[str, Array]) -> dict[int, NDArray[Any]]:
+    return {i: feeds[source.file.tensors[i].name] for i in source.file.inputs}
 
 
 def litert_outputs(folded: FoldedModel, feeds: Mapping[str, Array], *, micro: bool) -> dict[str, Array]:
     """The outputs of the unchanged file in LiteRT; `micro` selects the kernels of TFLite Micro."""
     source = _source(folded)
-    outputs = source.run(set(source.file.outputs), _given(folded, feeds, {}), reference_kernels=micro)
+    outputs = source.run(set(source.file.outputs), _inputs(source, feeds), reference_kernels=micro)
     return {source.file.tensors[i].name: array for i, array in outputs.items()}
 
 

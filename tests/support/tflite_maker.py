@@ -29,6 +29,8 @@ class TfliteMaker:
     """A file under construction; every method that adds a tensor returns its index."""
 
     seed: int = 0
+    unsigned: bool = False
+    """Write the uint8 form of older converters: one scale a tensor, and zero points larger by 128."""
     tensors: list[TfliteTensor] = field(default_factory=list)
     operators: list[TfliteOperator] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
@@ -48,9 +50,17 @@ class TfliteMaker:
     ) -> int:
         every = tuple(scales) or (() if scale is None else (scale[0],))
         zeros = (0,) * len(every) if scales or scale is None else (scale[1],)
+        if self.unsigned and dtype == "INT8":
+            dtype, zeros = "UINT8", tuple(z + 128 for z in zeros)
+            data = None if data is None else (data.astype(np.int16) + 128).astype(np.uint8)
         name = f"t{len(self.tensors)}"
         self.tensors.append(TfliteTensor(name, tuple(shape), dtype, every, zeros, axis, data))
         return len(self.tensors) - 1
+
+    def scale(self, tensor: int) -> Scale:
+        """Scale and zero point of a tensor, the latter as in the int8 form."""
+        made = self.tensors[tensor]
+        return made.scales[0], made.zero_points[0] - (128 if made.dtype == "UINT8" else 0)
 
     def input(self, shape: Sequence[int], scale: Scale | None = PLAIN, dtype: str = "INT8") -> int:
         self.inputs.append(self.tensor(shape, scale, dtype=dtype))
@@ -62,7 +72,7 @@ class TfliteMaker:
 
     def weights(self, shape: Sequence[int], axis: int | None = 0) -> int:
         data = self.rng.integers(-127, 128, shape).astype(np.int8)
-        scales = () if axis is None else tuple(self.rng.uniform(0.002, 0.02, shape[axis]))
+        scales = () if axis is None or self.unsigned else tuple(self.rng.uniform(0.002, 0.02, shape[axis]))
         return self.tensor(shape, (0.01, 0), data=data, scales=scales, axis=axis or 0)
 
     def bias(self, x: int, weights: int, count: int) -> int:
@@ -101,22 +111,20 @@ class TfliteMaker:
     def unary(self, code: str, x: int, scale: Scale, made: Any = None) -> int:
         return self.add(code, [x], [self.tensor(self.tensors[x].shape, scale)], made)
 
-    def binary(self, code: str, a: int, b: int, scale: Scale = (0.07, -11)) -> int:
-        name = {"ADD": "Add", "SUB": "Sub", "MUL": "Mul"}[code]
-        return self.add(code, [a, b], [self.tensor(self.tensors[a].shape, scale)], options(name))
+    def binary(self, code: str, a: int, b: int, scale: Scale = (0.07, -11), activation: int = 0) -> int:
+        made = options({"ADD": "Add", "SUB": "Sub", "MUL": "Mul"}[code], fusedActivationFunction=activation)
+        return self.add(code, [a, b], [self.tensor(self.tensors[a].shape, scale)], made)
 
     def concatenation(self, parts: Sequence[int], axis: int = 3) -> int:
-        first = self.tensors[parts[0]]
-        shape = list(first.shape)
+        shape = list(self.tensors[parts[0]].shape)
         shape[axis] = sum(self.tensors[p].shape[axis] for p in parts)
-        result = self.tensor(shape, (first.scales[0], first.zero_points[0]))
+        result = self.tensor(shape, self.scale(parts[0]))
         return self.add("CONCATENATION", parts, [result], options("Concatenation", axis=axis))
 
     def moved(self, code: str, inputs: Sequence[int], shape: Sequence[int], made: Any = None) -> int:
         """An operator that keeps the scale of its first input."""
         x = next(i for i in inputs if self.tensors[i].scales)
-        scale = (self.tensors[x].scales[0], self.tensors[x].zero_points[0])
-        return self.add(code, inputs, [self.tensor(shape, scale)], made)
+        return self.add(code, inputs, [self.tensor(shape, self.scale(x))], made)
 
     def data(self, *outputs: int) -> bytes:
         return write_tflite(self.tensors, self.operators, self.inputs, outputs)
@@ -267,6 +275,55 @@ def _pool_options(size: int, padding: int = 0) -> Any:
     return options("Pool2D", padding=padding, strideH=1, strideW=1, filterHeight=size, filterWidth=size)
 
 
+def _extreme(m: TfliteMaker, code: str) -> int:
+    return m.moved(code, [_image(m), _image(m)], (1, 8, 8, 12), options("MaximumMinimum"))
+
+
+def _limit(m: TfliteMaker) -> int:
+    limit = m.tensor((), data=np.array(17, np.int8))
+    return m.moved("MINIMUM", [_image(m), limit], (1, 8, 8, 12), options("MaximumMinimum"))
+
+
+def _padded_by_a_value(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 8)
+    value = m.tensor((), m.scale(x), data=np.array(40, np.int8))
+    wide = m.moved("PADV2", [x, m.integers([[0, 0], [1, 2], [3, 1], [0, 0]]), value], (1, 11, 12, 8))
+    return m.conv(wide, 16, padding=1)
+
+
+def _expanded(m: TfliteMaker) -> int:
+    flat = m.moved("SQUEEZE", [m.conv(_image(m), 8)], (8, 8, 8), options("Squeeze", squeezeDims=[0]))
+    return m.conv(m.moved("EXPAND_DIMS", [flat, m.integers(0)], (1, 8, 8, 8), options("ExpandDims")), 16)
+
+
+def _rows(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 16)
+    return m.moved("SLICE", [x, m.integers((0, 2, 1, 0)), m.integers((-1, 5, 4, 16))], (1, 5, 4, 16), options("Slice"))
+
+
+def _blocks(m: TfliteMaker) -> int:
+    deep = m.moved("SPACE_TO_DEPTH", [m.conv(_image(m), 16)], (1, 4, 4, 64), options("SpaceToDepth", blockSize=2))
+    x = m.conv(deep, 12, 1)
+    return m.moved("DEPTH_TO_SPACE", [x], (1, 8, 8, 3), options("DepthToSpace", blockSize=2))
+
+
+def _bilinear(m: TfliteMaker) -> int:
+    made = options("ResizeBilinear", halfPixelCenters=True)
+    return m.conv(m.moved("RESIZE_BILINEAR", [m.conv(_image(m), 16), m.integers((16, 16))], (1, 16, 16, 16), made), 8)
+
+
+def _gate(m: TfliteMaker) -> int:
+    """Squeeze and excitation: a table on an average, whose result is not stored."""
+    x = m.conv(_image(m), 12)
+    mean = m.moved("MEAN", [x, m.integers((1, 2))], (1, 1, 1, 12), options("Reducer", keepDims=True))
+    return m.binary("MUL", x, m.unary("LOGISTIC", mean, (1 / 256, -128)), (0.06, 3))
+
+
+def _largest(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 16)
+    return m.moved("REDUCE_MAX", [x, m.integers((1, 2))], (1, 16), options("Reducer"))
+
+
 def _concatenation(m: TfliteMaker) -> int:
     x = m.conv(_image(m), 16)
     return m.concatenation([x, m.moved("MAX_POOL_2D", [x], (1, 8, 8, 16), _pool_options(3))])
@@ -284,15 +341,22 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "FULLY_CONNECTED of an image": _flattened,
     "ADD": lambda m: m.binary("ADD", _image(m), m.input((1, 8, 8, 12), (0.11, -20))),
     "ADD of a constant per channel": lambda m: _constant_operand(m, "ADD", (12,)),
+    "ADD, RELU inside the range": lambda m: m.binary("ADD", _image(m), _image(m), (0.1, -10), 1),
     "SUB": lambda m: m.binary("SUB", _image(m), m.input((1, 8, 8, 12), (0.02, 30))),
     "MUL": lambda m: m.binary("MUL", _image(m), m.input((1, 8, 8, 12), (0.02, 30)), (0.013, 2)),
+    "MUL, RELU6 inside the range": lambda m: m.binary("MUL", _image(m), _image(m), (0.1, -10), 3),
     "MUL by a scalar": lambda m: _constant_operand(m, "MUL", ()),
     "MUL by an image, which LiteRT runs": _constant_image,
+    "MUL by a gate": _gate,
+    "MAXIMUM": lambda m: _extreme(m, "MAXIMUM"),
+    "MINIMUM": lambda m: _extreme(m, "MINIMUM"),
+    "MINIMUM of a scalar": _limit,
     "LOGISTIC": lambda m: m.unary("LOGISTIC", _image(m), (1 / 256, -128)),
     "TANH": lambda m: m.unary("TANH", _image(m), (1 / 128, 0)),
     "HARD_SWISH": lambda m: m.unary("HARD_SWISH", _image(m), (0.04, -110)),
     "LEAKY_RELU": lambda m: m.unary("LEAKY_RELU", _image(m), (0.05, -60), options("LeakyRelu", alpha=0.1)),
     "RELU": lambda m: m.unary("RELU", _image(m), PLAIN),
+    "RELU_N1_TO_1": lambda m: m.unary("RELU_N1_TO_1", _image(m), PLAIN),
     "RELU6": lambda m: m.unary("RELU6", _image(m), PLAIN),
     "PRELU": _prelu,
     "BATCH_MATMUL": _products,
@@ -301,12 +365,18 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "AVERAGE_POOL_2D": lambda m: _pool(m, "AVERAGE_POOL_2D", 2, 2, 1),
     "AVERAGE_POOL_2D with a border": lambda m: _pool(m, "AVERAGE_POOL_2D", 3, 1, 0),
     "MEAN": _mean,
+    "REDUCE_MAX": _largest,
     "SOFTMAX": _softmax,
     "CONCATENATION": _concatenation,
     "SPLIT": _split,
     "SPLIT to groups of a convolution": _grouped,
     "STRIDED_SLICE": _slice,
+    "SLICE": _rows,
     "PAD": _pad,
+    "PADV2": _padded_by_a_value,
+    "SQUEEZE and EXPAND_DIMS": _expanded,
+    "SPACE_TO_DEPTH and DEPTH_TO_SPACE": _blocks,
+    "RESIZE_BILINEAR, which LiteRT runs": _bilinear,
     "TRANSPOSE and RESHAPE": _transposed,
     "RESIZE_NEAREST_NEIGHBOR": lambda m: _resize(m, False),
     "RESIZE_NEAREST_NEIGHBOR, centers": lambda m: _resize(m, True),
@@ -317,7 +387,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
 """Files by what they contain."""
 
 
-def tflite_bytes(name: str, seed: int = 0) -> bytes:
+def tflite_bytes(name: str, seed: int = 0, *, unsigned: bool = False) -> bytes:
     """The file of a name."""
-    m = TfliteMaker(seed)
+    m = TfliteMaker(seed, unsigned)
     return m.data(FILES[name](m))

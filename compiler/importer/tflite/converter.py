@@ -48,8 +48,8 @@ class Unit:
     op: str
     inputs: tuple[str, ...]
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    exact: bool = False
-    """LiteRT evaluates the operator of the file."""
+    exact: TfliteOperator | None = None
+    """The operator that LiteRT evaluates."""
     bounds: tuple[int, int] | None = None
     """Smallest and largest stored result."""
     shape: tuple[int, ...] = ()
@@ -241,9 +241,9 @@ class Converter:
         stored = [self._stored_name(i, o, unit.shape) for i, o in zip(op.outputs, orders, strict=True)]
         floats = [f"{s}/float" if self.tensor(i).scales else s for s, i in zip(stored, op.outputs, strict=True)]
         # The clamp of an evaluated operator is a unit of its own, since only the operator alone is evaluated.
-        apart = unit.exact and unit.bounds is not None
+        apart = unit.exact is not None and unit.bounds is not None
         unbounded = [f"{stored[0]}/unbounded"] if apart else stored
-        qoperator = self._evaluated(op, unbounded[0], orders[0]) if unit.exact else None
+        qoperator = self._evaluated(unit.exact, unbounded[0], orders[0]) if unit.exact else None
         node = OnnxNode(self.name(op), unit.op, unit.inputs, tuple(floats), unit.attributes, qoperator=qoperator)
         self.nodes.append(node)
         for index, order, name, value, whole in zip(op.outputs, orders, stored, floats, unbounded, strict=True):

@@ -1,15 +1,18 @@
 """The operators of TFLite that have a form in the model."""
 
+from copy import copy
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
-from intloom.compiler.importer.model import Attribute, ValueType
+from intloom.compiler.importer.model import Attribute, OnnxNode, ValueType
 from intloom.compiler.importer.tflite.converter import CONVERSIONS, Converter, Unit
 from intloom.compiler.importer.tflite.file import TfliteOperator, TfliteTensor
 from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted
 
 converts = CONVERSIONS.register
+_MOST_COPY_WEIGHTS = 1 << 20
 _SAME, _VALID = 0, 1
 """Values of the enumeration Padding."""
 _ACTIVATIONS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
@@ -179,19 +182,45 @@ def convert_batch_matmul(c: Converter, op: TfliteOperator) -> None:
 @converts("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 def convert_binary(c: Converter, op: TfliteOperator) -> None:
     """An elementwise operator of two operands, in the order that the first of them that is computed has."""
+    x, y, result = (c.tensor(i) for i in (*op.inputs[:2], op.outputs[0]))
     onnx_op = {"ADD": "Add", "SUB": "Sub", "MUL": "Mul", "MAXIMUM": "Max", "MINIMUM": "Min"}.get(op.code)
     if onnx_op is None:
         raise c.unsupported(op, "has no integer form", "write it as SUB and MUL")
     _require_int8(c, op, *op.inputs[:2], op.outputs[0])
-    rank = len(c.tensor(op.outputs[0]).shape)
+    rank = len(result.shape)
     wide = [(1,) * (rank - len(c.tensor(i).shape)) + c.tensor(i).shape for i in op.inputs[:2]]
     order = _common_order(c, op.inputs[:2], rank)
     values = tuple(
         c.operand(i, identity(0)) if not c.tensor(i).shape else c.operand(i, order, shape)
         for i, shape in zip(op.inputs[:2], wide, strict=True)
     )
-    # The evaluated operator has its activation.
-    c.finish(op, Unit(onnx_op, values, exact=True), order)
+    if op.code in ("MAXIMUM", "MINIMUM") and x.data is None and y.data is None:
+        _finish_extreme(c, op, values, order)
+        return
+    bounds, exact = None if op.code in ("MAXIMUM", "MINIMUM") else _bounds(c, op), op
+    if bounds not in (None, stored_bounds(result, None, None)):
+        # A clamp inside the range of the bytes is a table behind the operator.
+        exact = replace(op, options=copy(op.options))
+        exact.options.fusedActivationFunction = 0
+        c.finish(op, Unit(onnx_op, values, exact=exact, bounds=bounds), order)
+        return
+    c.finish(op, Unit(onnx_op, values, exact=op), order)
+
+
+def _finish_extreme(c: Converter, op: TfliteOperator, values: tuple[str, ...], order: Order) -> None:
+    """The larger or smaller of two tensors of one scale: `b + max(a - b, 0)`, or `b - max(b - a, 0)`.
+
+    The difference has the smallest byte as its zero point, so that all its positive values fit and others become 0.
+    """
+    x, y, result = (c.tensor(i) for i in (*op.inputs[:2], op.outputs[0]))
+    if len({(t.scales, t.zero_points, t.shape) for t in (x, y, result)}) > 1:
+        raise c.unsupported(op, "has operands of different scales or shapes", "give both the scale of the result")
+    a, b = values if op.code == "MAXIMUM" else values[::-1]
+    excess = replace(result, name=f"{c.name(op)}/excess", zero_points=(stored_bounds(result, None, None)[0],))
+    c.nodes.append(OnnxNode(f"{excess.name}/Sub", "Sub", (a, b), (f"{excess.name}/float",)))
+    c.quantized(f"{excess.name}/float", excess.name, excess, permuted(result.shape, inverse(order)))
+    inputs = values[1], c.dequantized(excess.name, excess)
+    c.finish(op, Unit("Add" if op.code == "MAXIMUM" else "Sub", inputs), order)
 
 
 def _common_order(c: Converter, indices: tuple[int, ...], rank: int) -> Order:
@@ -223,7 +252,7 @@ def convert_unary(c: Converter, op: TfliteOperator) -> None:
         attributes["alpha"] = 0.0 if op.code == "RELU" else float(op.options.alpha)
     order = c.natural_order(op.inputs[0])
     _require_int8(c, op, op.inputs[0], op.outputs[0])
-    c.finish(op, Unit(_UNARY[op.code], (c.operand(op.inputs[0], order),), attributes, exact=True), order)
+    c.finish(op, Unit(_UNARY[op.code], (c.operand(op.inputs[0], order),), attributes, exact=op), order)
 
 
 @converts("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
@@ -242,21 +271,19 @@ def convert_prelu(c: Converter, op: TfliteOperator) -> None:
     order, rank = c.natural_order(x_at), len(c.tensor(x_at).shape)
     slope = c.tensor(slope_at)
     shape = (1,) * (rank - len(slope.shape)) + slope.shape
-    c.finish(op, Unit("PRelu", (c.operand(x_at, order), c.operand(slope_at, order, shape)), exact=True), order)
+    c.finish(op, Unit("PRelu", (c.operand(x_at, order), c.operand(slope_at, order, shape)), exact=op), order)
 
 
 @converts("QUANTIZE")
 def convert_quantize(c: Converter, op: TfliteOperator) -> None:
     """A float value becomes stored, or a stored value gets another scale."""
-    x, order = c.tensor(op.inputs[0]), c.view(op.inputs[0]).order
+    x, result, order = c.tensor(op.inputs[0]), c.tensor(op.outputs[0]), c.natural_order(op.inputs[0])
     if not x.scales:
-        result = c.tensor(op.outputs[0])
-        name = result.name
-        shape = permuted(result.shape, inverse(order))
-        c.quantized(c.view(op.inputs[0]).value, name, result, shape)
-        c.views[op.outputs[0]] = View(name, order)
+        # The host brings a float input to the order of the operators that follow.
+        c.quantized(c.in_order(op.inputs[0], order), result.name, result, permuted(result.shape, inverse(order)))
+        c.views[op.outputs[0]] = View(result.name, order)
         return
-    c.finish(op, Unit("Identity", (c.operand(op.inputs[0], order),), exact=True), order)
+    c.finish(op, Unit("Identity", (c.operand(op.inputs[0], order),), exact=op), order)
 
 
 @converts("DEQUANTIZE")
@@ -296,6 +323,16 @@ def convert_mean(c: Converter, op: TfliteOperator) -> None:
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     name = c.constant(f"{c.name(op)}/axes", np.array(sorted(order[a] for a in axes), np.int64))
     c.finish(op, Unit("ReduceMean", (c.operand(op.inputs[0], order), name), {"keepdims": 1}, shape=kept), order)
+
+
+@converts("REDUCE_MAX")
+def convert_reduce_max(c: Converter, op: TfliteOperator) -> None:
+    """The largest value of an image's channels: a window that covers the image."""
+    x = c.tensor(op.inputs[0])
+    if len(x.shape) != 4 or {a % 4 for a in c.integers(op, 1)} != {1, 2}:
+        raise c.unsupported(op, "reduces other dimensions than rows and columns", "reduce both")
+    value, kept = c.operand(op.inputs[0], CHANNELS_FIRST), (x.shape[0], 1, 1, x.shape[3])
+    c.finish(op, Unit("MaxPool", (value,), {"kernel_shape": x.shape[1:3]}, shape=kept), CHANNELS_FIRST)
 
 
 @converts("SOFTMAX")
@@ -442,13 +479,16 @@ def convert_resize(c: Converter, op: TfliteOperator) -> None:
 
 @converts("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def convert_depth(c: Converter, op: TfliteOperator) -> None:
-    """Blocks of pixels to channels, or back, in the order of the file's channels."""
-    block = op.option("blockSize", 1)
-    x = c.tensor(op.inputs[0])
-    value = c.operand(op.inputs[0], CHANNELS_FIRST)
-    if op.code == "DEPTH_TO_SPACE":
-        c.finish(op, Unit("DepthToSpace", (value,), {"blocksize": block, "mode": "DCR"}), CHANNELS_FIRST)
-    elif block and not (x.shape[1] % block or x.shape[2] % block):
-        c.finish(op, Unit("SpaceToDepth", (value,), {"blocksize": block}), CHANNELS_FIRST)
-    else:
-        raise c.unsupported(op, f"cuts {x.shape} into blocks of {block}", "use a size that blocks divide")
+    """Blocks of pixels to channels, or back: a convolution, or a transposed one, that copies a byte for each result."""
+    block, x = op.option("blockSize", 1), c.tensor(op.inputs[0])
+    spread = op.code == "DEPTH_TO_SPACE"
+    deep, shallow = (x.shape[3], x.shape[3] // block**2) if spread else (x.shape[3] * block**2, x.shape[3])
+    if deep * shallow * block**2 > _MOST_COPY_WEIGHTS:
+        raise c.unsupported(op, f"moves blocks of {deep} values", "use fewer channels")
+    # Channel (row * block + column) * shallow + c of the deep image is the pixel of that row and column of its block.
+    weights = np.eye(deep, dtype=np.int8).reshape(deep, block, block, shallow).transpose(0, 3, 1, 2)
+    stored = c.constant(f"{c.name(op)}/weights", np.ascontiguousarray(weights))
+    filters = c.dequantize(stored, c.constant(f"{c.name(op)}/one", np.array(1, np.float32)), f"{stored}/real")
+    attributes: dict[str, Attribute] = {"kernel_shape": (block, block), "strides": (block, block)}
+    inputs = c.operand(op.inputs[0], CHANNELS_FIRST), filters
+    c.finish(op, Unit("ConvTranspose" if spread else "Conv", inputs, attributes), CHANNELS_FIRST)

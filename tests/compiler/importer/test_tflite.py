@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from intloom.cli import main
 from intloom.common.errors import ExitCode, FileFormatError, IntloomError, UnsupportedError
+from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.importer.tflite.file import parse_tflite
@@ -39,7 +40,7 @@ def run(path: Path, preset_name: str, backend: str, seed: int):
     feeds = {
         a.name: rng.normal(size=a.shape).astype(np.float32)
         if a.dtype == np.float32
-        else rng.integers(-128, 128, a.shape).astype(np.int8)
+        else rng.integers(0, 256, a.shape).astype(np.uint8).view(a.dtype)
         for a in compiled.inputs
     }
     opened = open_backend(backend, bundle)
@@ -47,11 +48,16 @@ def run(path: Path, preset_name: str, backend: str, seed: int):
 
 
 @pytest.mark.parametrize("backend", ["isa", pytest.param("rtl", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("unsigned", [False, True], ids=["int8", "uint8"])
 @pytest.mark.parametrize("name", FILES)
-def test_operator_equals_litert(name, backend, tmp_path, seed):
+def test_operator_equals_litert(name, unsigned, backend, tmp_path, seed):
+    if unsigned and name == "BATCH_MATMUL":
+        pytest.skip("LiteRT has no kernel for it")
     path = tmp_path / "file.tflite"
-    path.write_bytes(tflite_bytes(name, seed))
+    path.write_bytes(tflite_bytes(name, seed, unsigned=unsigned))
     compiled, result = run(path, "base", backend, seed)
+    on_host = [a for a in compiled.folded.assignments if a.target is Target.HOST and ":" in a.name]
+    assert bool(on_host) == name.endswith("which LiteRT runs")
     assert not [c for c in result.checks if c.mismatches]
     file = compiled.folded.model.tflite.file
     defined = [defines(file, op) for op in file.operators]
