@@ -36,6 +36,7 @@ from intloom.compiler.partition.host import boundary_value, final_part, input_so
 from intloom.compiler.partition.regions import return_small_regions, split, tensor_levels, without_unread_inputs
 from intloom.compiler.partition.warn import find_warnings
 from intloom.compiler.reference_form import reference_form
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
 
@@ -121,20 +122,21 @@ class FoldedModel:
             No node of the model can run on the accelerator.
         """
         if not self.regions:
-            raise UnsupportedError(f"no part of the model can run on the accelerator: {self._cause}")
+            cause, row = self._cause
+            raise UnsupportedError(f"no part of the model can run on the accelerator: {cause}", row)
         return self.whole
 
     @property
-    def _cause(self) -> str:
-        """The first reason for which nodes run on the host; reasons that follow from it come last."""
+    def _cause(self) -> tuple[str, int]:
+        """The first reason for which nodes run on the host, and its row; reasons that follow from it come last."""
         rows = [a for a in self.assignments if a.target in (Target.HOST, Target.UNSUPPORTED)]
         causes = [a for a in rows if not a.reason.startswith(CONSEQUENCES)] or rows
         if not causes:
-            return "the model is not quantized"
+            return "the model is not quantized", Refusal.FLOAT_MODEL.number
         first = causes[0]
         remedy = f": {first.remedy}" if first.remedy else ""
         more = f" ({len(rows)} nodes run on the host; intloom inspect lists them)" if len(rows) > 1 else ""
-        return f"{first.name}: {first.reason}{remedy}{more}"
+        return f"{first.name}: {first.reason}{remedy}{more}", first.row
 
     @property
     def host_computed(self) -> frozenset[str]:

@@ -12,9 +12,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.refusals import Refusal
 
 Positions = NDArray[np.int64]
+
 MOST_RUNS = 64
 """Most runs of channels that are joined; more would cost too many copies."""
 
@@ -86,7 +87,7 @@ def matrices(ordered: Ordered, pixels: int) -> Matrices:
     """
     shape = ordered.shape
     if len(shape) < 2:
-        raise UnsupportedPattern(f"its operand has shape {shape}", "multiply matrices")
+        raise Refusal.DIMENSIONS(f"its operand has shape {shape}", "multiply matrices")
     each = ordered.positions.reshape(-1, *shape[-2:])
     for turned in (False, True):
         found = [channel_runs(m.T if turned else m, pixels) for m in each]
@@ -94,7 +95,7 @@ def matrices(ordered: Ordered, pixels: int) -> Matrices:
         ranges = [runs[0] for runs in found if runs is not None and len(runs) == 1]
         if wide and len(ranges) == len(each):
             return Matrices(ordered.tensor, tuple(ranges), not turned)
-    raise UnsupportedPattern(
+    raise Refusal.ORDER(
         f"its operand of shape {shape} is not made of channels and pixels of one tensor",
         "reshape and transpose images only by whole channels",
     )

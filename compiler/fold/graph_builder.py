@@ -10,10 +10,10 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.byte_order import Ordered, channel_runs, row_major
 from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import RoundingMode
 
 Shape4 = tuple[int, int, int, int]
@@ -51,13 +51,13 @@ def as_image(shape: tuple[int, ...]) -> Shape4:
         The batch is not 1 or there are more than four dimensions.
     """
     if not 2 <= len(shape) <= 4:
-        raise UnsupportedPattern(
+        raise Refusal.DIMENSIONS(
             f"a tensor of shape {shape} is not a batch of vectors, sequences or images", "use two to four dimensions"
         )
     if shape[0] != 1:
-        raise UnsupportedPattern(f"its batch size is {shape[0]}", "export the model with batch size 1")
+        raise Refusal.BATCH(f"its batch size is {shape[0]}", "export the model with batch size 1")
     if min(shape) < 1:
-        raise UnsupportedPattern(f"a tensor of shape {shape} is empty", "remove the node")
+        raise Refusal.INVALID(f"a tensor of shape {shape} is empty", "remove the node")
     channels = shape[1]
     if len(shape) == 2:
         return (1, channels, 1, 1)
@@ -84,7 +84,7 @@ class GraphBuilder:
     """The same for values that lie in their tensor in another order than the model's, or with others between."""
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     targets: dict[str, tuple[Target, str]] = field(default_factory=dict)
-    remedies: dict[str, str] = field(default_factory=dict)
+    remedies: dict[str, tuple[str, Refusal]] = field(default_factory=dict)
     mode_dependent: list[str] = field(default_factory=list)
     """Nodes whose results depend on onnxruntime's optimization level."""
     inputs: list[str] = field(default_factory=list)
@@ -153,20 +153,20 @@ class GraphBuilder:
     def _dequantize(self, value: str) -> OnnxNode:
         node = self.model.producers.get(value)
         if node is None or not is_dequantize(node):
-            raise UnsupportedPattern(
+            raise Refusal.NOT_QUANTIZED(
                 f"{value!r} is not quantized", "quantize it with a QuantizeLinear, DequantizeLinear pair"
             )
         return node
 
     def _require_order(self, stored: str, value: str) -> None:
         if stored not in self.orders:
-            raise UnsupportedPattern(
+            raise Refusal.HOST(
                 f"the host computes {value!r}", "quantize the operators before it, so that they run on the accelerator"
             )
         # Checks rank and batch, which a movement operator alone may have in any form.
         as_image(self.orders[stored].shape)
         if not self.join_channels(stored):
-            raise UnsupportedPattern(
+            raise Refusal.ORDER(
                 f"{value!r} has its values in another order than tensor {self.orders[stored].tensor!r}",
                 "transpose on the host, after the last quantized operator",
             )
@@ -194,12 +194,12 @@ class GraphBuilder:
         """The operand, if its quantization is the tensor's."""
         params = read_qparams(self.model, node)
         if not (params.per_tensor and (params.dtype == "uint8") == tensor.unsigned):
-            raise UnsupportedPattern(
+            raise Refusal.TYPE(
                 f"{value!r} is dequantized as {params.dtype}, or with several scales",
                 "use the stored type, and one scale",
             )
         if (float(params.scale), params.zero_int8) != (tensor.scale, tensor.zero_point):
-            raise UnsupportedPattern(
+            raise Refusal.TYPE(
                 f"{value!r} is dequantized with another scale or zero point than it was quantized with",
                 "give both nodes the same scale and zero point",
             )
@@ -209,7 +209,7 @@ class GraphBuilder:
         """Look up an operand whose tensor must have the model's shape."""
         operand = self.operand(value)
         if not operand.has_model_shape:
-            raise UnsupportedPattern(
+            raise Refusal.ORDER(
                 f"{value!r} is a reshaped view {operand.shape} of a tensor {operand.tensor.shape}",
                 "put only a Gemm or an output after a Flatten",
             )
@@ -219,7 +219,7 @@ class GraphBuilder:
         """Describe the tensor that a unit produces, from its QuantizeLinear."""
         shape = self.model.shape(unit.output)
         if shape is None:
-            raise UnsupportedPattern(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
+            raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
         return self.tensor(unit.output, as_image(shape), self.params(unit))
 
     def params(self, unit: QuantizationUnit) -> QParams:
@@ -229,9 +229,9 @@ class GraphBuilder:
     def tensor(self, name: str, shape: Shape4, params: QParams) -> Tensor:
         """Describe an 8-bit tensor with one scale."""
         if params.dtype not in ("int8", "uint8"):
-            raise UnsupportedPattern(f"{name!r} is stored as {params.dtype}", "quantize activations to uint8 or int8")
+            raise Refusal.TYPE(f"{name!r} is stored as {params.dtype}", "quantize activations to uint8 or int8")
         if not params.per_tensor:
-            raise UnsupportedPattern(f"{name!r} has several scales", "quantize activations per tensor")
+            raise Refusal.TYPE(f"{name!r} has several scales", "quantize activations per tensor")
         return Tensor(name, shape, float(params.scale), params.zero_int8, params.unsigned)
 
     def emit(self, node: Node, result: Tensor) -> None:
@@ -264,7 +264,7 @@ class GraphBuilder:
         """Record which tensor holds a quantized value of the model."""
         shape = self.model.shape(stored)
         if shape is None:
-            raise UnsupportedPattern(f"the shape of {stored!r} is unknown", "export the model with fixed sizes")
+            raise Refusal.OPEN_SIZE(f"the shape of {stored!r} is unknown", "export the model with fixed sizes")
         self.views[stored] = (tensor, shape)
 
     def assign(self, unit: QuantizationUnit, target: Target, note: str = "") -> None:

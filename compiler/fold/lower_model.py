@@ -23,10 +23,11 @@ from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS, unsupported_normalization
 from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
-from intloom.compiler.fold.patterns.unsupported import RECURRENT, UnsupportedPattern, recurrent
+from intloom.compiler.fold.patterns.unsupported import RECURRENT, recurrent
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import STANDARD, Model, OnnxNode
 from intloom.compiler.ir import IntGraph
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import RoundingMode
 
 _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], OperatorLowering], ...] = (
@@ -92,7 +93,7 @@ def _lower_after_host_movement(
 def _assign_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], unit: QuantizationUnit) -> None:
     for node in unit.nodes:
         builder.targets[node.name] = (Target.HOST, "its result is needed in another order")
-        builder.remedies[node.name] = _ADVICE
+        builder.remedies[node.name] = _ADVICE, Refusal.ORDER
     _restore_for_host(builder, units, unit.leaves)
 
 
@@ -117,9 +118,15 @@ def _attempt(builder: GraphBuilder, nodes: Sequence[OnnxNode], action: Callable[
         undo()
         for made in nodes:
             builder.targets.setdefault(made.name, (Target.HOST, str(error)))
-            builder.remedies.setdefault(made.name, error.remedy if isinstance(error, UnsupportedPattern) else _ADVICE)
+            builder.remedies.setdefault(made.name, _remedy(error))
         return False
     return True
+
+
+def _remedy(error: UnsupportedError) -> tuple[str, Refusal]:
+    if isinstance(error, UnsupportedPattern):
+        return error.remedy, error.refusal
+    return _ADVICE, Refusal.OPERATOR
 
 
 def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
@@ -136,10 +143,10 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if main is not None and rule is None and reorder(builder, unit):
         return
     if main is None or rule is None:
-        raise UnsupportedPattern(_unsupported_reason(main.op if main else "this"), _ADVICE)
+        raise Refusal.OPERATOR(_unsupported_reason(main.op if main else "this"), _ADVICE)
     inner = [n for n in unit.operators if n is not main and n not in unit.clamps]
     if inner:
-        raise UnsupportedPattern(
+        raise Refusal.NOT_QUANTIZED(
             f"the value between {inner[-1].name!r} and {main.name!r} is not quantized",
             f"quantize the output of {inner[-1].name!r}",
         )
@@ -198,10 +205,10 @@ def _add_input(builder: GraphBuilder, stored: str) -> None:
     try:
         params = read_qparams(builder.model, reader)
         tensor = builder.tensor(stored, as_image(shape), params)
-    except (UnsupportedPattern, UnsupportedError) as error:
+    except UnsupportedError as error:
         if maker is not None:
             builder.targets[maker.name] = (Target.HOST, str(error))
-            builder.remedies[maker.name] = getattr(error, "remedy", _ADVICE)
+            builder.remedies[maker.name] = _remedy(error)
         return
     builder.tensors[stored] = tensor
     builder.inputs.append(stored)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import onnx
 
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
+from intloom.compiler.refusals import Refusal
 
 _log = logging.getLogger(__name__)
 _TOO_LARGE = 1 << 20
@@ -77,7 +78,8 @@ def fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> dict[str, int]:
     elif missing:
         raise UnsupportedError(
             f"dimension {missing[0].axis} of input {missing[0].value.name!r} must be fixed, but {missing[0].name!r} is "
-            f"open: set the sizes with {_advice(every, missing, chosen)}"
+            f"open: set the sizes with {_advice(every, missing, chosen)}",
+            Refusal.OPEN_SIZE.number,
         )
     _store(every, chosen)
     for value in (*graph.output, *graph.value_info):
@@ -92,7 +94,10 @@ def _add_rank(value: onnx.ValueInfoProto, dims: Mapping[str, int]) -> None:
         return
     rank = next(n for n in range(_HIGHEST_RANK + 1) if f"{value.name}.{n}" not in dims)
     if not rank:
-        raise UnsupportedError(f"input {value.name!r} must have a shape: give it with --shape {value.name}=N,N,...")
+        raise UnsupportedError(
+            f"input {value.name!r} must have a shape: give it with --shape {value.name}=N,N,...",
+            Refusal.OPEN_SIZE.number,
+        )
     kind.shape.dim.extend(onnx.TensorShapeProto.Dimension() for _ in range(rank))
 
 

@@ -26,6 +26,7 @@ from intloom.compiler.importer.old_opsets import converted
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
 from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
+from intloom.compiler.refusals import Refusal
 
 _log = logging.getLogger(__name__)
 OLDEST_OPSET = 7
@@ -196,7 +197,8 @@ def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
         raise ModelError(f"the model must import one version of the standard operator set, not {versions}: remove one")
     if not OLDEST_OPSET <= versions[0] <= newest:
         raise UnsupportedError(
-            f"the model's opset must be from {OLDEST_OPSET} to {newest}, not {versions[0]}: convert it to one of these"
+            f"the model's opset must be from {OLDEST_OPSET} to {newest}, not {versions[0]}: convert it to one of these",
+            Refusal.OPSET.number,
         )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from intloom.common.errors import UnsupportedError
+from intloom.compiler.refusals import Refusal
 
 _EVALUATED_OPSET = 18
 """Opset of the evaluation of a condition: operators on sizes have not changed since."""
@@ -102,7 +103,8 @@ def check_branches(graph: onnx.GraphProto) -> None:
             if one is not None and two is not None and one != two:
                 raise UnsupportedError(
                     f"node {node.name or node.output[0]!r}: its branches must return values of one shape, not {one} "
-                    f"and {two}: export the model without the branch that is not used"
+                    f"and {two}: export the model without the branch that is not used",
+                    Refusal.CONTROL_FLOW.number,
                 )
 
 

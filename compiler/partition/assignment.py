@@ -12,6 +12,7 @@ from intloom.compiler.fold.patterns.unsupported import RECURRENT, recurrent
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import MICROSOFT, Model, OnnxNode
 from intloom.compiler.partition.host import before
+from intloom.compiler.refusals import Refusal
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Assignment:
     target: Target
     reason: str = ""
     remedy: str = ""
+    row: int = 0
+    """Number of the row in the list of refusals, for nodes that the accelerator does not run."""
 
 
 FLOAT_RESULT = "its result is float: no QuantizeLinear follows"
@@ -30,58 +33,63 @@ CONSEQUENCES = ("the host computes", FLOAT_RESULT)
 """Beginnings of reasons that follow from the assignment of another node."""
 
 
-def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str]:
-    """Reason and remedy for a pair of com.microsoft that has no form in the standard domain."""
+_Finding = tuple[Target, str, str, Refusal | None]
+"""Target, reason, remedy and row of the list of refusals."""
+
+
+def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str, Refusal]:
+    """Reason, remedy and row for a pair of com.microsoft that has no form in the standard domain."""
     kind = model.dtype(node.input(2)) or model.dtype(node.input(0))
     if kind in ("int16", "uint16", "int4", "uint4"):
-        return f"its values are stored as {kind}", "quantize activations to uint8 or int8"
-    return f"{node.domain}::{node.op} has no standard form here", "give it constant scale and zero point"
+        return f"its values are stored as {kind}", "quantize activations to uint8 or int8", Refusal.TYPE
+    return f"{node.domain}::{node.op} has no standard form here", "give it constant scale and zero point", Refusal.TYPE
 
 
-def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> tuple[Target, str, str]:
-    """Target, reason and remedy of a node outside all quantization units; `left` are nodes that the passes kept."""
+def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> _Finding:
+    """What is found about a node outside all quantization units; `left` are nodes that the passes kept."""
     if node.domain == MICROSOFT and node.op in (QUANTIZE, DEQUANTIZE):
         return Target.HOST, *_of_microsoft(model, node)
     if node.op == "Constant":
-        return Target.PLACEMENT, "a constant", ""
+        return Target.PLACEMENT, "a constant", "", None
     if is_quantize(node) or is_dequantize(node):
-        return Target.PLACEMENT, "on the boundary: fused with the nodes that read it", ""
+        return Target.PLACEMENT, "on the boundary: fused with the nodes that read it", "", None
     if node.name not in needed:
-        return Target.PLACEMENT, "no output depends on it", ""
+        return Target.PLACEMENT, "no output depends on it", "", None
     if node.name not in left:
-        return Target.PLACEMENT, "computed at compile time: its result is constant", ""
+        return Target.PLACEMENT, "computed at compile time: its result is constant", "", None
     if node.op in RECURRENT:
         error = recurrent(node.op)
-        return Target.HOST, error.reason, error.remedy
-    return Target.HOST, FLOAT_RESULT, "add a QuantizeLinear, DequantizeLinear pair after it"
+        return Target.HOST, error.reason, error.remedy, Refusal.RECURRENT
+    return Target.HOST, FLOAT_RESULT, "add a QuantizeLinear, DequantizeLinear pair after it", Refusal.NOT_QUANTIZED
 
 
 def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
     """Assign every node of the file to a target, in file order."""
-    by_origin: dict[str, list[tuple[Target, str, str]]] = {}
+    by_origin: dict[str, list[_Finding]] = {}
     for node in builder.model.nodes:
         target, reason = builder.targets.get(node.name, (None, ""))
         if target is not None:
             for origin in node.origins:
-                by_origin.setdefault(origin, []).append((target, reason, builder.remedies.get(node.name, "")))
+                by_origin.setdefault(origin, []).append((target, reason, *builder.remedies.get(node.name, ("", None))))
     needed = {n.name for n in before(model, model.outputs, ())}
     left = {origin for node in builder.model.nodes for origin in node.origins}
     rows = []
     for node in model.nodes:
         assignment = by_origin.get(node.name)
         if assignment:
-            target, reason, remedy = min(assignment, key=lambda f: _WEIGHT[f[0]])
+            target, reason, remedy, refusal = min(assignment, key=lambda f: _WEIGHT[f[0]])
         else:
-            target, reason, remedy = _outside(model, node, needed, left)
+            target, reason, remedy, refusal = _outside(model, node, needed, left)
         if target is Target.HOST and model.tflite is not None and node.domain:
             reason, remedy = "it has no integer form here: LiteRT runs it", "use operators that docs/tflite.md lists"
+            refusal = Refusal.OPERATOR
         elif target is Target.HOST and (node.domain, node.op) not in host_operators():
             target, reason = (
                 Target.UNSUPPORTED,
                 f"onnxruntime does not implement {node.domain}::{node.op} either",
             )
-            remedy = "register it as a custom operation (compiler.custom), or replace it"
-        rows.append(Assignment(node.name, node.op, target, reason, remedy))
+            remedy, refusal = "register it as a custom operation (compiler.custom), or replace it", Refusal.OPERATOR
+        rows.append(Assignment(node.name, node.op, target, reason, remedy, refusal.number if refusal else 0))
     return tuple(rows)
 
 

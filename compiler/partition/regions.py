@@ -13,6 +13,7 @@ from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.partition.host import before
+from intloom.compiler.refusals import Refusal
 
 MACS_PER_BYTE = 16
 """Minimum of multiply-accumulate operations per byte of input and output for a region after a host part."""
@@ -55,6 +56,7 @@ def return_small_regions(builder: GraphBuilder) -> None:
                 {entry},
                 "the host computes its input, and no multiplication depends on it",
                 _REMEDY,
+                Refusal.HOST,
             )
         levels = tensor_levels(builder)
         # One level at a time, lowest first: its return changes the levels of everything after it. Level 0 needs no
@@ -67,6 +69,7 @@ def return_small_regions(builder: GraphBuilder) -> None:
             {e for e in builder.host_computed if levels[e] == thin},
             f"after a host part it would do fewer than {MACS_PER_BYTE} multiplications per byte of input and output",
             _REMEDY,
+            Refusal.SMALL,
         )
 
 
@@ -80,7 +83,7 @@ def _is_small(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> b
     return sum(n.macs(builder.tensors) for n in nodes) < MACS_PER_BYTE * crossing
 
 
-def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) -> None:
+def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str, refusal: Refusal) -> None:
     """Remove graph inputs and everything that depends on them from the graph."""
     gone = set(entries)
     kept = []
@@ -100,7 +103,7 @@ def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) 
         for name in builder.producing_nodes.get(stored, ()):
             if builder.targets.get(name, (Target.HOST,))[0] is not Target.HOST:
                 builder.targets[name] = (Target.HOST, reason)
-                builder.remedies[name] = remedy
+                builder.remedies[name] = remedy, refusal
     for name in gone:
         builder.tensors.pop(name, None)
 

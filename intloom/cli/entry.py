@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 from intloom.cli.commands import build_app
 from intloom.cli.console import Terminal, close_terminal, open_terminal
 from intloom.cli.interrupt import Interruption, end_children, prompt_interrupt
-from intloom.common.errors import ExitCode, IntloomError
+from intloom.common.errors import ExitCode, IntloomError, UnsupportedError
 from intloom.common.temporary_files import remove_abandoned
 
 _VERBOSITY = {"-v": 1, "-vv": 2, "--verbose": 1, "-q": -1, "--quiet": -1}
@@ -76,7 +76,8 @@ def _report(error: BaseException, terminal: Terminal) -> int:
 def _classify(error: BaseException) -> tuple[int, str]:
     """The exit code and the message for an error."""
     if isinstance(error, IntloomError):
-        return error.exit_code, f"error: {error}"
+        row = f" (row {error.row} of docs/refusals.md)" if isinstance(error, UnsupportedError) and error.row else ""
+        return error.exit_code, f"error: {error}{row}"
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return ExitCode.INTERRUPTED, "interrupted"
     if isinstance(error, TyperException):

@@ -108,10 +108,10 @@ def _crossings(folded: FoldedModel) -> tuple[Crossing, ...]:
 
 def _show_nodes(terminal: Terminal, folded: FoldedModel) -> None:
     """Print every node; those without instructions only with -v."""
-    table = new_table("node", "operator", "runs on", "reason", "how to change it")
+    table = new_table("node", "operator", "runs on", ">row", "reason", "how to change it")
     shown = [v for v in folded.assignments if v.target != "placement" or terminal.verbosity > 0]
     for v in shown:
-        table.add_row(v.name, v.op, _target(v), v.reason, v.remedy)
+        table.add_row(v.name, v.op, _target(v), str(v.row or ""), v.reason, v.remedy)
     terminal.table(table)
     if hidden := len(folded.assignments) - len(shown):
         terminal.say(f"{hidden} nodes without instructions are not listed (-v lists them)")
@@ -123,19 +123,20 @@ def _target(assignment: Assignment) -> Text:
 
 def _show_reasons(terminal: Terminal, folded: FoldedModel) -> None:
     """Print why nodes run on the host: each reason with its first node, consequences of others last."""
-    groups: dict[tuple[str, str], list[Assignment]] = {}
+    groups: dict[tuple[int, str, str], list[Assignment]] = {}
     for v in folded.assignments:
         if v.target in ("host", "unsupported"):
-            groups.setdefault((v.reason, v.remedy), []).append(v)
+            groups.setdefault((v.row, v.reason, v.remedy), []).append(v)
     if not groups:
         return
-    table = new_table("runs on", ">nodes", "operators", "first node", "reason", "how to change it")
-    ordered = sorted(groups.items(), key=lambda group: group[0][0].startswith(CONSEQUENCES))
-    for (reason, remedy), nodes in ordered[:_REASONS]:
+    table = new_table("runs on", ">nodes", "operators", "first node", ">row", "reason", "how to change it")
+    ordered = sorted(groups.items(), key=lambda group: group[0][1].startswith(CONSEQUENCES))
+    for (row, reason, remedy), nodes in ordered[:_REASONS]:
         operators = list(dict.fromkeys(v.op for v in nodes))
         names = ", ".join(operators[:_OPERATORS]) + (" …" if len(operators) > _OPERATORS else "")
-        table.add_row(_target(nodes[0]), str(len(nodes)), names, nodes[0].name, reason, remedy)
+        table.add_row(_target(nodes[0]), str(len(nodes)), names, nodes[0].name, str(row), reason, remedy)
     terminal.table(table)
+    terminal.say("docs/refusals.md lists the rows")
     if len(groups) > _REASONS:
         terminal.say(f"{len(groups) - _REASONS} more reasons (--all lists every node)")
 

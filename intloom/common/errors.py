@@ -72,9 +72,13 @@ class ModelError(IntloomError):
 
 
 class UnsupportedError(IntloomError):
-    """A valid model that uses an unsupported feature."""
+    """A valid model that uses an unsupported feature; `row` is its number in the list of refusals, 0 if none."""
 
     exit_code = ExitCode.UNSUPPORTED
+
+    def __init__(self, message: str, row: int = 0) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 class ParameterError(IntloomError):

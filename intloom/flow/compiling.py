@@ -14,6 +14,7 @@ from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import save_regions
 from intloom.compiler.program.program import MemoryTiming, Program, combined_program
+from intloom.compiler.refusals import Refusal
 from intloom.compiler.schedule import DEFAULT_MEMORY, compile_graph
 from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import NodeArg, input_args, output_args
@@ -87,12 +88,15 @@ def compile_model(
     folded = fold_for(model, params)
     if not folded.regions and not is_quantized(v.op for v in folded.assignments):
         name = source if isinstance(source, Path) else model.name
-        raise UnsupportedError(f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first")
+        raise UnsupportedError(
+            f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first", Refusal.FLOAT_MODEL.number
+        )
     if not folded.regions and any(v.op == "DynamicQuantizeLinear" for v in folded.assignments):
         name = source if isinstance(source, Path) else model.name
         raise UnsupportedError(
             f"{name} is quantized dynamically, its scales are known only when it runs; first run "
-            f"intloom quantize {name} --calibration IMAGES -o QUANTIZED.onnx"
+            f"intloom quantize {name} --calibration IMAGES -o QUANTIZED.onnx",
+            Refusal.DYNAMIC.number,
         )
     tell("fold", 1, 1)
     _ = folded.graph  # an error if no node can be accelerated

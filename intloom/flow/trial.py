@@ -8,6 +8,7 @@ import onnx
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.compiler.frontend import FoldedModel, Target
 from intloom.compiler.importer import Model
+from intloom.compiler.refusals import Refusal
 from intloom.flow.host import Int8
 from intloom.flow.reference import host_of
 from intloom.flow.regions import run_regions
@@ -28,7 +29,9 @@ def try_host_parts(folded: FoldedModel) -> None:
     """
     missing = [a for a in folded.assignments if a.target is Target.UNSUPPORTED]
     if missing:
-        raise UnsupportedError(f"node {missing[0].name!r}: {missing[0].reason}: {missing[0].remedy}")
+        raise UnsupportedError(
+            f"node {missing[0].name!r}: {missing[0].reason}: {missing[0].remedy}", Refusal.OPERATOR.number
+        )
     host = host_of(folded)
     if folded.model is None or not _has_fixed_sizes(folded.model):
         return

@@ -8,6 +8,7 @@ from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer.load import NEWEST_OPSET, OLDEST_OPSET
+from intloom.compiler.refusals import Refusal
 
 _HEAD = f"""# Supported operators
 
@@ -84,6 +85,25 @@ def operator_page() -> str:
     return f"{_HEAD}{targets}{_LOWERED}{lowered}{_ELEMENTWISE}{elementwise}.\n{_TRANSFORMERS}{normalizations}.\n"
 
 
+_REFUSALS = """# Refusals
+
+*`python -m intloom.manual` writes this page from the compiler's table.*
+
+A model is refused (exit code 4), or a node of it runs on the host, for one of these
+reasons. `intloom inspect` and error messages print the number of the row, the node, and what to do for that node. Files
+that break ONNX's own rules are errors of another kind (exit code 3).
+
+| row | what was found | what to do in general |
+|---|---|---|
+"""
+
+
 def _summary(rule: OperatorLowering) -> str:
     text = (inspect.getdoc(rule) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
     return text.removeprefix("Lower ").rstrip(".")
+
+
+def refusal_page() -> str:
+    """The page of refusals: reasons for which a model, or a part of it, does not run on the accelerator."""
+    rows = "".join(f"| {r.number} | {r.found} | {r.remedy} |\n" for r in Refusal)
+    return f"{_REFUSALS}{rows}"

@@ -8,11 +8,12 @@ from intloom.cli.commands import COMMANDS
 from intloom.files import write_text
 from intloom.manual.commands import command_page
 from intloom.manual.man_pages import man_page
-from intloom.manual.operators import operator_page
+from intloom.manual.operators import operator_page, refusal_page
 from intloom.manual.python_api import api_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "supported-operators.md": operator_page,
+    "refusals.md": refusal_page,
     "command-line.md": command_page,
     "python-reference.md": api_page,
     **{f"man/intloom{f'-{name}' if name else ''}.1": partial(man_page, name) for name in ("", *COMMANDS)},

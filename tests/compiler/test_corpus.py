@@ -5,7 +5,9 @@ import logging
 import pytest
 
 import intloom
-from intloom.common.errors import IntloomError
+from intloom.common.errors import IntloomError, UnsupportedError
+from intloom.compiler.frontend import Target
+from intloom.compiler.refusals import Refusal
 from tests.support.corpus import MODELS
 from tests.support.corpus.builder import maker
 from tests.support.corpus.expected import EXPECTED
@@ -33,10 +35,14 @@ def test_assignment_and_golden(name: str) -> None:
     """Compiles as expected; the golden model and the instruction simulator equal onnxruntime in every byte."""
     model = MODELS[name](maker(name))
     try:
-        found = summary(intloom.compile(model, "nano").bundle.need_model("the assignment"))
+        folded = intloom.compile(model, "nano").bundle.need_model("the assignment")
+        found = summary(folded)
+        rows = [a.row for a in folded.assignments if a.target in (Target.HOST, Target.UNSUPPORTED)]
     except IntloomError as error:
+        rows = [error.row] if isinstance(error, UnsupportedError) else []
         found = f"{type(error).__name__}: {error}".replace('"', "'")
     assert found == EXPECTED[name]
+    assert {r.number for r in Refusal} >= set(rows)
     if name in COMPILED:
         result = outcome(model, 1)
         assert result.kind == "equal", result

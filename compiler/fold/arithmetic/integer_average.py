@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import EncodingError
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.ir import Tensor
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, RoundingMode, Scale, scale_from_float
 
 _ROUNDING = 2.0**-24
@@ -34,7 +34,7 @@ def average_scale(x: Tensor, result: Tensor, count: int) -> Scale:
     try:
         return scale_from_float(average_factor(x.scale, result.scale, count))
     except EncodingError as error:
-        raise UnsupportedPattern(str(error), "quantize the model again") from None
+        raise Refusal.NO_INTEGERS(str(error), "quantize the model again") from None
 
 
 def average_factor(x_scale: float, result_scale: float, count: int) -> float:

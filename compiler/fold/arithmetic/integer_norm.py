@@ -8,8 +8,8 @@ import numpy as np
 
 from intloom.compiler.fold.patterns.normalization import Normalization
 from intloom.compiler.fold.patterns.qparams import QParams
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import Array
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.norm import (
     EPSILON_BITS,
     GAMMA_FRACTION,
@@ -31,9 +31,9 @@ def norm_axis(norm: Normalization, shape: tuple[int, ...]) -> int:
     """
     long = [a for a in norm.axes if shape[a] > 1] or [norm.axes[-1]]
     if len(long) != 1:
-        raise UnsupportedPattern(f"it normalizes over axes {norm.axes}", "normalize over one axis")
+        raise Refusal.NORMALIZATION(f"it normalizes over axes {norm.axes}", "normalize over one axis")
     if shape[long[0]] > LARGEST_COUNT:
-        raise UnsupportedPattern(
+        raise Refusal.NORMALIZATION(
             f"it normalizes over {shape[long[0]]} values", f"at most {LARGEST_COUNT} are supported"
         )
     return long[0]
@@ -53,14 +53,14 @@ def norm_fields(norm: Normalization, shape: tuple[int, ...], axis: int, x: QPara
     constants = [integer_constant(g, b) for g, b in real]
     largest = max(abs(g) for g, _ in real)
     if not all(map(fits, constants)) or error_bound(count, largest) > 1:
-        raise UnsupportedPattern(
+        raise Refusal.RANGE(
             f"a factor is {float(largest):.1f} or an offset {float(max(abs(b) for _, b in real)):.0f} times the scale "
             "of the result",
             f"quantize the result so that factors are below {1 << 15 - GAMMA_FRACTION} and offsets below 512",
         )
     epsilon = integer_epsilon(Fraction(float(norm.epsilon.reshape(()))), Fraction(float(x.scale)), count)
     if not 0 <= epsilon < 1 << EPSILON_BITS:
-        raise UnsupportedPattern("its epsilon is larger than any variance of the input", "quantize its input again")
+        raise Refusal.RANGE("its epsilon is larger than any variance of the input", "quantize its input again")
     gamma, beta = (np.array(column, np.int16) for column in zip(*constants, strict=True))
     return {"gamma": gamma, "beta": beta, "center": norm.center, "zp_in": x.zero_int8, "epsilon": epsilon}
 
@@ -69,9 +69,9 @@ def _along(constant: Array, rank: int, axis: int, count: int) -> Array:
     """A constant that broadcasts against the value, for each position of the axis."""
     shape = (1,) * (rank - constant.ndim) + constant.shape
     if constant.ndim > rank or prod(shape) != shape[axis] or shape[axis] not in (1, count):
-        raise UnsupportedPattern(
+        raise Refusal.NORMALIZATION(
             f"a constant of shape {constant.shape} differs along other axes", "use one per channel"
         )
     if not np.isfinite(constant).all():
-        raise UnsupportedPattern("a constant is not finite", "check the model")
+        raise Refusal.NORMALIZATION("a constant is not finite", "check the model")
     return np.broadcast_to(constant.reshape(-1), (count,))

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.arithmetic.affine_fit import SUM
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, Mul, Tensor
+from intloom.compiler.refusals import Refusal
 
 _MARK = 100
 _MOST_PAIRS = 90
@@ -32,7 +32,7 @@ def correct(
     """Emit `node` and the correction of its wrong pairs; `missing[a, b]` is indexed by the bytes of the operands."""
     groups = _groups(missing)
     if groups is None:
-        raise UnsupportedPattern(
+        raise Refusal.NO_INTEGERS(
             f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs are next to a tie, which "
             "onnxruntime's float arithmetic rounds irregularly",
             "change one of the three scales slightly (by recalibration), or use scales that are powers of two",

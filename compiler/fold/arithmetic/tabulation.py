@@ -11,9 +11,9 @@ from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import Model, OnnxNode, cut
 from intloom.compiler.importer.model import ValueType
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import RoundingMode
 
 Int8s = NDArray[np.int8]
@@ -43,7 +43,7 @@ def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str,
     model = builder.model
     makers = {leaf: model.producers[leaf] for leaf in values}
     if unit.qoperator and not {m.inputs[0] for m in makers.values()} <= set(unit.qoperator.inputs):
-        raise UnsupportedPattern("it combines a tensor with a constant of several values", "use a scalar")
+        raise Refusal.BROADCAST("it combines a tensor with a constant of several values", "use a scalar")
     codes = {leaf: to_stored(data, read_qparams(model, makers[leaf]).unsigned) for leaf, data in values.items()}
     feeds = {makers[leaf].inputs[0]: data for leaf, data in codes.items()}
     # onnxruntime computes a QOperator node in integers whatever its types are.
@@ -74,7 +74,7 @@ def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
         if any(v and v not in builder.model.constants for v in node.inputs[1:]) or not is_elementwise(
             builder.model, node
         ):
-            raise UnsupportedPattern(
+            raise Refusal.CONSTANT(
                 f"the bounds of {node.name!r} are not constant scalars", "give Clip constant scalar bounds"
             )
     name = f"{unit.output}/unclamped"

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import EncodingError, ModelError
 from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import Model
 from intloom.compiler.ir import Tensor
 from intloom.compiler.ir.ops.conv import MOST_SPAN, ArrayWeights, weight_spans
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
 
 INT32_MAX = (1 << 31) - 1
@@ -41,21 +41,19 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
     node = model.producers.get(value)
     array = model.constant(node.inputs[0]) if node is not None and is_dequantize(node) else None
     if node is not None and is_dequantize(node) and array is None:
-        raise UnsupportedPattern(
+        raise Refusal.WEIGHTS(
             "both its operands are computed, but the array multiplies by constants only", "run it on the host"
         )
     if node is None or array is None:
-        raise UnsupportedPattern(f"the weights {value!r} are not quantized constants", "quantize the weights to int8")
+        raise Refusal.WEIGHTS(f"the weights {value!r} are not quantized constants", "quantize the weights to int8")
     params = read_qparams(model, node)
     if params.dtype not in ("int8", "uint8", "int4", "uint4", "int2", "uint2"):
-        raise UnsupportedPattern(f"the weights {value!r} are stored as {params.dtype}", "quantize the weights to int8")
+        raise Refusal.WEIGHTS(f"the weights {value!r} are stored as {params.dtype}", "quantize the weights to int8")
     # One mantissa and shift per output channel is all that the array has.
     if params.block:
-        raise UnsupportedPattern(
-            f"the weights {value!r} have blocked scales", "quantize the weights per output channel"
-        )
+        raise Refusal.WEIGHTS(f"the weights {value!r} have blocked scales", "quantize the weights per output channel")
     if not params.per_tensor and params.axis != channel_axis:
-        raise UnsupportedPattern(
+        raise Refusal.WEIGHTS(
             f"the scales of weights {value!r} are along axis {params.axis}",
             f"quantize along axis {channel_axis}, per output channel",
         )
@@ -74,27 +72,27 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
     if node is not None and stored is not None:
         params = read_qparams(model, node)
         if params.zero_point.any():
-            raise UnsupportedPattern(
+            raise Refusal.BIAS(
                 f"the bias {value!r} has a zero point", "give the bias the zero point 0, as the standard says"
             )
         # Exporters round the product of both scales in different precisions, hence the tolerance below.
         fits = 1 in (params.scale.size, unit.size) or params.scale.size == unit.size
         if fits and params.dtype == "int32" and np.allclose(params.scale, unit, rtol=1e-4, atol=0):
             return stored.astype(np.int64).ravel()
-        raise UnsupportedPattern(
+        raise Refusal.BIAS(
             f"the bias {value!r} is {params.dtype} with scales that are not the product of input and weight scale",
             "quantize the bias to int32 at input scale times weight scale, or leave it float",
         )
     values = model.constant(value)
     if values is None:
-        raise UnsupportedPattern(f"the bias {value!r} is not a constant", "use a constant bias")
+        raise Refusal.BIAS(f"the bias {value!r} is not a constant", "use a constant bias")
     if 1 not in (values.size, unit.size) and values.size != unit.size:
-        raise UnsupportedPattern(
+        raise Refusal.INVALID(
             f"the bias {value!r} has {values.size} values for {unit.size} channels", "correct the model"
         )
     # The conversion of NaN to an integer below is undefined and raises no error.
     if np.isnan(values).any():
-        raise UnsupportedPattern(f"the bias {value!r} has values that are no numbers", "correct the model")
+        raise Refusal.INVALID(f"the bias {value!r} has values that are no numbers", "correct the model")
     # The standard's bias has the scale of the accumulator: input scale times weight scale, with zero point 0.
     steps = np.rint(values.astype(np.float64).ravel() / unit)
     return np.clip(steps, -_FAR, _FAR).astype(np.int64)
@@ -118,7 +116,7 @@ def array_constants(
     """
     out = values.shape[0]
     if bias is not None and bias.size not in (1, out):
-        raise UnsupportedPattern(f"the bias of {name!r} has {bias.size} values for {out} channels", "correct the model")
+        raise Refusal.INVALID(f"the bias of {name!r} has {bias.size} values for {out} channels", "correct the model")
     total = np.zeros(out, dtype=np.int64) if bias is None else np.broadcast_to(bias, (out,)).astype(np.int64)
     if zero_fed:
         # sum((x - zx) * w) = sum(x * w) - zx * sum(w). The array pads with the zero point, so every output has all
@@ -131,7 +129,7 @@ def array_constants(
     if not wraps:
         reach = reach + np.abs(total)
     if out and int(reach.max()) > INT32_MAX:
-        raise UnsupportedPattern(
+        raise Refusal.RANGE(
             f"sums of {name!r} may leave 32 bits: up to {int(reach.max())} in channel {int(reach.argmax())}",
             "use a smaller bias or fewer inputs",
         )
@@ -140,7 +138,7 @@ def array_constants(
     try:
         scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, (out,))]
     except EncodingError as error:
-        raise UnsupportedPattern(f"{name!r}: {error}", "quantize the model again") from None
+        raise Refusal.WEIGHTS(f"{name!r}: {error}", "quantize the model again") from None
     return ArrayConstants(
         weights=array_weights(values, name),
         bias=total.astype(np.int32),  # modulo 2**32
@@ -157,7 +155,7 @@ def array_weights(values: NDArray[np.int32], name: str) -> ArrayWeights:
         return values.astype(np.int8)
     span = int(weight_spans(values).max())
     if span > MOST_SPAN:
-        raise UnsupportedPattern(
+        raise Refusal.WEIGHTS(
             f"weights of an output channel of {name!r} and 0 are {span} apart, but a byte minus a zero point spans "
             f"{MOST_SPAN}",
             "quantize the weights to int8",

@@ -16,11 +16,11 @@ from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window, read_window, with_needed_strides
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import AvgPool, Constant, MatMul, Tensor
+from intloom.compiler.refusals import Refusal
 
 _LARGEST_SUM = 1 << 17
 """The vector unit's window sums have 18 bits with the sign: 1024 bytes of -128."""
@@ -65,7 +65,7 @@ def _lower_areas(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, resul
     """Lower windows at the border, which average fewer pixels: one node for each area of equal windows, then a join."""
     rows, columns = (_areas(geometry, axis, (x.height, x.width)[axis], result.shape[2 + axis]) for axis in (0, 1))
     if len(rows) * len(columns) > _MOST_AREAS:
-        raise UnsupportedPattern(
+        raise Refusal.WINDOW(
             f"its windows at the border average fewer pixels, in {len(rows) * len(columns)} ways",
             "pad first, or set count_include_pad",
         )
@@ -146,7 +146,7 @@ def _average_of(
         return result
     bracket = fit_bracket(goal, ratios[0])
     if bracket is None:
-        raise UnsupportedPattern("no integer constants give its average at every sum", "change its scale slightly")
+        raise Refusal.NO_INTEGERS("no integer constants give its average at every sum", "change its scale slightly")
     emit_bracket(builder, node, result, bracket, goal.clamps)
     return result
 
@@ -188,7 +188,7 @@ def _product(
 def _windows(node: OnnxNode, x: Tensor) -> Window:
     window = read_window(node, x)
     if window.dilations != (1, 1):
-        raise UnsupportedPattern("its window is dilated", "use dilations of 1")
+        raise Refusal.WINDOW("its window is dilated", "use dilations of 1")
     return with_needed_strides(window, (x.height, x.width))
 
 
@@ -201,7 +201,7 @@ def _whole_image(builder: GraphBuilder, node: OnnxNode) -> Tensor:
     kept = [a for a in range(len(x.shape)) if a not in axes]
     values = ordered.positions.transpose(*kept, *axes).reshape(prod(x.shape[a] for a in kept), -1)
     if not np.array_equal(np.sort(values), np.arange(x.tensor.channels * pixels).reshape(-1, pixels)):
-        raise UnsupportedPattern(
+        raise Refusal.WINDOW(
             f"it averages over axes {axes} of {x.shape}, which are not all pixels of each channel",
             "average over height and width",
         )

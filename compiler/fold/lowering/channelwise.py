@@ -18,10 +18,10 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.qparams import is_dequantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Add, Conv, Node, Tensor
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import Affine, RoundingMode, Scale, requantize, scale_from_float
 
 _OPS = ELEMENTWISE | {"BatchNormalization"}
@@ -69,7 +69,7 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     (leaf,) = _tensor_leaves(builder.model, unit)
     x, result = builder.image(leaf), builder.result(unit)
     if x.shape != builder.model.shape(unit.output):
-        raise UnsupportedPattern(f"{leaf!r} of shape {x.shape} is broadcast", "expand it in the model")
+        raise Refusal.BROADCAST(f"{leaf!r} of shape {x.shape} is broadcast", "expand it in the model")
     wanted = _every_byte_of_each_channel(builder, unit, leaf, x)
     function, name = _Function(builder, x.tensor, clamp_table(builder, unit)), unit_name(unit)
     node: Node | None = function.convolution(name, result, wanted)
@@ -77,7 +77,7 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if node is None:
         node, target = function.two_lines(name, result, wanted), Target.VECTOR
     if node is None:
-        raise UnsupportedPattern(
+        raise Refusal.NO_INTEGERS(
             "a channel is neither a straight line nor two that meet at zero, or has rounding ties that no constants "
             "reproduce",
             "use one constant for all channels, or change the scales slightly",

@@ -18,9 +18,9 @@ from intloom.compiler.fold.lowering.common.transposition import resized
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.qparams import read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Concat, Constant, Tensor
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 
 @lowers("Concat")
@@ -92,12 +92,12 @@ def _join_tokens(builder: GraphBuilder, unit: QuantizationUnit, tables: list[Int
     tokens = {k: read_tokens(builder, unit, v) for k, v in enumerate(main.inputs) if k not in constants}
     by_rows = axis < len(shape) - 1
     if not tokens or any(len(t.parts) > 1 for t in tokens.values()) or (by_rows and prod(shape[:axis]) > 1):
-        raise UnsupportedPattern("it joins values that are not rows of one matrix each", "join rows, or along channels")
+        raise Refusal.ORDER("it joins values that are not rows of one matrix each", "join rows, or along channels")
     parts = {k: builder.tensors[_rescaled(builder, unit, t.parts[0], tables[k], k)] for k, t in tokens.items()}
     first = next(iter(tokens.values()))
     if not by_rows:
         if constants or not all(np.array_equal(t.pixels, first.pixels) for t in tokens.values()):
-            raise UnsupportedPattern("it joins values with different rows", "reshape all in the same way")
+            raise Refusal.ORDER("it joins values with different rows", "reshape all in the same way")
         size = next(iter(parts.values())).shape[2:]
         joined = [resized(builder, p, size, unit.origins) for p in parts.values()]
         bind_tokens(builder, unit, [join_parts(builder, unit, joined, f"{unit.output}/tokens")], first.pixels)

@@ -9,8 +9,8 @@ from intloom.compiler.fold.lowering.common.convolution import finish_convolution
 from intloom.compiler.fold.lowering.common.large_kernels import fit_kernel
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import read_window
+from intloom.compiler.refusals import Refusal
 
 
 @lowers("Conv")
@@ -24,13 +24,13 @@ def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if values.ndim == 3:
         values = values[:, :, None, :]
     if values.ndim != 4:
-        raise UnsupportedPattern(
+        raise Refusal.DIMENSIONS(
             f"it convolves over {values.ndim - 2} dimensions", "use convolutions over one or two dimensions"
         )
     geometry = read_window(main, x.tensor, (values.shape[2], values.shape[3]))
     group = main.integer("group", 1)
     if group < 1 or values.shape[1] * group != x.tensor.channels:
-        raise UnsupportedPattern(
+        raise Refusal.INVALID(
             f"{group} groups of {values.shape[1]} channels do not cover {x.tensor.channels}", "correct the model"
         )
     values, geometry = without_padding_taps(values, geometry, (x.tensor.height, x.tensor.width))

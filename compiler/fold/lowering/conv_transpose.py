@@ -8,10 +8,10 @@ from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.lowering.common.convolution import finish_convolution
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir.node import Pair
+from intloom.compiler.refusals import Refusal
 
 
 @lowers("ConvTranspose")
@@ -22,13 +22,13 @@ def lower_conv_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     weights = read_weights(builder.model, main.input(1), channel_axis=1)
     group = main.integer("group", 1)
     if weights.values.ndim != 4:
-        raise UnsupportedPattern(
+        raise Refusal.DIMENSIONS(
             f"it convolves over {weights.values.ndim - 2} dimensions", "use convolutions over two dimensions"
         )
     if group < 1 or weights.values.shape[0] != x.tensor.channels or x.tensor.channels % group:
-        raise UnsupportedPattern(f"{group} groups do not cover {x.tensor.channels} channels", "correct the model")
+        raise Refusal.INVALID(f"{group} groups do not cover {x.tensor.channels} channels", "correct the model")
     if group > 1 and weights.scale.ndim:
-        raise UnsupportedPattern("it has groups and a scale per channel", "quantize its weights per tensor")
+        raise Refusal.WEIGHTS("it has groups and a scale per channel", "quantize its weights per tensor")
     values = output_first(weights.values, group)
     geometry = _geometry(main, (values.shape[2], values.shape[3]))
     finish_convolution(builder, unit, x, Weights(values, weights.scale), geometry, group=group, extra=_extra(main))
@@ -39,9 +39,9 @@ def _geometry(node: OnnxNode, kernel: Pair) -> Window:
     strides, dilations = _pair(node, "strides", 1), _pair(node, "dilations", 1)
     pads = node.integers("pads", (0, 0, 0, 0))
     if node.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or node.integers("output_shape", ()):
-        raise UnsupportedPattern("its padding is implicit", "give explicit pads")
+        raise Refusal.WINDOW("its padding is implicit", "give explicit pads")
     if len(pads) != 4 or min(pads) < 0 or min(*strides, *dilations) < 1:
-        raise UnsupportedPattern(
+        raise Refusal.WINDOW(
             f"its pads are {pads}, strides {strides}, dilations {dilations}", "use positive values over two dimensions"
         )
     return Window(kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3]))
@@ -50,14 +50,14 @@ def _geometry(node: OnnxNode, kernel: Pair) -> Window:
 def _extra(node: OnnxNode) -> Pair:
     extra = _pair(node, "output_padding", 0)
     if min(extra) < 0:
-        raise UnsupportedPattern(f"its output_padding is {extra}", "use positive padding")
+        raise Refusal.WINDOW(f"its output_padding is {extra}", "use positive padding")
     return extra
 
 
 def _pair(node: OnnxNode, name: str, default: int) -> Pair:
     values = node.integers(name, (default, default))
     if len(values) != 2:
-        raise UnsupportedPattern(f"its {name} has {len(values)} values", "use convolutions over two dimensions")
+        raise Refusal.DIMENSIONS(f"its {name} has {len(values)} values", "use convolutions over two dimensions")
     return values[0], values[1]
 
 

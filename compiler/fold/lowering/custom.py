@@ -7,10 +7,10 @@ from intloom.compiler.custom import AttributeValue, CustomOp, find
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
 from intloom.compiler.fold.passes.custom_shapes import simple_attributes
 from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Custom, Tensor
+from intloom.compiler.refusals import Refusal
 
 
 def lower_custom(builder: GraphBuilder, node: OnnxNode) -> None:
@@ -23,13 +23,13 @@ def lower_custom(builder: GraphBuilder, node: OnnxNode) -> None:
     """
     operation = find(node.domain, node.op)
     if operation is None or len(node.outputs) != 1:
-        raise UnsupportedPattern(
+        raise Refusal.CUSTOM(
             f"{node.domain}::{node.op} is not registered, or has several results", "register it, with one result"
         )
     operands = []
     for stored in node.inputs:
         if stored not in builder.views:
-            raise UnsupportedPattern(
+            raise Refusal.NOT_QUANTIZED(
                 f"{stored!r} is not a quantized value of the graph", "put a QuantizeLinear before custom operations"
             )
         operands.append(builder.tensors[builder.views[stored][0]])
@@ -59,7 +59,9 @@ def _result(
     stored = node.outputs[0]
     reader = next((n for n in builder.model.users(stored) if is_dequantize(n)), None)
     if reader is None:
-        raise UnsupportedPattern(f"no DequantizeLinear reads {stored!r}", "add one, which defines scale and zero point")
+        raise Refusal.NOT_QUANTIZED(
+            f"no DequantizeLinear reads {stored!r}", "add one, which defines scale and zero point"
+        )
     shapes = [builder.views[name][1] for name in node.inputs]
     shape = operation.shape(shapes, attributes)
     builder.views[stored] = (stored, shape)
@@ -73,7 +75,7 @@ def _emit(builder: GraphBuilder, operation: CustomOp, custom: Custom, operands: 
         return
     nodes = tuple(operation.lower(custom, operands, result))
     if not nodes or nodes[-1].output != result.name:
-        raise UnsupportedPattern(
+        raise Refusal.CUSTOM(
             f"the lowering of {custom.domain}::{custom.op} does not produce {result.name!r} last",
             "correct the lowering",
         )

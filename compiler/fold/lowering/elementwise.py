@@ -18,10 +18,10 @@ from intloom.compiler.fold.lowering.common.transposition import resized
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
 from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Add, Constant, Mul, Tensor
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import Affine, RoundingMode
 
 _OTHER_MATCH = {RoundingMode.ORT: RoundingMode.EXACT, RoundingMode.EXACT: RoundingMode.ORT}
@@ -38,12 +38,12 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     leaves = tensor_leaves(builder, unit)
     constants = [leaf for leaf in leaves if _constant(builder, leaf) is not None]
     if len(constants) == len(leaves):
-        raise UnsupportedPattern("it computes a constant", "fold constants in the exporter")
+        raise Refusal.CONSTANT("it computes a constant", "fold constants in the exporter")
     operands, order = _operands(builder, unit, leaves)
     shape = builder.model.shape(unit.output)
     for leaf, operand in operands.items():
         if leaf not in constants and operand.shape != shape and not _is_pixel(operand, shape):
-            raise UnsupportedPattern(
+            raise Refusal.BROADCAST(
                 f"{leaf!r} of shape {operand.shape} is broadcast",
                 "expand it in the model, or use a scalar",
             )
@@ -54,7 +54,7 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     elif len(names) == 2 and len(leaves) == 2:
         _lower_pair(builder, unit, operands, order)
     else:
-        raise UnsupportedPattern(
+        raise Refusal.NOT_QUANTIZED(
             f"it combines {len(names)} tensors without quantizing between", "quantize after every such operator"
         )
 
@@ -91,7 +91,7 @@ def _operands(
         tokens = {leaf: read_tokens(builder, unit, leaf) for leaf in moving}
         pixels = tokens[moving[0]].pixels
         if not all(len(t.parts) == 1 and np.array_equal(t.pixels, pixels) for t in tokens.values()):
-            raise UnsupportedPattern("its operands have their values in different orders", "reshape both alike")
+            raise Refusal.ORDER("its operands have their values in different orders", "reshape both alike")
         operands = {leaf: replace(t.operand, tensor=t.parts[0]) for leaf, t in tokens.items()}
         order = token_order(tokens[moving[0]].parts[0], pixels, operands[moving[0]].shape)
     whole = order or builder.ordered(moving[0])
@@ -109,7 +109,7 @@ def _constant_operand(
     node = builder.model.producers[leaf]
     array, params = builder.model.constants[node.inputs[0]].array, read_qparams(builder.model, node)
     if array.size > 1 and np.broadcast_shapes(array.shape, order.shape) != order.shape:
-        raise UnsupportedPattern(f"it broadcasts an operand to the shape of {leaf!r}", "expand it in the model")
+        raise Refusal.BROADCAST(f"it broadcasts an operand to the shape of {leaf!r}", "expand it in the model")
     name = f"{unit.output}/{leaf}"
     tensor = builder.tensor(name, like.tensor.shape, params)
     image = np.zeros(prod(tensor.shape), np.int8)
@@ -135,7 +135,7 @@ def _spread_row(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, like: 
     channels = values.reshape(like.tensor.channels, -1)
     pixel = select_channels(builder, row.parts[0].name, channels[:, 0])
     if pixel is None or (channels != channels[:, :1]).any():
-        raise UnsupportedPattern(f"{leaf!r} is broadcast over rows that are not pixels", "expand it in the model")
+        raise Refusal.BROADCAST(f"{leaf!r} is broadcast over rows that are not pixels", "expand it in the model")
     return Operand(pixel, row.operand.params, order.shape)
 
 
@@ -198,7 +198,7 @@ def _lower_pair(
     main = unit.main
     (leaf_a, a), (leaf_b, b) = operands.items()
     if main is None or len(unit.operators) != 1 + len(unit.clamps) or main.op not in (*_SIGNS, "Mul"):
-        raise UnsupportedPattern(
+        raise Refusal.NOT_QUANTIZED(
             "it combines two tensors with several operators without quantizing between", "quantize after every operator"
         )
     # The leaves are in the order of the search for them, which may not be that of the operator's inputs.
@@ -206,7 +206,7 @@ def _lower_pair(
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
     shapes = a.tensor.shape, b.tensor.shape
     if shapes[0] != shapes[1] and (1, a.tensor.channels, 1, 1) not in shapes:
-        raise UnsupportedPattern("its operands are views of different shapes", "reshape both to the same shape")
+        raise Refusal.ORDER("its operands are views of different shapes", "reshape both to the same shape")
     result = _result(builder, unit, operands, order)
     _bind(builder, unit, result.name, order)
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))

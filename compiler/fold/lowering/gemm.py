@@ -21,11 +21,11 @@ from intloom.compiler.fold.lowering.matmul import lower_products
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.qparams import is_dequantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Concat
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 _PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 
@@ -41,11 +41,11 @@ def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     columns = main.op == "Gemm" and main.integer("transB", 0) == 1
     weights = read_weights(builder.model, main.input(1), channel_axis=0 if columns else 1)
     if weights.values.ndim != 2:
-        raise UnsupportedPattern(f"its weights have {weights.values.ndim} dimensions", "multiply by a matrix")
+        raise Refusal.DIMENSIONS(f"its weights have {weights.values.ndim} dimensions", "multiply by a matrix")
     matrix = weights.values if columns else weights.values.T
     shape = builder.model.shape(main.input(0)) or ()
     if not shape or matrix.shape[1] != shape[-1]:
-        raise UnsupportedPattern(
+        raise Refusal.INVALID(
             f"it multiplies values of shape {shape} by a matrix of {matrix.shape[1]} rows", "correct the model"
         )
     if prod(shape[:-1]) > 1:
@@ -96,7 +96,7 @@ def _check_form(main: OnnxNode) -> None:
         1.0,
         1.0,
     ):
-        raise UnsupportedPattern(
+        raise Refusal.SELECTION(
             "it transposes its operand or scales by alpha or beta", "fold alpha and beta into the weights"
         )
 

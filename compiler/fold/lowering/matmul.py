@@ -16,9 +16,9 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, join_parts
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MatMul, Tensor
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import Scale, scale_from_float
 
 _LARGEST_SUM = (1 << 31) - 1
@@ -41,7 +41,7 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     _shape_host_tensors(builder, main.inputs[:2])
     a, b = (_side(builder, value, rows_summed=k == 1) for k, value in enumerate(main.inputs[:2]))
     if len(a.found.channels) != len(b.found.channels):
-        raise UnsupportedPattern("it repeats one operand's matrices", "expand it in the model")
+        raise Refusal.BROADCAST("it repeats one operand's matrices", "expand it in the model")
     result = builder.params(unit)
     plain = builder.tensor(unit.output, (1, 1, 1, 1), result)
     # The left operand moves, unless only the right one has its sums over channels.
@@ -88,7 +88,7 @@ def _scale(a: Tensor, b: Tensor, result: Tensor) -> Scale:
     try:
         return scale_from_float(float(factor))
     except EncodingError as error:
-        raise UnsupportedPattern(str(error), "quantize the model again") from None
+        raise Refusal.NO_INTEGERS(str(error), "quantize the model again") from None
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ class _Product:
         right = self._matrix(stationary, number, f"{base}/weights")
         channels = left.channels
         if channels * 255 * 255 > _LARGEST_SUM:
-            raise UnsupportedPattern(f"sums of {channels} products may leave 32 bits", "split the product")
+            raise Refusal.RANGE(f"sums of {channels} products may leave 32 bits", "split the product")
         if left.zero_point and not self.builder.weight_sums:
-            raise UnsupportedPattern(
+            raise Refusal.HARDWARE(
                 f"the hardware lacks products of two tensors with a zero point ({left.zero_point})",
                 "set weight_sums = true",
             )

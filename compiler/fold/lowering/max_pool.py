@@ -6,11 +6,11 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window, read_window, with_needed_strides
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MaxPool, Tensor
 from intloom.compiler.ir.node import Pads, Pair
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.timing import SLIDING_TAPS
 
 _LONGEST = 64
@@ -24,13 +24,13 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a maximum over windows of an image."""
     main = unit.operator
     if unit.unclamped != main.outputs[0]:
-        raise UnsupportedPattern("its indices are read", "read only its first result")
+        raise Refusal.WINDOW("its indices are read", "read only its first result")
     leaf = main.input(0)
     x = builder.image(leaf)
     size = (x.tensor.height, x.tensor.width)
     geometry = read_window(main, x.tensor, size if main.op == "GlobalMaxPool" else None)
     if geometry.dilations != (1, 1):
-        raise UnsupportedPattern("its window is dilated", "use dilations of 1")
+        raise Refusal.WINDOW("its window is dilated", "use dilations of 1")
     source, geometry = _in_steps(builder, unit, x.tensor, with_needed_strides(geometry, size))
     node = MaxPool(
         name=unit_name(unit),

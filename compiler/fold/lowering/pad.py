@@ -11,9 +11,9 @@ from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.data_movement import pad_value
 from intloom.compiler.fold.patterns.qparams import quantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
+from intloom.compiler.refusals import Refusal
 
 
 @lowers("Pad")
@@ -34,7 +34,7 @@ def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         Steps(max(0, -a), size - max(0, -b)) for (a, b), size in zip(borders, tensor.shape[2:], strict=True)
     )
     if min(rows.count, columns.count) < 1:
-        raise UnsupportedPattern("it crops everything", "remove the node")
+        raise Refusal.INVALID("it crops everything", "remove the node")
     tensor = mover.pick(tensor, rows, columns, f"{result.name}/cut")
     (top, bottom), (left, right) = ((max(0, a), max(0, b)) for a, b in borders)
     padded = mover.pad(tensor, (top, left, bottom, right), _byte(builder, unit, main), result.name)
@@ -46,7 +46,7 @@ def _byte(builder: GraphBuilder, unit: QuantizationUnit, node: OnnxNode) -> int:
     """The padding value, quantized with the unit's parameters, as int8."""
     value = pad_value(builder.model, node)
     if value is None:
-        raise UnsupportedPattern("its padding value is no constant number", "pad with a constant number")
+        raise Refusal.CONSTANT("its padding value is no constant number", "pad with a constant number")
     params = builder.params(unit)
     byte = int(quantize(np.array(value, np.float32), params)) - 128 * params.unsigned
     clamps = clamp_table(builder, unit)
@@ -56,14 +56,14 @@ def _byte(builder: GraphBuilder, unit: QuantizationUnit, node: OnnxNode) -> int:
 def _borders(model: Model, node: OnnxNode, rank: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Padding before and after, along height and along width."""
     if node.text("mode", "constant") != "constant":
-        raise UnsupportedPattern(f"it pads in mode {node.text('mode', '')}", "use mode constant")
+        raise Refusal.SELECTION(f"it pads in mode {node.text('mode', '')}", "use mode constant")
     given = model.constant(node.input(1)) if node.input(1) else np.array(node.integers("pads", ()))
     axes = model.constant(node.input(3)) if node.input(3) else np.arange(rank)
     if given is None or axes is None or given.size != 2 * axes.size:
-        raise UnsupportedPattern("its pads are not constants", "use constant pads")
+        raise Refusal.CONSTANT("its pads are not constants", "use constant pads")
     borders = [(0, 0)] * max(4, rank)
     for axis, first, last in zip(axes.ravel(), given.ravel()[: axes.size], given.ravel()[axes.size :], strict=True):
         borders[int(axis) % rank] = (int(first), int(last))
     if any(b != (0, 0) for b in borders[:2]):
-        raise UnsupportedPattern("it pads channels or the batch", "pad along height and width")
+        raise Refusal.SELECTION("it pads channels or the batch", "pad along height and width")
     return (borders[2], borders[3]) if rank > 3 else ((0, 0), borders[2])

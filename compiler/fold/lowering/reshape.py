@@ -7,9 +7,9 @@ from intloom.compiler.fold.arithmetic.tabulation import requant_table
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Tensor
+from intloom.compiler.refusals import Refusal
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout")
@@ -20,9 +20,9 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     x = builder.operand(leaf)
     shape = builder.model.shape(unit.output)
     if shape is None:
-        raise UnsupportedPattern(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
+        raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
     if shape[0] != 1:
-        raise UnsupportedPattern(f"the batch size of its result is {shape[0]}", "keep the batch size 1")
+        raise Refusal.BATCH(f"the batch size of its result is {shape[0]}", "keep the batch size 1")
     if prod(shape) != prod(x.shape):
         # ONNX's shape inference does not compare the number of values with the shape that a Reshape asks for.
         raise ModelError(

@@ -6,10 +6,10 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Resize
+from intloom.compiler.refusals import Refusal
 
 
 @lowers("Resize", "Upsample")
@@ -21,13 +21,13 @@ def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     size, wanted = x.tensor.shape, result.shape
     factors = (wanted[2] // size[2], wanted[3] // size[3])
     if wanted != (1, size[1], size[2] * factors[0], size[3] * factors[1]):
-        raise UnsupportedPattern(f"it resizes {size} to {wanted}", "enlarge height and width by whole factors")
+        raise Refusal.RESIZE(f"it resizes {size} to {wanted}", "enlarge height and width by whole factors")
     if main.text("mode", "nearest") != "nearest":
-        raise UnsupportedPattern(f"it interpolates ({main.text('mode', 'nearest')})", "use mode nearest")
+        raise Refusal.RESIZE(f"it interpolates ({main.text('mode', 'nearest')})", "use mode nearest")
     _check_scales(builder.model, main, factors)
     for index, factor in enumerate(factors):
         if not np.array_equal(_picked(main, size[2 + index], factor), np.arange(wanted[2 + index]) // factor):
-            raise UnsupportedPattern(
+            raise Refusal.RESIZE(
                 "its rounding of coordinates does not repeat each pixel",
                 "use coordinate_transformation_mode asymmetric and nearest_mode floor",
             )
@@ -39,7 +39,7 @@ def _check_scales(model: Model, node: OnnxNode, factors: tuple[int, int]) -> Non
     """Check the scales: fractional scales may give integer sizes but select other pixels."""
     scales = model.constant(node.input(1 if node.op == "Upsample" else 2))
     if scales is not None and scales.size == 4 and (float(scales[2]), float(scales[3])) != factors:
-        raise UnsupportedPattern(f"its scales are {scales.tolist()}", "enlarge height and width by whole factors")
+        raise Refusal.RESIZE(f"its scales are {scales.tolist()}", "enlarge height and width by whole factors")
 
 
 def _picked(node: OnnxNode, size: int, factor: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -57,7 +57,7 @@ def _picked(node: OnnxNode, size: int, factor: int) -> np.ndarray[tuple[int], np
     elif transform == "align_corners":
         coordinate = out * (size - 1) / max(1, size * factor - 1)
     else:
-        raise UnsupportedPattern(
+        raise Refusal.RESIZE(
             f"its coordinate transformation is {transform}", "use coordinate_transformation_mode asymmetric"
         )
     return np.clip(_rounded(node, coordinate), 0, size - 1).astype(np.int64)

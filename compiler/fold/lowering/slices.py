@@ -10,10 +10,10 @@ from intloom.compiler.fold.lowering.common.data_movement import finish_data_move
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Slice, Tensor
+from intloom.compiler.refusals import Refusal
 
 
 @lowers("Split")
@@ -26,7 +26,7 @@ def lower_split(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     for name in main.outputs:
         shape = builder.model.shape(name)
         if shape is None:
-            raise UnsupportedPattern(f"the shape of {name!r} is unknown", "give the sizes of the parts as a constant")
+            raise Refusal.OPEN_SIZE(f"the shape of {name!r} is unknown", "give the sizes of the parts as a constant")
         sizes.append(shape[axis])
     number = main.outputs.index(unit.unclamped)
     _finish(builder, unit, x, {axis: Steps(sum(sizes[:number]), sum(sizes[: number + 1]))})
@@ -40,7 +40,7 @@ def lower_slice(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     kept = {}
     for axis, first, last, step in slice_bounds(builder, main, len(x.shape)):
         if step < 1:
-            raise UnsupportedPattern("it steps backwards", "slice with positive steps")
+            raise Refusal.SELECTION("it steps backwards", "slice with positive steps")
         start, stop, _ = slice(first, last).indices(x.shape[axis])
         kept[axis] = Steps(start, stop, step)
     _finish(builder, unit, x, kept)
@@ -52,13 +52,13 @@ def slice_bounds(builder: GraphBuilder, node: OnnxNode, rank: int) -> list[tuple
     for index in (1, 2, 3, 4):
         value = builder.model.constant(node.input(index)) if node.input(index) else np.array([], dtype=np.int64)
         if value is None:
-            raise UnsupportedPattern("its bounds are not constants", "slice by constants")
+            raise Refusal.CONSTANT("its bounds are not constants", "slice by constants")
         arrays.append([int(v) for v in value.ravel()])
     starts, ends, axes, steps = arrays
     axes = [a % rank for a in axes] if axes else list(range(len(starts)))
     steps = steps or [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise UnsupportedPattern("its starts, ends, axes and steps differ in number", "give all four for every axis")
+        raise Refusal.INVALID("its starts, ends, axes and steps differ in number", "give all four for every axis")
     return list(zip(axes, starts, ends, steps, strict=True))
 
 
@@ -67,9 +67,9 @@ def _finish(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, kept: dic
     whole = [Steps(0, size) for size in x.shape]
     wanted = [kept.get(axis, steps) for axis, steps in enumerate(whole)]
     if min(w.count for w in wanted) < 1:
-        raise UnsupportedPattern("its result is empty", "remove the node")
+        raise Refusal.INVALID("its result is empty", "remove the node")
     if wanted[0] != whole[0] or wanted[1].step != 1:
-        raise UnsupportedPattern("it slices the batch, or channels in steps", "slice adjacent channels")
+        raise Refusal.SELECTION("it slices the batch, or channels in steps", "slice adjacent channels")
     if wanted[2:] == whole[2:]:
         _finish_channels(builder, unit, x, wanted[1])
         return

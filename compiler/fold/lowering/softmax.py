@@ -22,9 +22,9 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.over_axis import lower_over_axis
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, Conv, Softmax, Tensor
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine, scale_from_float
 from intloom.hw.spec.softmax import pack_exponentials
 
@@ -62,16 +62,16 @@ def _require_softmax(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple
     """Raise UnsupportedPattern for what the instruction does not compute."""
     main = unit.operator
     if main.op != "Softmax" or not builder.softmax:
-        raise UnsupportedPattern(f"{main.op} divides by what it computes, and the accelerator has no division", _REMEDY)
+        raise Refusal.HARDWARE(f"{main.op} divides by what it computes, and the accelerator has no division", _REMEDY)
     axis = softmax_axis(builder.model, main)
     if builder.model.opset <= OVER_WHOLE_REST or axis < 0:
-        raise UnsupportedPattern("Softmax of this opset normalizes over all axes from its own on", "use opset 13")
+        raise Refusal.NORMALIZATION("Softmax of this opset normalizes over all axes from its own on", "use opset 13")
     if shape[axis] > MOST_VALUES:
-        raise UnsupportedPattern(f"it normalizes over {shape[axis]} values", f"at most {MOST_VALUES} are supported")
+        raise Refusal.NORMALIZATION(f"it normalizes over {shape[axis]} values", f"at most {MOST_VALUES} are supported")
     if full_result(float(builder.params(unit).scale)) is None:
-        raise UnsupportedPattern("its result has another scale", "quantize the result with scale 1/256 or 1/255")
+        raise Refusal.NORMALIZATION("its result has another scale", "quantize the result with scale 1/256 or 1/255")
     if unit.clamps or len(builder.model.users(main.outputs[0])) != 1:
-        raise UnsupportedPattern("its float result is used otherwise", "quantize the result of the Softmax first")
+        raise Refusal.NOT_QUANTIZED("its float result is used otherwise", "quantize the result of the Softmax first")
 
 
 def _lower_wide(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple[int, ...]) -> None:
@@ -110,7 +110,7 @@ def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDAr
     results = np.zeros(511, dtype=np.int64)
     results[difference] = values
     if not np.array_equal(results[difference], values):
-        raise UnsupportedPattern(
+        raise Refusal.NO_INTEGERS(
             "for some pairs of inputs its float result does not depend on their difference alone",
             "change its scale slightly",
         )

@@ -10,9 +10,9 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.lowering.reshape import lower_view
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Conv
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import scale_from_float
 
 
@@ -28,7 +28,7 @@ def lower_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         return
     sources = _channel_sources(x, order)
     if sources is None:
-        raise UnsupportedPattern(
+        raise Refusal.ORDER(
             "it changes the order of values", "transpose on the host, after the last quantized operator"
         )
     table = requant_table(builder, main.input(0), unit)

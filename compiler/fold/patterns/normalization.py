@@ -7,8 +7,8 @@ import numpy as np
 from intloom.compiler.fold.patterns.qparams import dequantize, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import Array, Model
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 CENTERED = {"LayerNormalization": True, "RMSNormalization": False, "SimplifiedLayerNormalization": False}
 """Normalizations over the last axes, and whether they subtract the mean."""
@@ -147,7 +147,7 @@ class _Chain:
 
 def unsupported_normalization(op: str) -> UnsupportedPattern:
     """Why the accelerator has no such operator, and what to change."""
-    return UnsupportedPattern(
+    return Refusal.NORMALIZATION(
         f"no integers define {op}: it normalizes over something else than one axis, or adds before it",
         "leave it on the host, use LayerNormalization, or train with BatchNormalization, which becomes part of a "
         "convolution",

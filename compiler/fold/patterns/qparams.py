@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import ModelError, UnsupportedError
 from intloom.compiler.importer import STANDARD, Array, Model, OnnxNode
 from intloom.compiler.importer.model import INTEGER_RANGES, NUMBERED_TYPES
+from intloom.compiler.refusals import Refusal
 
 QUANTIZE = "QuantizeLinear"
 DEQUANTIZE = "DequantizeLinear"
@@ -103,7 +104,9 @@ def read_scale(model: Model, node: OnnxNode) -> QScale:
     """Read and check scales and stored type of a Q or DQ node; see `read_qparams`."""
     scale = model.constant(node.input(1))
     if scale is None:
-        raise UnsupportedError(f"node {node.name!r}: its scale must be a constant: quantize the model statically")
+        raise UnsupportedError(
+            f"node {node.name!r}: its scale must be a constant: quantize the model statically", Refusal.DYNAMIC.number
+        )
     scale = np.asarray(scale).astype(np.float32)
     if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
         raise ModelError(f"node {node.name!r}: every scale must be positive and finite: quantize the model again")
@@ -127,7 +130,8 @@ def read_qparams(model: Model, node: OnnxNode) -> QParams:
     scale = read_scale(model, node)
     if scale.dtype not in INTEGER_RANGES:
         raise UnsupportedError(
-            f"node {node.name!r}: its type must be an integer type, not {scale.dtype or 'unknown'}: use int8 or uint8"
+            f"node {node.name!r}: its type must be an integer type, not {scale.dtype or 'unknown'}: use int8 or uint8",
+            Refusal.TYPE.number,
         )
     return QParams(scale.scale, _zero_point(model, node, scale.scale), scale.dtype, scale.axis, scale.block)
 
@@ -155,7 +159,10 @@ def _zero_point(model: Model, node: OnnxNode, scale: NDArray[np.float32]) -> NDA
         return np.zeros(scale.shape, dtype=np.int32)
     zero = model.constant(name)
     if zero is None:
-        raise UnsupportedError(f"node {node.name!r}: its zero point must be a constant: quantize the model statically")
+        raise UnsupportedError(
+            f"node {node.name!r}: its zero point must be a constant: quantize the model statically",
+            Refusal.DYNAMIC.number,
+        )
     # Equal sizes are enough: a scalar scale may come with a zero point that is a vector of one value.
     if zero.size != scale.size or (zero.ndim > 1 and scale.ndim <= 1):
         raise ModelError(f"node {node.name!r}: zero point must have the scale's shape {scale.shape}, not {zero.shape}")
@@ -185,7 +192,8 @@ def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: 
     shape = model.shape(node.input(0))
     if shape is None:
         raise UnsupportedError(
-            f"node {node.name!r}: the shape of {node.input(0)!r} must be known: export the model with fixed sizes"
+            f"node {node.name!r}: the shape of {node.input(0)!r} must be known: export the model with fixed sizes",
+            Refusal.OPEN_SIZE.number,
         )
     # The default of QuantizeLinear and DequantizeLinear is axis 1; negative axes count from the end.
     axis = node.integer("axis", 1)

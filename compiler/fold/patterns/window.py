@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 
 from intloom.common.errors import ModelError
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Tensor
 from intloom.compiler.ir.node import Pads, Pair
+from intloom.compiler.refusals import Refusal
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def _pair(node: OnnxNode, name: str, default: int) -> Pair:
         neutral = 1
         return neutral, values[0]
     if len(values) != 2:
-        raise UnsupportedPattern(
+        raise Refusal.DIMENSIONS(
             f"{node.name!r} works over {len(values)} dimensions", "use one or two spatial dimensions"
         )
     return values[0], values[1]
@@ -78,7 +78,7 @@ def _pads(node: OnnxNode, sizes: Pair, geometry: Window) -> Pads:
     if len(pads) != 4:
         raise ModelError(f"node {node.name!r}: pads must have 2 or 4 values, not {pads}")
     if min(pads) < 0:
-        raise UnsupportedPattern(f"{node.name!r} has negative padding {pads}", "crop with a Slice")
+        raise Refusal.WINDOW(f"{node.name!r} has negative padding {pads}", "crop with a Slice")
     return pads[0], pads[1], pads[2], pads[3]
 
 

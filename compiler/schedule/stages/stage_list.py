@@ -17,6 +17,7 @@ from intloom.common.errors import UnsupportedError
 from intloom.common.registry import Registry
 from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
 from intloom.compiler.program.program import Layout
+from intloom.compiler.refusals import Refusal
 from intloom.compiler.schedule.stages.placement import Buffer, Placement, View, node_input
 from intloom.compiler.schedule.stages.stage import Copy, CopyStage, Stage
 from intloom.compiler.schedule.stages.weights import surplus_bits
@@ -27,7 +28,7 @@ from intloom.hw.spec.params import HardwareParams
 
 def unsupported(node: Node, reason: str, remedy: str) -> UnsupportedError:
     """The error for a node that cannot run: reason and remedy reach the user."""
-    return UnsupportedError(f"node {node.name!r} ({type(node).__name__}): {reason}; {remedy}")
+    return UnsupportedError(f"node {node.name!r} ({type(node).__name__}): {reason}; {remedy}", Refusal.SIZE.number)
 
 
 def check_fields(node: Node, kind: Kind, values: dict[str, int]) -> None:
@@ -99,7 +100,8 @@ def check_sizes(graph: IntGraph) -> None:
         if max(tensor.height, tensor.width) > largest:
             raise UnsupportedError(
                 f"tensor {tensor.name!r} must be at most {largest} pixels high and wide, not "
-                f"{tensor.height}x{tensor.width}"
+                f"{tensor.height}x{tensor.width}",
+                Refusal.SIZE.number,
             )
 
 

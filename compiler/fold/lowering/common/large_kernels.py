@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.ir import Conv, Tensor
 from intloom.compiler.ir.node import Pair
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import scale_from_float
 
 _MOST_STRIDE = 64
@@ -60,7 +60,7 @@ def _block(geometry: Window) -> Pair:
             continue
         divisors = [s for s in range(2, LARGEST_STRIDE + 1) if stride % s == 0]
         if not divisors or dilation > 1 or stride > _MOST_STRIDE:
-            raise UnsupportedPattern(
+            raise Refusal.WINDOW(
                 f"its kernel has {kernel} rows or columns, with stride {stride} and dilation {dilation}",
                 f"use at most {LARGEST_KERNEL} and strides up to {LARGEST_STRIDE}, or a stride with divisors",
             )

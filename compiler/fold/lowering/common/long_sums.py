@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.lowering.common.limits import MOST_CHANNELS
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.common.transposition import transpose
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.ir import AvgPool, Concat, Table, Tensor
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 _FEW_CHANNELS = 512
@@ -62,7 +62,7 @@ def windows_of_blocks(windows: Window, x: Tensor) -> tuple[int, NDArray[np.int8]
     """
     choices = _step_counts(x.height, x.width)
     if not choices:
-        raise UnsupportedPattern(
+        raise Refusal.WINDOW(
             f"it averages pixels of an image of {x.height} by {x.width}; two steps of 16 pixels each leave more than "
             f"the {MOST_CHANNELS} that the array adds",
             "average in two steps, each with a QuantizeLinear",
@@ -82,7 +82,7 @@ def _blocks_after(steps: int, windows: Window, x: Tensor) -> NDArray[np.int8]:
     outputs = windows.output((x.height, x.width))
     count = outputs[0] * outputs[1] * x.height * x.width // (rows * columns)
     if count > _MOST_WEIGHTS:
-        raise UnsupportedPattern(
+        raise Refusal.WINDOW(
             f"its {outputs[0]} by {outputs[1]} windows of {windows.kernel[0]} by {windows.kernel[1]} pixels need "
             f"{count} weights, at most {_MOST_WEIGHTS} are stored",
             "use larger strides, or average twice, with a QuantizeLinear each",
@@ -100,7 +100,7 @@ def _blocks_of(windows: Window, axis: int, length: int, outputs: int, block: int
         start = number * windows.strides[axis] - windows.pads[axis]
         first, stop = max(0, start), min(length, start + windows.kernel[axis])
         if first % block or (stop % block and stop != length):
-            raise UnsupportedPattern(
+            raise Refusal.WINDOW(
                 f"its window of {windows.kernel[0]} by {windows.kernel[1]} has pixels {first} to {stop - 1} of "
                 f"{length}; in an image of so many pixels, the array adds blocks of {block}",
                 f"use windows and strides that are multiples of {block}, or average twice, with a QuantizeLinear each",

@@ -6,9 +6,9 @@ from dataclasses import replace
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Node
+from intloom.compiler.refusals import Refusal
 
 
 def lower_over_axis(
@@ -33,7 +33,7 @@ def lower_over_axis(
         builder.finish(unit, make(builder.image(value).tensor.name, result.name), result, Target.VECTOR, note)
         return
     if axis != len(shape) - 1:
-        raise UnsupportedPattern(f"it normalizes over axis {axis}", "transpose, so that it is the last axis")
+        raise Refusal.NORMALIZATION(f"it normalizes over axis {axis}", "transpose, so that it is the last axis")
     tokens = read_tokens(builder, unit, value)
     results = token_results(builder, unit, tokens, shape[axis])
     for part, result in zip(tokens.parts, results, strict=True):

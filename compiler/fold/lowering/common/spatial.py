@@ -11,9 +11,9 @@ import numpy as np
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SUM
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.ir import Add, AvgPool, Conv, Node, Tensor
 from intloom.compiler.ir.node import Pads
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import scale_from_float
 
 _MOST_CROPS = 4
@@ -63,7 +63,7 @@ class SpatialOps:
             x = self._pick_once(x, first, second, f"{name}{number or ''}")
         if (rows, columns) == (Steps(0, x.height), Steps(0, x.width)):
             return x
-        raise UnsupportedPattern(
+        raise Refusal.SELECTION(
             f"it crops more than {_MOST_CROPS * (LARGEST_KERNEL - 1)} rows or columns",
             "crop less, or crop on the host",
         )
@@ -101,14 +101,14 @@ class SpatialOps:
             placed = self.pad(part, pads, 0, f"{name}/placed{number}") if any(pads) else part
             whole = placed if whole is None else self.add(whole, placed, f"{name}/joined{number}")
         if whole is None:
-            raise UnsupportedPattern("it joins no tensors", "remove the node")
+            raise Refusal.INVALID("it joins no tensors", "remove the node")
         return whole
 
 
 def _first_cut(wanted: Steps, size: int) -> tuple[Steps, Steps]:
     """What one convolution crops along an axis, and the selection that remains."""
     if wanted.step > LARGEST_STRIDE:
-        raise UnsupportedPattern(f"it keeps every {wanted.step}th pixel", f"use a step of at most {LARGEST_STRIDE}")
+        raise Refusal.SELECTION(f"it keeps every {wanted.step}th pixel", f"use a step of at most {LARGEST_STRIDE}")
     last = wanted.start + (wanted.count - 1) * wanted.step
     cut = size - (last - wanted.start + 1)
     if cut >= LARGEST_KERNEL and wanted.count == 1:

@@ -16,8 +16,8 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.ir import Concat, Tensor
+from intloom.compiler.refusals import Refusal
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
         parts = [part for part in found if part is not None]
         if len(parts) == len(found) and all(np.array_equal(parts[0][1], pixels) for _, pixels in parts):
             return Tokens(operand, tuple(tensor for tensor, _ in parts), parts[0][1])
-    raise UnsupportedPattern(
+    raise Refusal.ORDER(
         f"the rows of its operand of shape {ordered.shape} are neither pixels nor channels of one tensor",
         "reshape and transpose tokens only by whole rows or columns",
     )
@@ -144,7 +144,7 @@ def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[T
     """Join a unit's parts along channels, and record where the result's values lie: row r is pixel `pixels[r]`."""
     shape = builder.model.shape(unit.output)
     if shape is None or prod(shape) != len(parts) * prod(parts[0].shape):
-        raise UnsupportedPattern(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
+        raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
     whole = join_parts(builder, unit, parts, f"{unit.output}/joined")
     order = token_order(whole, pixels, shape, len(parts))
     if np.array_equal(order.positions.ravel(), np.arange(order.positions.size)):

@@ -6,8 +6,8 @@ import numpy as np
 
 from intloom.compiler.fold.byte_order import matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.ir import Concat, Constant, MatMul, Tensor
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import scale_from_float
 
 _ONE = scale_from_float(1.0)
@@ -20,7 +20,7 @@ def transpose(
 ) -> Tensor:
     """Emit a tensor with the pixels of `x` as channels and its channels as pixels of one row, or of this size."""
     if x.channels > _MOST_CHANNELS:
-        raise UnsupportedPattern(
+        raise Refusal.ORDER(
             f"its {x.channels} channels would be transposed by as many products for each value",
             f"transpose at most {_MOST_CHANNELS} channels",
         )
@@ -71,7 +71,7 @@ def restore_order(builder: GraphBuilder, stored: str) -> None:
         return
     turned = matrices(order, whole.height * whole.width)
     if turned.rows_are_channels:
-        raise UnsupportedPattern("its values are in another order", "transpose on the host")
+        raise Refusal.ORDER("its values are in another order", "transpose on the host")
     parts = []
     for first, stop in turned.channels:
         part = builder.tensors[builder.channels(order.tensor, first, stop)]

@@ -6,9 +6,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from intloom.compiler.fold.arithmetic.integer_average import average_scale, averages, float_distance
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.ir import Tensor
 from intloom.compiler.reference import open_session
+from intloom.compiler.refusals import UnsupportedPattern
 from intloom.hw.spec.arith import RoundingMode, requantize
 
 

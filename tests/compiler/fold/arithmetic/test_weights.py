@@ -5,10 +5,10 @@ import pytest
 
 from intloom.common.errors import ModelError
 from intloom.compiler.fold.arithmetic.weights import array_weights
-from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
+from intloom.compiler.refusals import UnsupportedPattern
 from tests.support.onnx_maker import OnnxMaker
 
 
