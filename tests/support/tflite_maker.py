@@ -319,6 +319,25 @@ def _gate(m: TfliteMaker) -> int:
     return m.binary("MUL", x, m.unary("LOGISTIC", mean, (1 / 256, -128)), (0.06, 3))
 
 
+def _signal(m: TfliteMaker) -> int:
+    """A float signal, a constant for each channel, and a flattening whose size the file computes but does not state."""
+    x = m.add("QUANTIZE", [m.input((1, 64, 1), None, "FLOAT32")], [m.tensor((1, 64, 1))], options("Quantize"))
+    image = m.moved("EXPAND_DIMS", [x, m.integers(1)], (1, 1, 64, 1), options("ExpandDims"))
+    row = m.moved("RESHAPE", [m.conv(image, 16), m.integers((-1, 64, 16))], (1, 64, 16))
+    x = m.binary("ADD", row, m.tensor((1, 1, 16), data=m.rng.integers(-100, 101, (1, 1, 16)).astype(np.int8)))
+    sizes = m.add("SHAPE", [x], [m.tensor((3,), None, dtype="INT32")], options("Shape", outType=2))
+    parts = [sizes, m.integers([0]), m.integers([1]), m.integers([1])]
+    scalar = m.tensor((), None, dtype="INT32")
+    m.add("STRIDED_SLICE", parts, [scalar], options("StridedSlice", shrinkAxisMask=1))
+    shape = m.tensor((2,), None, dtype="INT32")
+    m.add("PACK", [scalar, m.integers(-1)], [shape], options("Pack", valuesCount=2))
+    flat, weights = m.moved("RESHAPE", [x, shape], (1, 1)), m.weights((5, 1024), None)
+    return m.add(
+        "FULLY_CONNECTED", [flat, weights, m.bias(flat, weights, 5)], [m.tensor((1, 5), (0.9, 7))],
+        options("FullyConnected"), 4,
+    )  # fmt: skip
+
+
 def _largest(m: TfliteMaker) -> int:
     x = m.conv(_image(m), 16)
     return m.moved("REDUCE_MAX", [x, m.integers((1, 2))], (1, 16), options("Reducer"))
@@ -381,6 +400,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "RESIZE_NEAREST_NEIGHBOR": lambda m: _resize(m, False),
     "RESIZE_NEAREST_NEIGHBOR, centers": lambda m: _resize(m, True),
     "float input and output": _float_ends,
+    "float signal": _signal,
     "ARG_MAX, which LiteRT runs": _arg_max,
     "network": small_network,
 }

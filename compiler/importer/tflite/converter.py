@@ -192,7 +192,7 @@ class Converter:
     def operand(self, index: int, order: Order, shape: tuple[int, ...] = ()) -> str:
         """The float value of an operand in this order, and in another shape of the file if one is given."""
         tensor = self.tensor(index)
-        if tensor.data is not None and shape and shape != tensor.shape:
+        if tensor.data is not None and shape:
             data = tensor.data.reshape(shape).transpose(inverse(order))
             name = f"{tensor.name}/as" + "x".join(map(str, shape)) + "/order" + "".join(map(str, order))
             stored = self.constant(name, data, self.onnx_type(tensor))

@@ -9,6 +9,7 @@ from intloom.compiler.importer.tflite import operators  # noqa: F401  # register
 from intloom.compiler.importer.tflite.converter import CONVERSIONS, Converter
 from intloom.compiler.importer.tflite.file import TfliteFile, TfliteOperator, check_integer, read_tflite
 from intloom.compiler.importer.tflite.grouped import join_groups
+from intloom.compiler.importer.tflite.sizes import fold_sizes
 from intloom.compiler.importer.tflite.source import TfliteSource
 
 
@@ -28,6 +29,7 @@ def load_tflite(path: Path) -> Model:
 def convert(file: TfliteFile) -> Model:
     """Convert a file that was read."""
     check_integer(file)
+    file = fold_sizes(file)
     joined = join_groups(file)
     converter = Converter(joined)
     for op in joined.operators:

@@ -277,9 +277,13 @@ def convert_prelu(c: Converter, op: TfliteOperator) -> None:
 @converts("QUANTIZE")
 def convert_quantize(c: Converter, op: TfliteOperator) -> None:
     """A float value becomes stored, or a stored value gets another scale."""
-    x, result, order = c.tensor(op.inputs[0]), c.tensor(op.outputs[0]), c.natural_order(op.inputs[0])
+    x, result, order = c.tensor(op.inputs[0]), c.tensor(op.outputs[0]), c.view(op.inputs[0]).order
     if not x.scales:
         # The host brings a float input to the order of the operators that follow.
+        order = c.natural_order(op.inputs[0])
+        widened = [r for r in c.file.operators if op.outputs[0] in r.inputs and r.code in ("EXPAND_DIMS", "RESHAPE")]
+        if len(order) == 3 and any(len(c.tensor(r.outputs[0]).shape) == 4 for r in widened):
+            order = (0, 2, 1)
         c.quantized(c.in_order(op.inputs[0], order), result.name, result, permuted(result.shape, inverse(order)))
         c.views[op.outputs[0]] = View(result.name, order)
         return
