@@ -31,6 +31,8 @@ from intloom.sim.forecast_error import timing_of
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.detailed import WAVES
 from intloom.sim.rtl.options import RtlOptions
+from intloom.sim.rtl.ports import TOP
+from intloom.sim.trace.gtkwave import SAVE_FILE, write_save_file
 
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 
@@ -171,6 +173,10 @@ def _record_waves(terminal: Terminal, work: _Workload, done: RunResult) -> dict[
     assert folder is not None
     if simulator.waves_of_whole_run is not None:
         terminal.say(f"waves of the whole run: {folder / WAVES}")
+        if len(work.bundle.programs) == 1:
+            terminal.say(
+                f"with instructions and layers: gtkwave {write_save_file(folder / WAVES, work.bundle.program, TOP)}"
+            )
         return None
     window = choose_window(work.bundle.programs, done, simulator.window, simulator.from_layer)
     region = done.regions[window.region]
@@ -183,6 +189,7 @@ def _record_waves(terminal: Terminal, work: _Workload, done: RunResult) -> dict[
         terminal.say(f"no waves were recorded: {error}", label="warning", color="yellow")
         return None
     terminal.say(f"waves of cycles {window.first:,} to {window.last:,}: {waves}")
+    terminal.say(f"with instructions and layers: gtkwave {waves.with_name(SAVE_FILE)}")
     first = done.first_divergence
     if first is None:
         return None

@@ -12,7 +12,9 @@ from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import RunFiles
 from intloom.sim.rtl.options import RtlOptions
+from intloom.sim.rtl.shell import ACCELERATOR
 from intloom.sim.trace import events
+from intloom.sim.trace.gtkwave import write_save_file
 
 _MARGIN = 500
 """Cycles before and after a wrong write."""
@@ -80,4 +82,6 @@ def record_waves(program: Program, result: RunResult, window: Window, options: R
     backend = RtlBackend(replace(options, bench=FastBench(waves=True), folder=folder))
     cycles = (max(1, window.first + result.origin), window.last + result.origin)
     backend.observe(program, result.inputs, waves=cycles)
-    return RunFiles(folder).waves
+    waves = RunFiles(folder).waves
+    write_save_file(waves, program, ACCELERATOR)
+    return waves

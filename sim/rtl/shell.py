@@ -11,6 +11,8 @@ from intloom.sim.rtl.ports import TOP, Port, parse_ports
 from intloom.sim.rtl.write_taps import Tap, find_contents, find_taps, result_taps
 
 SHELL_TOP = "bench"
+ACCELERATOR = f"{SHELL_TOP}.dut"
+"""The accelerator in the shell of the fast bench, as waves name it."""
 LOG_TOP = "logged"
 _TEMPLATES = Path(__file__).parent / "templates"
 _RESETS = {

@@ -222,7 +222,10 @@ def test_a_passing_run_leaves_the_waves_of_its_window(program, capsys, tmp_path)
     for name, words in windows.items():
         assert main(["run", str(program), "--check", "--waves", str(tmp_path / name), *words]) == ExitCode.OK
         file = tmp_path / name / "dump.fst"
-        assert f": {file}" in capsys.readouterr().err
+        shown = capsys.readouterr().err
+        assert f": {file}" in shown
+        assert f"gtkwave {file.with_name('waves.gtkw')}" in shown
+        assert file.with_name("waves.gtkw").is_file()
         sizes[name] = file.stat().st_size
     assert 1000 < sizes["cycles"] < sizes["first"]
     assert main(["run", str(program), "--waves", str(tmp_path / "x"), "--from-layer", "none"]) == ExitCode.USAGE
