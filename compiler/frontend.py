@@ -69,6 +69,8 @@ class TensorQuantization:
     scale: float
     zero_point: int
     unsigned: bool
+    positions: Positions | None = field(default=None, compare=False)
+    """Where the tensor has each value of the model, if it has them in another order: the host changes the order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,6 +264,7 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantizatio
     pattern = model.producers[source] if leaves_as_float else maker if maker is not None and quantizes else readers[0]
     params = read_qparams(model, pattern)
     signed = stored in model.shifted
+    order = builder.orders.get(stored)
     return TensorQuantization(
         name=tensor,
         stored=stored,
@@ -270,6 +273,7 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantizatio
         scale=float(params.scale),
         zero_point=params.zero_int8 if signed else int(params.zero_point),
         unsigned=params.unsigned and not signed,
+        positions=None if order is None or order.tensor != tensor else order.positions,
     )
 
 

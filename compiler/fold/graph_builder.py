@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,8 @@ class GraphBuilder:
     """For quantized values of the model: the tensor of the graph that holds them, and their shape in the model."""
     orders: dict[str, Ordered] = field(default_factory=dict)
     """The same for values that lie in their tensor in another order than the model's, or with others between."""
+    left_in_order: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    """Views of values of `orders` that the host reads, and whose order it changes."""
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     targets: dict[str, tuple[Target, str]] = field(default_factory=dict)
     remedies: dict[str, tuple[str, Refusal]] = field(default_factory=dict)
@@ -189,6 +192,14 @@ class GraphBuilder:
             )
         self.views[stored] = (name, order.shape)
         return True
+
+    def leave_in_order(self, stored: str) -> bool:
+        """Leave the change of a value's order to the host; False if the tensor has other values, too."""
+        order = self.orders[stored]
+        whole = order.positions.size == prod(self.tensors[order.tensor].shape)
+        if whole and order.tensor not in self.inputs:
+            self.left_in_order[stored] = order.tensor, order.shape
+        return stored in self.left_in_order
 
     def _checked(self, value: str, node: OnnxNode, tensor: Tensor, shape: tuple[int, ...]) -> Operand:
         """The operand, if its quantization is the tensor's."""

@@ -61,6 +61,7 @@ def lower_units(
     outside = [n for n in model.nodes if not is_dequantize(n) and not builder.on_accelerator(n.name)]
     _restore_for_host(builder, units, [v for n in outside for v in n.reads])
     _restore_for_host(builder, units, model.outputs)
+    builder.views |= builder.left_in_order
     return builder
 
 
@@ -98,14 +99,16 @@ def _assign_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], u
 
 
 def _restore_for_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], values: Iterable[str]) -> None:
-    """Give the values that the host reads the model's order; what cannot be restored is computed by the host."""
+    """Give the values that the host reads the model's order, or leave the change of order to the host."""
     for value in dict.fromkeys(values):
         maker = builder.model.producers.get(value)
         stored = maker.inputs[0] if maker is not None and is_dequantize(maker) else value
         if stored not in builder.orders or stored in builder.views:
             continue
         unit = units[builder.model.producers[stored].name]
-        if not _attempt(builder, (), partial(restore_order, builder, stored)):
+        if _attempt(builder, (), partial(restore_order, builder, stored)):
+            continue
+        if not builder.leave_in_order(stored):
             _assign_host(builder, units, unit)
 
 

@@ -81,7 +81,7 @@ def dequantize_array(codes: Int8, quant: TensorQuantization) -> NDArray[np.float
 
 def stored_array(codes: Int8, quant: TensorQuantization) -> Array:
     """The accelerator's int8 as integers of the model's type, in the model's shape."""
-    shaped = codes.reshape(quant.shape)
+    shaped = codes.reshape(quant.shape) if quant.positions is None else codes.ravel()[quant.positions]
     return (shaped.astype(np.int16) + 128).astype(np.uint8) if quant.unsigned else shaped
 
 

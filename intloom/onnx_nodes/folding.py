@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UnsupportedError
-from intloom.compiler.frontend import TensorQuantization, fold_model
+from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType
+from intloom.flow.host import as_internal, stored_array
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
 
@@ -36,16 +36,7 @@ def run_folded(
     if any(folded.host_parts) or folded.final_host_part is not None or set(graph.inputs) != set(data):
         reasons = "; ".join(v.reason for v in folded.assignments if v.reason)
         raise UnsupportedError(f"node {nodes[-1].name!r} does not run in integers: {reasons}")
-    inputs = {n: _internal(data[n].array, q).reshape(graph.tensors[n].shape) for n, q in folded.input_quant.items()}
+    inputs = {n: as_internal(data[n].array, graph.tensors[n].shape) for n in folded.input_quant}
     made = run_graph(graph, inputs, match=RoundingMode.ORT)
-    stored = {q.stored: _stored(made[n], q) for n, q in folded.output_quant.items()}
+    stored = {q.stored: stored_array(made[n], q) for n, q in folded.output_quant.items()}
     return [stored[name] for name in outputs]
-
-
-def _internal(values: Array, quant: TensorQuantization) -> NDArray[np.int8]:
-    return (values.astype(np.int16) - 128 * quant.unsigned).astype(np.int8)
-
-
-def _stored(values: NDArray[np.int8], quant: TensorQuantization) -> Array:
-    kind = np.uint8 if quant.unsigned else np.int8
-    return (values.astype(np.int16) + 128 * quant.unsigned).astype(kind).reshape(quant.shape)

@@ -1,12 +1,17 @@
-"""Functions of one tensor that a model writes as several elementwise operators, such as hard-swish with factors.
+"""Functions that a model writes as several operators: of one value, such as hard-swish with factors, or of a row.
 
 A pair of QuantizeLinear and DequantizeLinear behind each operator would round as often as the function has operators.
-The accelerator computes the function of a byte from a table, whatever operators it has, so only its ends are quantized.
+The accelerator computes the function of a byte from a table, whatever operators it has, and a normalization by one
+instruction, so only their ends are quantized.
 """
 
 from math import prod
 
 import onnx
+
+from intloom.compiler.fold.patterns.normalization import read_chain
+from intloom.compiler.importer import from_proto
+from intloom.compiler.partition.host import before
 
 _ELEMENTWISE = frozenset(
     {"Add", "Clip", "Div", "Erf", "HardSigmoid", "HardSwish", "LeakyRelu", "Max", "Min", "Mul", "Neg", "Pow", "Relu"}
@@ -34,3 +39,21 @@ def inner_nodes(graph: onnx.GraphProto) -> list[str]:
         if len(nodes) >= _FEWEST and source not in constants and not any(n.output[0] in ends for n in nodes)
         for node in nodes
     ]
+
+
+def normalization_nodes(model: onnx.ModelProto) -> list[str]:
+    """Names of the nodes of normalizations that are chains of operators, from the mean to the offset."""
+    graph = from_proto(model, name="float")
+    makers = {value: node for value, node in graph.producers.items() if not node.domain}
+    inside: dict[str, None] = {}
+    # The last operator of a chain comes before its parts, which would be shorter chains.
+    for node in reversed(graph.nodes):
+        chain = None if node.name in inside else read_chain(graph, node.outputs[0], makers)
+        if chain is None:
+            continue
+        parts = before(graph, node.outputs, [chain.value])
+        inner = {o for part in parts if part is not node for o in part.outputs}
+        names = {part.name for part in parts}
+        if not inner & set(graph.outputs) and all(user.name in names for o in inner for user in graph.users(o)):
+            inside |= dict.fromkeys(names)
+    return list(inside)

@@ -21,7 +21,7 @@ from intloom.preprocess import Optimizer, Preprocessed, preprocess
 from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.choice import CANDIDATES, agreement, hold_back
 from intloom.quantization.dynamic import float_model, is_dynamic
-from intloom.quantization.elementwise import inner_nodes
+from intloom.quantization.elementwise import inner_nodes, normalization_nodes
 from intloom.quantization.equalization import equalize
 from intloom.quantization.halves import has_halves, in_float32
 from intloom.quantization.options import (
@@ -133,7 +133,7 @@ def quantize(
         if options.calibration is Calibration.AUTO and calibration is None:
             # Synthetic images do not show which values of real ones are outliers.
             options = replace(options, calibration=Calibration.MINMAX)
-        without_pairs = (*excluded, *inner_nodes(model.graph))
+        without_pairs = (*excluded, *inner_nodes(model.graph), *normalization_nodes(model))
         made, options, agreed = _calibrated(floats, folder, samples, options, without_pairs, report)
         if options.correct_bias:
             correct_biases(model, made, samples, lambda done, total: report("biases", done, total))

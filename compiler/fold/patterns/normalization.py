@@ -1,5 +1,6 @@
 """Normalizations by statistics of the values themselves: those over one axis in any form, and all others."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from intloom.compiler.fold.patterns.qparams import dequantize, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
-from intloom.compiler.importer import Array, Model
+from intloom.compiler.importer import Array, Model, OnnxNode
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 CENTERED = {"LayerNormalization": True, "RMSNormalization": False, "SimplifiedLayerNormalization": False}
@@ -56,7 +57,9 @@ def read_normalization(unit: QuantizationUnit) -> Normalization | None:
         axes = tuple(range(main.integer("axis", -1) % len(shape), len(shape)))
         epsilon = np.array(main.real("epsilon", 1e-5), np.float32)
         return Normalization(main.input(0), axes, gamma, rest[0] if rest else _ZERO, epsilon, CENTERED[main.op])
-    return _Chain(unit).read()
+    makers = {out: n for n in unit.operators for out in n.outputs if not n.domain}
+    chain = read_chain(model, unit.unclamped, makers)
+    return None if chain is None or chain.value in makers else chain
 
 
 _ZERO, _ONE = np.array(0, np.float32), np.array(1, np.float32)
@@ -71,16 +74,21 @@ def _constant(model: Model, value: str) -> Array | None:
     return None if stored is None else dequantize(stored, read_qparams(model, node))
 
 
+def read_chain(model: Model, value: str, makers: Mapping[str, OnnxNode]) -> Normalization | None:
+    """The normalization that `makers`, elementary operators by their results, compute from ReduceMean to `value`."""
+    return _Chain(model, makers).read(value)
+
+
+@dataclass(frozen=True, eq=False)
 class _Chain:
     """A normalization as elementary operators, from its last one back."""
 
-    def __init__(self, unit: QuantizationUnit) -> None:
-        self._model, self._unit = unit.model, unit
-        self._makers = {out: n for n in unit.operators for out in n.outputs if not n.domain}
+    _model: Model
+    _makers: Mapping[str, OnnxNode]
 
-    def read(self) -> Normalization | None:
-        """The normalization, or None."""
-        value, beta = self._with_constant(self._unit.unclamped, "Add")
+    def read(self, value: str) -> Normalization | None:
+        """The normalization that ends at a value, or None."""
+        value, beta = self._with_constant(value, "Add")
         value, gamma = self._with_constant(value, "Mul")
         quotient = self._quotient(value)
         if quotient is None:
@@ -90,20 +98,21 @@ class _Chain:
         mean = self._makers.get(mean_square)
         if epsilon is None or mean is None or mean.op != "ReduceMean" or not self._is_square(mean.input(0), deviation):
             return None
-        centered = self._makers.get(deviation)
-        source = deviation if centered is None else centered.input(0)
-        means = [mean]
-        if centered is not None:
-            average = self._makers.get(centered.input(1))
-            if centered.op != "Sub" or average is None or average.op != "ReduceMean" or average.input(0) != source:
-                return None
-            means.append(average)
+        source, means = self._centered(deviation)
         rank = len(self._model.shape(source) or ())
-        axes = {reduced_axes(self._model, n, rank) for n in means if rank and n.integer("keepdims", 1)}
-        if len(axes) != 1 or self._makers.keys() & {source}:
+        axes = {reduced_axes(self._model, n, rank) for n in (mean, *means) if rank and n.integer("keepdims", 1)}
+        if len(axes) != 1:
             return None
         one = _ONE if gamma is None else gamma
-        return Normalization(source, axes.pop(), one, _ZERO if beta is None else beta, epsilon, centered is not None)
+        return Normalization(source, axes.pop(), one, _ZERO if beta is None else beta, epsilon, bool(means))
+
+    def _centered(self, deviation: str) -> tuple[str, tuple[OnnxNode, ...]]:
+        """The value whose mean a Sub takes away, and the mean's operator; the deviation itself if none does."""
+        centered = self._makers.get(deviation)
+        mean = None if centered is None or centered.op != "Sub" else self._makers.get(centered.input(1))
+        if centered is None or mean is None or mean.op != "ReduceMean" or mean.input(0) != centered.input(0):
+            return deviation, ()
+        return mean.input(0), (mean,)
 
     def _made(self, value: str, *ops: str) -> str:
         """The operand of the operator that makes a value, empty if it is another one."""

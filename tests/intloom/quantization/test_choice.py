@@ -5,12 +5,14 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
 from intloom.compiler.reference import open_session
 from intloom.flow.compiling import compile_model
 from intloom.hw.spec.params import preset
 from intloom.quantization import Calibration, QuantizeOptions, quantize
 from intloom.quantization.choice import agreement, hold_back
-from intloom.quantization.elementwise import inner_nodes
+from intloom.quantization.elementwise import inner_nodes, normalization_nodes
 from intloom.quantization.samples import Samples
 
 
@@ -42,6 +44,38 @@ def test_a_function_of_several_operators_is_quantized_at_its_ends_only(tmp_path)
     assert kinds.count("QuantizeLinear") == 4, "input, both convolutions and the function's result"
     compiled = compile_model(tmp_path / "q.onnx", preset("nano"))
     assert len(compiled.programs) == 1 and all(a.target.value != "host" for a in compiled.folded.assignments)
+
+
+def layer_norm(reader_of_the_middle=False):
+    """A product, a layer normalization of its rows as a chain of operators, and a product."""
+    rng = np.random.default_rng(0)
+    arrays = {"w": rng.normal(0, 1, (6, 16)), "gamma": rng.uniform(0.5, 2, 16), "beta": rng.normal(0, 1, 16)}
+    arrays |= {"two": 2.0, "epsilon": 1e-5, "v": rng.normal(0, 1, (16, 4))}
+    steps = [("MatMul", "x w", "c"), ("ReduceMean", "c", "mean"), ("Sub", "c mean", "d"), ("Pow", "d two", "square")]
+    steps += [("ReduceMean", "square", "var"), ("Add", "var epsilon", "sum"), ("Sqrt", "sum", "root")]
+    steps += [("Div", "d root", "n"), ("Mul", "n gamma", "g"), ("Add", "g beta", "b"), ("MatMul", "b v", "y")]
+    axes = {"axes": [-1]}
+    nodes = [helper.make_node(op, r.split(), [o], o, **(axes if op == "ReduceMean" else {})) for op, r, o in steps]
+    ends = {"y": 4, "d": 16} if reader_of_the_middle else {"y": 4}
+    graph = helper.make_graph(
+        nodes,
+        "layer_norm",
+        [helper.make_tensor_value_info("x", 1, [1, 10, 6])],
+        [helper.make_tensor_value_info(name, 1, [1, 10, n]) for name, n in ends.items()],
+        [numpy_helper.from_array(np.asarray(a, np.float32), n) for n, a in arrays.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+def test_a_normalization_is_quantized_at_its_ends_only(tmp_path):
+    chain = {"mean", "d", "square", "var", "sum", "root", "n", "g", "b"}
+    assert set(normalization_nodes(layer_norm())) == chain
+    assert normalization_nodes(layer_norm(reader_of_the_middle=True)) == [], "an output of the model is quantized"
+    onnx.save(layer_norm(), tmp_path / "f.onnx")
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
+    folded = fold_model(load_model(tmp_path / "q.onnx"), norm=True)
+    assert [type(n).__name__ for n in folded.graph.nodes].count("Norm") == 1
+    assert all(a.target.value != "host" for a in folded.assignments)
 
 
 def test_held_back_samples_do_not_calibrate():
