@@ -30,7 +30,7 @@ def program_html(program: Program) -> str:
         )
         for layer in program.layers
     ]
-    return head + _table(("layer", "kind", ">MACs", ">cycles", "utilization", ">memory bytes"), rows)
+    return head + html_table(("layer", "kind", ">MACs", ">cycles", "utilization", ">memory bytes"), rows)
 
 
 def run_html(record: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ def run_html(record: Mapping[str, Any]) -> str:
         )
         for layer in record["layers"]
     ]
-    return head + _table(("layer", "kind", ">cycles", ">predicted", "utilization", "comparison"), rows)
+    return head + html_table(("layer", "kind", ">cycles", ">predicted", "utilization", "comparison"), rows)
 
 
 def graph_html(graph: IntGraph) -> str:
@@ -71,7 +71,7 @@ def graph_html(graph: IntGraph) -> str:
         )
         for n in graph.nodes
     ]
-    return head + _table(("operation", "kind", "inputs", "output shape"), rows)
+    return head + html_table(("operation", "kind", "inputs", "output shape"), rows)
 
 
 def _number(value: int | None) -> str:
@@ -97,7 +97,7 @@ def _comparison(layer: Mapping[str, Any]) -> str:
     return f"<span style='color:{_GOOD}' title='compared within {inside}'>equal, fused</span>" if inside else ""
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """An HTML table; columns with a leading `>` are right-aligned."""
     listed = list(rows)
     sides = ["right" if c.startswith(">") else "left" for c in columns]

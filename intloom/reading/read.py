@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.record import save_run
 from intloom.flow.running import execute, open_backend, open_host
 from intloom.hw.spec.params import PRESETS, HardwareParams
+from intloom.notebook import html_table
 from intloom.pictures import draw_boxes, open_picture
 from intloom.quantization import quantize
 from intloom.reading.drawing import draw_line, draw_photograph
@@ -99,6 +101,18 @@ class Reading:
         detector = {"overlap": self.overlap} | _figures(self.detector)
         wrong = sum(run["mismatches"] for run in (detector, *lines))
         return {"lines": lines, "detector": detector, "mismatches": wrong, "report": str(self.page)}
+
+    def _repr_html_(self) -> str:
+        """The lines as a table, for notebooks."""
+        names = ("", "float model", "accelerator", ">cycles", ">bytes compared", ">bytes that differ")
+        rows = [
+            (str(i), escape(n.float_text), escape(n.text), *(f"{n.record[k] or 0:,}" for k in _COUNTS))
+            for i, n in enumerate(self.lines, 1)
+        ]
+        return html_table(names, rows)
+
+
+_COUNTS = ("cycles", "compared_bytes", "mismatches")
 
 
 def _figures(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Trained networks read drawn pictures: as the float model does, and byte for byte on the accelerator."""
 
 import re
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,11 @@ from intloom.reading.networks import (
     recognizer_input,
 )
 from intloom.reading.pretrained import pretrained
-from intloom.reading.read import ReadOptions, read_text
+from intloom.reading.read import ReadOptions
 from tests.intloom.report.pages import misplaced_values
+from tests.support.notebook import run_notebook
 
+NOTEBOOK = Path(__file__).parents[3] / "examples/read_text.ipynb"
 PAGE = (Path(__file__).parents[3] / "docs/accuracy.md").read_text(encoding="utf-8")
 
 
@@ -37,22 +40,27 @@ def models():
 
 
 @pytest.mark.slow
-def test_a_picture_is_read(models, tmp_path):
+@pytest.mark.usefixtures("models")
+def test_a_picture_is_read_as_in_the_notebook(tmp_path, capsys):
     texts, picture = draw_photograph(5)
     picture.save(tmp_path / "photograph.png")
-    told = []
     options = ReadOptions(
         folder=tmp_path / "out", picture=tmp_path / "photograph.png", backend="golden", lines=2,
         shape=(1, 3, 320, 416), pages_to_calibrate=2, lines_to_calibrate=8,
     )  # fmt: skip
-    done = read_text(models, options, say=told.append, tell=lambda *_: None)
+    photograph, done, boxed = run_notebook(NOTEBOOK, {"options": options})
+    assert photograph.size == boxed.size == picture.size
+    assert np.any(np.asarray(boxed) != np.asarray(photograph))
     assert len(done.lines) == 2
+    assert all(line.box and f">{escape(line.text)}</td>" in done._repr_html_() for line in done.lines)
     for line in done.lines:
         assert line.text.strip() == line.float_text.strip() and line.text.strip() in texts
     assert done.overlap > 0.9
     result = done.as_dict()
     assert result["mismatches"] == 0 and all(n["compared_bytes"] > 1000 for n in result["lines"])
-    assert [line.split()[2] for line in told] == ["quantize", "compile"] * 2 + ["run"] * 3
+    assert [line.split()[2] for line in capsys.readouterr().out.splitlines()] == ["quantize", "compile"] * 2 + [
+        "run"
+    ] * 3
     assert misplaced_values(done.page.read_text()) == []
     for name in re.findall(r'(?:src|href)="([^"]+)"', done.page.read_text()):
         assert (done.page.parent / name).stat().st_size > 0, name
