@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from intloom.compiler.custom import register as register_custom_op
     from intloom.compiler.custom import unregister as unregister_custom_op
     from intloom.execution_provider import register_execution_provider
+    from intloom.preparation import Preparation
     from intloom.quantization import QuantizeOptions, quantize
     from intloom.session import Session
     from intloom.sim.rtl.job import MemorySettings
@@ -54,6 +55,7 @@ __all__ = [
     "MismatchError",
     "ModelError",
     "ParameterError",
+    "Preparation",
     "Program",
     "ProgramError",
     "QuantizeOptions",
@@ -77,6 +79,7 @@ __all__ = [
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _MODULES = {
+    "Preparation": "intloom.preparation",
     "Program": "intloom.api",
     "Run": "intloom.api",
     "Session": "intloom.session",

@@ -1,23 +1,30 @@
-"""Image files: letterboxing and normalization as YOLOv8 requires, and drawing of boxes."""
+"""Image files: reading, resizing to the size of an input, and drawing of boxes."""
 
 import colorsys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
-from intloom.common.errors import FileFormatError, UsageError
+from intloom.common.errors import FileFormatError
 from intloom.files import atomic_path
-from intloom.images import channels_last
 
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
-_COLORS = 3
 _TWO_CORNERS = 4
 _GRAY = (114, 114, 114)
 """Padding color of YOLO."""
+
+
+class Fit(StrEnum):
+    """How a picture of another aspect ratio fits an input: with gray borders, distorted, or cut at the center."""
+
+    LETTERBOX = "letterbox"
+    STRETCH = "stretch"
+    CROP = "crop"
 
 
 @dataclass(frozen=True)
@@ -25,16 +32,17 @@ class Picture:
     """An image as network input, with the mapping from its pixels to the original's."""
 
     tensor: NDArray[np.float32]
-    """[1, 3, height, width], RGB, 0 to 1."""
+    """[1, 3, height, width], RGB, 0 to 1; one channel if the picture is gray."""
     original: Image.Image
-    scale: float
+    scales: tuple[float, float]
+    """Along width and height."""
     left: int
     top: int
 
     def to_original(self, boxes: NDArray[np.float32]) -> NDArray[np.float32]:
         """Corners x1, y1, x2, y2, converted from the network's pixels to the original's."""
         offset = np.array([self.left, self.top, self.left, self.top], np.float32)
-        moved: NDArray[np.float32] = ((boxes - offset) / self.scale).astype(np.float32)
+        moved: NDArray[np.float32] = ((boxes - offset) / np.array(self.scales * 2, np.float32)).astype(np.float32)
         return moved
 
 
@@ -59,35 +67,24 @@ def open_picture(path: Path) -> Image.Image:
         raise FileFormatError(f"image {path} cannot be read: {error}") from None
 
 
-def read_tensor(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """An image file as a network input of `shape`.
-
-    Raises
-    ------
-    UsageError
-        The shape is not that of a color image.
-    FileFormatError
-        The file cannot be read as an image.
-    """
-    if channels_last(shape) and shape[3] == _COLORS:
-        return np.ascontiguousarray(read_picture(path, shape[1], shape[2]).tensor.transpose(0, 2, 3, 1))
-    if len(shape) != 4 or shape[1] != _COLORS:
-        raise UsageError(
-            f"image {path} needs an input of shape [1, 3, H, W] or [1, H, W, 3], not {list(shape)}; give a .npy file "
-            "instead"
-        )
-    return read_picture(path, shape[2], shape[3]).tensor
-
-
 def letterbox(original: Image.Image, height: int, width: int) -> Picture:
     """`original` resized to fit `height` x `width`, centered on gray."""
-    scale = min(width / original.width, height / original.height)
-    size = max(1, round(original.width * scale)), max(1, round(original.height * scale))
+    return fitted(original, height, width, Fit.LETTERBOX)
+
+
+def fitted(original: Image.Image, height: int, width: int, fit: Fit) -> Picture:
+    """`original`, in color or gray, resized to `height` x `width`."""
+    scales = width / original.width, height / original.height
+    if fit is not Fit.STRETCH:
+        scales = ((min if fit is Fit.LETTERBOX else max)(scales),) * 2
+    size = max(1, round(original.width * scales[0])), max(1, round(original.height * scales[1]))
     left, top = (width - size[0]) // 2, (height - size[1]) // 2
-    canvas = Image.new("RGB", (width, height), _GRAY)
+    canvas = Image.new(original.mode, (width, height), _GRAY if original.mode == "RGB" else _GRAY[0])
     canvas.paste(original.resize(size, Image.Resampling.BILINEAR), (left, top))
-    pixels = np.asarray(canvas, dtype=np.float32) / np.float32(255.0)
-    return Picture(np.ascontiguousarray(pixels.transpose(2, 0, 1)[None]), original, scale, left, top)
+    if fit is Fit.CROP:
+        canvas = ImageOps.fit(original, (width, height), Image.Resampling.BILINEAR)
+    pixels = np.asarray(canvas, dtype=np.float32).reshape(height, width, -1) / np.float32(255.0)
+    return Picture(np.ascontiguousarray(pixels.transpose(2, 0, 1)[None]), original, scales, left, top)
 
 
 def draw_boxes(picture: Image.Image, boxes: Iterable[ArrayLike], labels: Sequence[str], path: Path) -> None:

@@ -48,8 +48,11 @@ _Options = Annotated[
             "images": Annotated[int | None, typer.Option(metavar="N", help="Only the first N images.")],
             "rtl_images": Annotated[int, typer.Option("--rtl", metavar="N", help="Images that also run in RTL.")],
             "normalization": Annotated[
-                Normalization,
-                typer.Option("--normalize", help="Pixels from 0 to 1, or as classifiers of ImageNet expect."),
+                Normalization | None,
+                typer.Option(
+                    "--normalize",
+                    help="Pixels from 0 to 1, or as classifiers of ImageNet expect. Default: as stored by quantize.",
+                ),
             ],
             "folder": Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")],
         }

@@ -10,6 +10,8 @@ import typer
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, CacheFolder, Dims, FieldOptions, cache_at, parse_dims, subcommand, terminal_of
 from intloom.common.temporary_files import check_temporary_space
+from intloom.pictures import Fit
+from intloom.preparation import PLAIN, Layout, Preparation
 from intloom.preprocess import Optimizer
 from intloom.quantization import (
     DEFAULT_PERCENTILE,
@@ -31,6 +33,9 @@ The detection tail (softmax over distances, boxes, scores, best of them) stays f
 Examples:
 
 [bold]intloom quantize yolov8n.onnx --calibration photos/ -o yolov8n.q.onnx[/bold]
+
+[bold]intloom quantize resnet18.onnx --calibration photos/ --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
+--resize crop -o resnet18.q.onnx[/bold]
 
 [bold]intloom quantize yolov8n.onnx --form qoperator --calibration-method percentile -o yolov8n.q.onnx[/bold]
 """
@@ -76,6 +81,23 @@ _Options = Annotated[
 ]
 
 
+_Preparation = Annotated[
+    Preparation,
+    FieldOptions(
+        {
+            "mean": Annotated[
+                str,
+                typer.Option(metavar="M[,M,M]", help="Inputs are (pixel / 255 - mean) / std. Stored with the model."),
+            ],
+            "std": Annotated[str, typer.Option(metavar="S[,S,S]", help="See --mean; 0.00392157 for pixels up to 255.")],
+            "bgr": Annotated[bool, typer.Option("--bgr", help="Channels are blue, green, red.")],
+            "resize": Annotated[Fit, typer.Option(help="How pictures of another aspect ratio fit the input.")],
+            "layout": Annotated[Layout, typer.Option(help="Where the channels of the input are.")],
+        }
+    ),
+]
+
+
 @subcommand("quantize", _HELP)
 def _run(
     context: typer.Context,
@@ -91,6 +113,7 @@ def _run(
         ),
     ] = None,
     options: _Options,
+    preparation: _Preparation,
     dim: Dims = None,
     optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM,
     cache: CacheFolder = None,
@@ -108,6 +131,7 @@ def _run(
             optimizer=optimizer,
             cache=cache_at(cache),
             progress=tell,
+            preparation=None if preparation == PLAIN else preparation,
         )
     if as_json:
         terminal.json(_as_dict(done))

@@ -100,8 +100,8 @@ def _found(boxes: Floats, scores: Floats, labels: NDArray[np.int64], extra: Floa
     # The count is given, because it cannot be derived from a picture without objects.
     count = extra.shape[1] // 3 if extra.shape[1] % 3 == 0 else 0
     points = extra[:, : 3 * count].reshape(len(boxes), count, 3).copy()
-    points[..., :2] = (points[..., :2] - [picture.left, picture.top]) / picture.scale
-    original = (boxes - [picture.left, picture.top] * 2) / picture.scale
+    points[..., :2] = (points[..., :2] - [picture.left, picture.top]) / picture.scales
+    original = (boxes - [picture.left, picture.top] * 2) / (picture.scales * 2)
     width, height = picture.original.size
     original = np.clip(original, 0, [width, height] * 2)
     return Found(original, scores, labels, points, np.zeros((len(boxes), 0, 0), bool))
@@ -129,6 +129,6 @@ def _with_masks(
 
 def _to_original(mask: NDArray[np.bool_], picture: Picture) -> NDArray[np.bool_]:
     width, height = picture.original.size
-    right, bottom = picture.left + round(width * picture.scale), picture.top + round(height * picture.scale)
+    right, bottom = picture.left + round(width * picture.scales[0]), picture.top + round(height * picture.scales[1])
     part = Image.fromarray(mask[picture.top : bottom, picture.left : right])
     return np.asarray(part.resize((width, height), Image.Resampling.NEAREST), bool)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
 
 from intloom.api import Program
 from intloom.common.errors import UsageError
@@ -20,11 +19,11 @@ from intloom.compiler.reference import open_session
 from intloom.evaluation.dataset import Dataset, Sample, Task
 from intloom.evaluation.decode import Found, decode
 from intloom.files import write_bytes
-from intloom.pictures import read_picture
+from intloom.pictures import Fit
+from intloom.preparation import Preparation
 from intloom.session import Session
 
 Outputs = list[NDArray[Any]]
-_IMAGENET_MEAN, _IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 _PICTURES = ("batch", "channels", "height", "width")
@@ -35,6 +34,13 @@ class Normalization(StrEnum):
 
     UNIT = "unit"
     IMAGENET = "imagenet"
+
+    def preparation(self, task: Task) -> Preparation:
+        """The values of pixels, with pictures cut for a classifier, else letterboxed."""
+        fit = Fit.CROP if task is Task.CLASSIFY else Fit.LETTERBOX
+        if self is Normalization.UNIT:
+            return Preparation(resize=fit)
+        return Preparation(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), resize=fit)
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class Images:
 
     data: Dataset
     task: Task
-    normalization: Normalization
+    preparation: Preparation
     count: int
 
 
@@ -104,14 +110,14 @@ def results(engine: Engine, images: Images, folder: Path) -> Iterator[Found | ND
     Results are stored in `folder`, and read from there by the next call.
     """
     home = folder / f"{engine.name}-{engine.identity[:12]}"
-    data, task, normalization = images.data, images.task, images.normalization
+    data, task, preparation = images.data, images.task, images.preparation
     for sample in data.samples[: images.count]:
-        digest = hashlib.sha256(f"{sample.path.resolve()} {normalization} {task} {data.classes}".encode())
+        digest = hashlib.sha256(f"{sample.path.resolve()} {preparation} {task} {data.classes}".encode())
         path = home / f"{sample.path.stem}-{digest.hexdigest()[:8]}.npz"
         if (stored := _read(path, task)) is not None:
             yield stored
             continue
-        made = _run(engine, sample, task, normalization, len(data.classes))
+        made = _run(engine, sample, task, preparation, len(data.classes))
         content = io.BytesIO()
         np.savez_compressed(content, **_arrays(made))
         write_bytes(path, content.getvalue())
@@ -119,29 +125,13 @@ def results(engine: Engine, images: Images, folder: Path) -> Iterator[Found | ND
 
 
 def _run(
-    engine: Engine, sample: Sample, task: Task, normalization: Normalization, classes: int
+    engine: Engine, sample: Sample, task: Task, preparation: Preparation, classes: int
 ) -> Found | NDArray[np.float64]:
-    height, width = engine.shape[2:]
+    picture = preparation.picture(sample.path, engine.shape)
+    outputs = engine.run(preparation.tensor(picture, engine.shape, np.dtype(np.float32)).astype(np.float32))
     if task is Task.CLASSIFY:
-        tensor = class_tensor(sample.path, height, width, normalization)
-        return np.asarray(engine.run(tensor)[0], np.float64).ravel()
-    picture = read_picture(sample.path, height, width)
-    return decode(engine.run(_normalized(picture.tensor, normalization)), task, classes, picture)
-
-
-def class_tensor(path: Path, height: int, width: int, normalization: Normalization) -> NDArray[np.float32]:
-    """An image as a classifier's input: the shorter side resized, the center cut out."""
-    with Image.open(path) as opened:
-        cut = ImageOps.fit(ImageOps.exif_transpose(opened).convert("RGB"), (width, height), Image.Resampling.BILINEAR)
-    tensor = (np.asarray(cut, np.float32) / np.float32(255)).transpose(2, 0, 1)[None]
-    return _normalized(np.ascontiguousarray(tensor), normalization)
-
-
-def _normalized(tensor: NDArray[np.float32], normalization: Normalization) -> NDArray[np.float32]:
-    if normalization is Normalization.UNIT:
-        return tensor
-    mean, deviation = (np.array(v, np.float32).reshape(1, 3, 1, 1) for v in (_IMAGENET_MEAN, _IMAGENET_DEVIATION))
-    return ((tensor - mean) / deviation).astype(np.float32)
+        return np.asarray(outputs[0], np.float64).ravel()
+    return decode(outputs, task, classes, picture)
 
 
 _FIELDS = ("boxes", "scores", "labels", "keypoints")

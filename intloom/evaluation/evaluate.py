@@ -20,7 +20,6 @@ from intloom.evaluation.engines import (
     Images,
     Normalization,
     accelerator_engine,
-    class_tensor,
     onnx_engine,
     results,
     same,
@@ -28,9 +27,11 @@ from intloom.evaluation.engines import (
 from intloom.evaluation.layer_cost import LayerCost, layer_costs
 from intloom.evaluation.scoring import Scored, score_classes, score_objects
 from intloom.files import check_folder
+from intloom.flow.model_interface import read_metadata
 from intloom.hw.spec.params import HardwareParams
 from intloom.models import is_quantized, load_onnx, model_proto, operators
-from intloom.pictures import draw_boxes, read_picture
+from intloom.pictures import draw_boxes, open_picture
+from intloom.preparation import PLAIN, Preparation, stored_preparation
 from intloom.quantization import QuantizeOptions, quantize
 
 Tell = Callable[[str, int, int], None]
@@ -56,7 +57,10 @@ class EvaluateOptions:
     images: int | None = None
     """Maximum number of images."""
     rtl_images: int = 1
-    normalization: Normalization = Normalization.UNIT
+    normalization: Normalization | None = None
+    """None is what the model stores, else pixels from 0 to 1."""
+    preparation: Preparation = PLAIN
+    """How pictures become inputs; the evaluation sets it."""
     dims: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -107,6 +111,7 @@ def evaluate(
     check_folder(options.folder, "output")
     dataset = load_dataset(data, options.task).first(options.images)
     float_model, program = _prepare(model, dataset, options, say, tell)
+    options = _prepared(options, program.bundle.inputs[0].preparation)
     if not dataset.labeled and float_model is None:
         raise UsageError(f"{data} has no labels, so results are compared with the float model; give it with --float")
     engines = _engines(float_model, program, options)
@@ -151,12 +156,28 @@ def _prepare(
         float_model, quantized = model, options.folder / f"{model.stem}.q.onnx"
         if not quantized.exists():
             say(f"{model} is quantized with images of the data; see intloom quantize for other options")
+            options = _prepared(options, stored_preparation(read_metadata(model).custom_metadata_map) or PLAIN)
             samples, settings = _calibration(model, data, options), QuantizeOptions(samples=_CALIBRATION_IMAGES)
-            quantize(model, quantized, samples, settings, dims=options.dims or None, progress=tell)
+            quantize(
+                model,
+                quantized,
+                samples,
+                settings,
+                dims=options.dims or None,
+                progress=tell,
+                preparation=options.preparation,
+            )
     tell("compile", 0, 1)
     # What was quantized here has its sizes already.
     dims = options.dims if quantized == model else None
     return float_model, compile(quantized, options.params, dims=dims or None)
+
+
+def _prepared(options: EvaluateOptions, stored: Preparation) -> EvaluateOptions:
+    """The options with the preparation that they, the model or the task ask for."""
+    if options.normalization is None and stored != PLAIN:
+        return replace(options, preparation=stored)
+    return replace(options, preparation=(options.normalization or Normalization.UNIT).preparation(options.task))
 
 
 def _with_sizes(model: onnx.ModelProto, dims: Mapping[str, int]) -> onnx.ModelProto:
@@ -190,17 +211,11 @@ def _with_classes(data: Dataset, engine: Engine, task: Task) -> Dataset:
 def _calibration(model: Path, data: Dataset, options: EvaluateOptions) -> Path:
     """Inputs made from images of the data, as the engines make them."""
     shape = onnx_engine(FLOAT, _with_sizes(load_onnx(model), options.dims)).shape
-    tensors = [_tensor(s.path, shape, options) for s in data.samples[:_CALIBRATION_IMAGES]]
+    tensors = [options.preparation.floats(s.path, shape) for s in data.samples[:_CALIBRATION_IMAGES]]
     path = options.folder / "calibration.npy"
     path.parent.mkdir(parents=True, exist_ok=True)
     np.save(path, np.concatenate(tensors))
     return path
-
-
-def _tensor(path: Path, shape: tuple[int, ...], options: EvaluateOptions) -> Any:
-    if options.task is Task.CLASSIFY:
-        return class_tensor(path, shape[2], shape[3], options.normalization)
-    return read_picture(path, shape[2], shape[3]).tensor
 
 
 def _engines(float_model: Path | None, program: Program, options: EvaluateOptions) -> list[Engine]:
@@ -220,7 +235,7 @@ def _quantized(program: Program) -> onnx.ModelProto:
 def _all(engine: Engine, data: Dataset, options: EvaluateOptions, count: int, tell: Tell) -> list[Any]:
     outcomes = []
     tell(engine.name, 0, count)
-    images = Images(data, options.task, options.normalization, count)
+    images = Images(data, options.task, options.preparation, count)
     for result in results(engine, images, options.folder / "results"):
         outcomes.append(result)
         tell(engine.name, len(outcomes), count)
@@ -234,7 +249,7 @@ def _score(values: list[Any], data: Dataset, task: Task) -> Scored:
 def _costs(float_model: Path, program: Program, data: Dataset, options: EvaluateOptions, tell: Tell) -> list[LayerCost]:
     floats = _with_sizes(load_onnx(float_model), options.dims)
     shape = onnx_engine(FLOAT, floats).shape
-    tensors = [_tensor(s.path, shape, options) for s in data.samples[:_COST_IMAGES]]
+    tensors = [options.preparation.floats(s.path, shape) for s in data.samples[:_COST_IMAGES]]
     return layer_costs(floats, _quantized(program), tensors, lambda n, total: tell("layers", n, total))
 
 
@@ -245,7 +260,7 @@ def _draw_worst(values: list[Any], scored: Scored, data: Dataset, options: Evalu
     for number, index in enumerate(order, 1):
         sample, value = data.samples[index], values[index]
         path = options.folder / f"worst-{number}.png"
-        picture = read_picture(sample.path, 64, 64).original
+        picture = open_picture(sample.path)
         if options.task is Task.CLASSIFY:
             boxes = np.zeros((1, 4), np.float32)
             labels = [f"{data.classes[int(value.argmax())]}, is {data.classes[sample.truths[0].label]}"]

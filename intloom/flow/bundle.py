@@ -75,7 +75,7 @@ def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int
             f"{chosen} must be the model that {program} was compiled from: its hash is {folded.source[:12]}, "
             f"not {loaded[0].source[:12]}; compile again or give the right model with --model"
         )
-    return Bundle(loaded, chosen, folded, input_args(imported), output_args(imported, chosen))
+    return Bundle(loaded, chosen, folded, input_args(imported, chosen), output_args(imported, chosen))
 
 
 def bundle_without_model(programs: tuple[Program, ...]) -> Bundle:

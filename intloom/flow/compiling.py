@@ -113,7 +113,7 @@ def compile_model(
         )
         programs.append(replace(made, source=folded.source, dims=model.dims, region=index, regions=len(folded.regions)))
     seconds = time.perf_counter() - started
-    return Compiled(tuple(programs), folded, input_args(model), output_args(model, source), seconds)
+    return Compiled(tuple(programs), folded, input_args(model, source), output_args(model, source), seconds)
 
 
 def model_beside(program: Path, source: ModelSource | None = None) -> Path:

@@ -4,24 +4,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intloom.arrays import Array, check_real, load_arrays
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.flow.model_interface import NodeArg
 from intloom.images import seeded_input
-from intloom.pictures import PICTURE_SUFFIXES, read_tensor
+from intloom.pictures import PICTURE_SUFFIXES
 
 Inputs = Mapping[str, NodeArg]
-_HALF = 0.5
 
 
 def read_inputs(words: Sequence[str], inputs: Sequence[NodeArg], seed: int) -> dict[str, Array]:
     """Arrays for the inputs of a model.
 
     Each word is a file, or `name=file` if the model has several inputs: .npy, .npz (arrays by input name)
-    or an image. Without words, every input gets seeded synthetic values. The pixels of an image are from 0 to 1, or
-    bytes where the input is uint8 or int8.
+    or an image. Without words, every input gets seeded synthetic values. The pixels of an image are from 0 to 1, unless
+    the model says otherwise (see `Preparation`), or bytes where the input is uint8 or int8.
 
     Raises
     ------
@@ -32,7 +30,8 @@ def read_inputs(words: Sequence[str], inputs: Sequence[NodeArg], seed: int) -> d
     """
     known = {i.name: i for i in inputs}
     if not words:
-        return {n: _as_pixels(seeded_input(tuple(i.shape), seed + k), i) for k, (n, i) in enumerate(known.items())}
+        seeded = {i.name: seeded_input(tuple(i.shape), seed + k) for k, i in enumerate(inputs)}
+        return {i.name: i.preparation.values(seeded[i.name], i.dtype) for i in inputs}
     arrays: dict[str, Array] = {}
     for word in words:
         for name, array in _read_word(word, known).items():
@@ -44,15 +43,6 @@ def read_inputs(words: Sequence[str], inputs: Sequence[NodeArg], seed: int) -> d
     if missing := [name for name in known if name not in arrays]:
         raise UsageError(f"input {missing[0]!r} is missing; give --input {missing[0]}=FILE")
     return arrays
-
-
-def _as_pixels(values: NDArray[np.float32], wanted: NodeArg) -> Array:
-    """Values from 0 to 1 in the type of an input: an integer type has bytes, less 128 where it is int8."""
-    dtype = wanted.dtype
-    if dtype.kind not in "iu":
-        return values > _HALF if dtype.kind == "b" else values
-    codes = np.rint(np.clip(values, 0.0, 1.0) * 255.0) - (128 if dtype == np.int8 else 0)
-    return codes.astype(dtype)
 
 
 def _of_type(array: Array, wanted: NodeArg) -> Array:
@@ -102,7 +92,7 @@ def _read_word(word: str, inputs: Inputs) -> dict[str, Array]:
 
 def _read_file(path: Path, wanted: NodeArg) -> Array:
     if path.suffix.lower() in PICTURE_SUFFIXES:
-        return _as_pixels(read_tensor(path, tuple(wanted.shape)), wanted)
+        return wanted.preparation.read(path, tuple(wanted.shape), wanted.dtype)
     if path.suffix not in (".npy", ".npz"):
         raise UsageError(f"input {path} must be a .npy, .npz or image file ({', '.join(sorted(PICTURE_SUFFIXES))})")
     loaded = load_arrays(path, "input")

@@ -1,7 +1,7 @@
 """Inputs, outputs and metadata of a model, as onnxruntime gives them, and the check of a run's inputs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.compiler.importer import Model
 from intloom.models import ModelSource, is_tflite_file, model_proto
+from intloom.preparation import PLAIN, Preparation, stored_preparation
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class NodeArg:
     """`tensor(float)`, `tensor(uint8)` and so on."""
     shape: list[Any]
     """Sizes; a size that depends on the data is a name or None."""
+    preparation: Preparation = PLAIN
+    """How a picture becomes a value of it."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -114,9 +117,10 @@ def _converted(value: Any, wanted: NodeArg) -> Array:
         raise UsageError(f"input {wanted.name!r} must be an array, but conversion failed: {error}") from None
 
 
-def input_args(model: Model) -> tuple[NodeArg, ...]:
-    """The inputs of an imported model."""
-    return tuple(_arg(model, name, model.shape(name)) for name in model.inputs)
+def input_args(model: Model, source: ModelSource) -> tuple[NodeArg, ...]:
+    """The inputs of a model imported from `source`."""
+    preparation = stored_preparation(read_metadata(source).custom_metadata_map) or PLAIN
+    return tuple(replace(_arg(model, name, model.shape(name)), preparation=preparation) for name in model.inputs)
 
 
 def output_args(model: Model, source: ModelSource) -> tuple[NodeArg, ...]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from intloom.arrays import Array, check_real, load_arrays
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.images import seeded_input
-from intloom.pictures import PICTURE_SUFFIXES, read_tensor
+from intloom.pictures import PICTURE_SUFFIXES
+from intloom.preparation import PLAIN, Preparation
 
 Sample = Mapping[str, NDArray[Any]]
 """A value of every input of the model."""
@@ -93,11 +94,13 @@ def _spec(value: onnx.ValueInfoProto) -> InputSpec:
     return InputSpec(value.name, tuple(dims), dtype)
 
 
-def load_samples(specs: Sequence[InputSpec], source: Path | None, count: int | None, seed: int) -> Samples:
+def load_samples(
+    specs: Sequence[InputSpec], source: Path | None, count: int | None, seed: int, preparation: Preparation = PLAIN
+) -> Samples:
     """Samples for all inputs from `source`, at most `count` if it is given; synthetic ones where `source` is None.
 
-    A model with one input takes pictures, .npy and .npz files; one with several takes .npz files that hold an array for
-    each input.
+    A model with one input takes pictures, which `preparation` converts, .npy and .npz files; one with several takes
+    .npz files that hold an array for each input.
 
     Raises
     ------
@@ -107,9 +110,9 @@ def load_samples(specs: Sequence[InputSpec], source: Path | None, count: int | N
         An array has the wrong shape, or images are given for an input of another shape.
     """
     if source is None:
-        return Samples([partial(_synthetic, specs, seed * 1000 + i) for i in range(count or _SYNTHETIC)])
+        return Samples([partial(_synthetic, specs, seed * 1000 + i, preparation) for i in range(count or _SYNTHETIC)])
     readers: list[Callable[[], Sample]] = []
-    for reader in _read(specs, source):
+    for reader in _read(specs, source, preparation):
         readers.append(reader)
         if len(readers) == count:
             break
@@ -118,17 +121,15 @@ def load_samples(specs: Sequence[InputSpec], source: Path | None, count: int | N
     return Samples(readers)
 
 
-def _synthetic(specs: Sequence[InputSpec], seed: int) -> Sample:
-    return {s.name: _synthetic_value(s, seed) for s in specs}
+def _synthetic(specs: Sequence[InputSpec], seed: int, preparation: Preparation) -> Sample:
+    return {s.name: _synthetic_value(s, seed, preparation) for s in specs}
 
 
-def _synthetic_value(spec: InputSpec, seed: int) -> NDArray[Any]:
+def _synthetic_value(spec: InputSpec, seed: int, preparation: Preparation) -> NDArray[Any]:
     """An image; bytes of one; or for other integers 0 and 1, which are valid indices and masks."""
-    if spec.dtype == np.uint8 and len(spec.shape) == 4:
-        return np.rint(seeded_input(spec.shape, seed) * 255).astype(np.uint8)
-    if spec.dtype.kind in "iub":
+    if spec.dtype.kind in "iub" and (spec.dtype != np.uint8 or len(spec.shape) != 4):
         return np.random.default_rng(seed).integers(0, 2, spec.shape).astype(spec.dtype)
-    return seeded_input(spec.shape, seed).astype(spec.dtype)
+    return preparation.values(seeded_input(spec.shape, seed), spec.dtype)
 
 
 def warn_of_bytes(model: onnx.ModelProto, samples: Samples) -> None:
@@ -147,18 +148,18 @@ def warn_of_bytes(model: onnx.ModelProto, samples: Samples) -> None:
             )
 
 
-def _read(specs: Sequence[InputSpec], source: Path) -> Iterator[Callable[[], Sample]]:
+def _read(specs: Sequence[InputSpec], source: Path, preparation: Preparation) -> Iterator[Callable[[], Sample]]:
     if source.is_dir():
         for path in sorted(source.iterdir()):
             if path.suffix.lower() in PICTURE_SUFFIXES or path.suffix in (".npy", ".npz"):
-                yield from _read_file(specs, path)
+                yield from _read_file(specs, path, preparation)
     elif source.exists():
-        yield from _read_file(specs, source)
+        yield from _read_file(specs, source, preparation)
     else:
         raise FileFormatError(f"calibration {source} must be a folder or file, but does not exist")
 
 
-def _read_file(specs: Sequence[InputSpec], path: Path) -> Iterator[Callable[[], Sample]]:
+def _read_file(specs: Sequence[InputSpec], path: Path, preparation: Preparation) -> Iterator[Callable[[], Sample]]:
     picture = path.suffix.lower() in PICTURE_SUFFIXES
     if not picture and path.suffix not in (".npy", ".npz"):
         raise FileFormatError(f"calibration {path} must be a folder, an image, .npy or .npz")
@@ -166,7 +167,7 @@ def _read_file(specs: Sequence[InputSpec], path: Path) -> Iterator[Callable[[], 
         names = ", ".join(s.name for s in specs)
         raise UsageError(f"{path} holds one input, but the model has {names}: give .npz files with an array for each")
     if picture:
-        yield partial(_picture, specs[0], path)
+        yield partial(_picture, specs[0], path, preparation)
         return
     loaded = load_arrays(path, "calibration")
     arrays = [_choose(loaded, s, path, alone=len(specs) == 1) if isinstance(loaded, dict) else loaded for s in specs]
@@ -177,10 +178,8 @@ def _read_file(specs: Sequence[InputSpec], path: Path) -> Iterator[Callable[[], 
         yield partial(dict, dict(zip([s.name for s in specs], values, strict=True)))
 
 
-def _picture(spec: InputSpec, path: Path) -> Sample:
-    """Pixels from 0 to 1, or bytes for an input of integers."""
-    pixels = read_tensor(path, spec.shape)
-    return {spec.name: np.rint(pixels * 255).astype(spec.dtype) if spec.dtype.kind in "iu" else pixels}
+def _picture(spec: InputSpec, path: Path, preparation: Preparation) -> Sample:
+    return {spec.name: preparation.read(path, spec.shape, spec.dtype)}
 
 
 def _choose(arrays: dict[str, Array], spec: InputSpec, path: Path, *, alone: bool) -> Array:

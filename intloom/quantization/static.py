@@ -16,7 +16,9 @@ from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.common.temporary_files import temporary_folder
 from intloom.files import atomic_path, check_output
+from intloom.flow.model_interface import read_metadata
 from intloom.models import is_quantized, load_onnx, operators
+from intloom.preparation import PLAIN, Preparation, stored_preparation
 from intloom.preprocess import Optimizer, Preprocessed, preprocess
 from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.choice import CANDIDATES, agreement, hold_back
@@ -77,6 +79,7 @@ def quantize(
     optimizer: Optimizer = Optimizer.ONNXSLIM,
     cache: ModelCache | None = None,
     progress: Progress | None = None,
+    preparation: Preparation | None = None,
 ) -> Quantized:
     """Quantize the float model in `source` and write the result to `target`.
 
@@ -94,6 +97,8 @@ def quantize(
         Library and cache for preprocessing.
     progress
         Called after every step.
+    preparation
+        How pictures become inputs, which the quantized model stores; None is what `source` stores, else its default.
 
     Raises
     ------
@@ -117,12 +122,9 @@ def quantize(
         original, options = _float_source(source, folder, options, dynamic=is_dynamic(kinds))
         prepared = preprocess(original, optimizer, cache, dims=dims)
     model = load_onnx(prepared.path)
-    samples = load_samples(
-        input_specs(model), None if calibration is None else Path(calibration), options.samples, options.seed
-    )
-    if calibration is None:
-        _log.warning("no calibration set: using %d synthetic images; real images give higher accuracy", len(samples))
-    warn_of_bytes(model, samples)
+    if preparation is None:
+        preparation = stored_preparation(read_metadata(source).custom_metadata_map) or PLAIN
+    samples = _samples(model, calibration, options, preparation)
     excluded = _excluded(model.graph, options)
     with atomic_path(target) as temporary, temporary_folder() as folder:
         floats = prepared.path
@@ -137,6 +139,7 @@ def quantize(
         made, options, agreed = _calibrated(floats, folder, samples, options, without_pairs, report)
         if options.correct_bias:
             correct_biases(model, made, samples, lambda done, total: report("biases", done, total))
+        preparation.store(made)
         onnx.save(made, temporary)
         if not is_quantized(operators(made)):
             listed = ", ".join(sorted(set(operators(model))))
@@ -147,6 +150,18 @@ def quantize(
     report("noise", 1, 1)
     elapsed = time.perf_counter() - started
     return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed, agreed)
+
+
+def _samples(
+    model: onnx.ModelProto, calibration: str | Path | None, options: QuantizeOptions, preparation: Preparation
+) -> Samples:
+    source = None if calibration is None else Path(calibration)
+    samples = load_samples(input_specs(model), source, options.samples, options.seed, preparation)
+    if source is None:
+        _log.warning("no calibration set: using %d synthetic images; real images give higher accuracy", len(samples))
+    if preparation == PLAIN:
+        warn_of_bytes(model, samples)
+    return samples
 
 
 def _float_source(
