@@ -18,7 +18,7 @@ WEIGHT_LATENCY = timing.WEIGHT_READ
 """Cycles from a weight read to its data. One more than `READ_LATENCY`: the pixel path has one address stage before its
 request, so both arrive at the array together."""
 
-CAUSE_BITS = 4
+CAUSE_BITS = 5
 
 
 def out_of_range(addr: Value, words: int) -> Value:

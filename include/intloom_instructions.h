@@ -90,7 +90,7 @@ struct intloom_end {
     FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
     FIELD(crc, 88u, 32u, 0u, 0, 4294967295, 0)
 
-/* Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. See Coded words. */
+/* Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. See Coded words and Check of constants. */
 struct intloom_load {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
     uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
@@ -107,9 +107,10 @@ struct intloom_load {
     uint32_t local_s1; /* Step in local memory from run to run. 0 to 1048575 [words] */
     uint32_t local_s2; /* Step in local memory from plane to plane. 0 to 1048575 [words] */
     uint32_t coded; /* Words in memory of each run, which are the code of its n0 words. 0: they are the n0 words. The hardware parameter word_code enables it. 0 to 65535 [words] */
+    uint32_t crc; /* CRC-32 of all words that are read from memory, see Check of constants. 0: they are not checked. The hardware parameter constant_check enables it. 0 to 4294967295 */
 };
 
-#define INTLOOM_LOAD_WIDTH 313u
+#define INTLOOM_LOAD_WIDTH 345u
 #define INTLOOM_LOAD_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
@@ -125,7 +126,8 @@ struct intloom_load {
     FIELD(dram_s2, 225u, 32u, 0u, 0, 4294967295, 0) \
     FIELD(local_s1, 257u, 20u, 0u, 0, 1048575, 0) \
     FIELD(local_s2, 277u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(coded, 297u, 16u, 0u, 0, 65535, 0)
+    FIELD(coded, 297u, 16u, 0u, 0, 65535, 0) \
+    FIELD(crc, 313u, 32u, 0u, 0, 4294967295, 0)
 
 /* Copy n2 planes of n1 runs of n0 words to memory. */
 struct intloom_store {

@@ -6,7 +6,7 @@
 #define INTLOOM_REGISTERS_H
 
 #define INTLOOM_MAGIC 0x4d4f4f4cu
-#define INTLOOM_REGISTER_VERSION 2u
+#define INTLOOM_REGISTER_VERSION 3u
 #define INTLOOM_ISA_VERSION 2u
 
 #define INTLOOM_REG_MAGIC 0x000u /* ro: Always `LOOM`. */
@@ -25,9 +25,9 @@
 #define INTLOOM_REG_STATUS_ERROR_LSB 2u
 #define INTLOOM_REG_STATUS_ERROR_MASK 0x00000004u /* The accelerator has stopped with an error. */
 #define INTLOOM_REG_STATUS_CAUSE_LSB 8u
-#define INTLOOM_REG_STATUS_CAUSE_MASK 0x00000f00u /* Error cause; see below. */
-#define INTLOOM_REG_STATUS_UNIT_LSB 12u
-#define INTLOOM_REG_STATUS_UNIT_MASK 0x00007000u /* The unit that reported the error. */
+#define INTLOOM_REG_STATUS_CAUSE_MASK 0x00001f00u /* Error cause; see below. */
+#define INTLOOM_REG_STATUS_UNIT_LSB 13u
+#define INTLOOM_REG_STATUS_UNIT_MASK 0x0000e000u /* The unit that reported the error. */
 #define INTLOOM_REG_ERROR_INDEX 0x018u /* ro: Index of the instruction that caused the error, from 0. With cause SCRATCH_PARITY or WEIGHT_PARITY: the word's address in the memory. */
 #define INTLOOM_REG_IRQ_ENABLE 0x01cu /* rw: Flags that raise the interrupt. */
 #define INTLOOM_REG_IRQ_ENABLE_DONE_LSB 0u
@@ -76,7 +76,8 @@
 #define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0e4u /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), while the array works; false if vector_lanes is less than rows/4. */
 #define INTLOOM_REG_CAP_MEMORY_PARITY 0x0e8u /* ro: Parameter memory_parity. The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the program with an error. Cycles are the same either way. */
 #define INTLOOM_REG_CAP_WORD_CODE 0x0ecu /* ro: Parameter word_code. The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss. */
-#define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x0f0u /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_CONSTANT_CHECK 0x0f0u /* ro: Parameter constant_check. The load unit can check the CRC of the words that it reads (LOAD field crc): flipped bits in constants stop the program with an error. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x0f4u /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
 #define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
 #define INTLOOM_REG_READ_BEATS 0x104u /* ro: AXI read beats, including instruction fetch. */
 #define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: AXI write beats. */
@@ -139,6 +140,7 @@ enum intloom_cause {
     INTLOOM_CAUSE_SCRATCH_PARITY = 13,
     INTLOOM_CAUSE_WEIGHT_PARITY = 14,
     INTLOOM_CAUSE_OUTSIDE_WINDOW = 15,
+    INTLOOM_CAUSE_CONSTANT_CHECK = 16,
 };
 
 enum intloom_stall {
@@ -149,7 +151,7 @@ enum intloom_stall {
     INTLOOM_STALL_ACCUMULATORS = 4,
 };
 
-#define INTLOOM_CAUSES 16u
-#define INTLOOM_CAUSE_NAMES {"NONE", "BAD_OPCODE", "BAD_FIELD", "WRONG_PROGRAM", "SCRATCH_RANGE", "READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR", "WATCHDOG", "NO_END", "FETCH_ERROR", "PROGRAM_CHECK", "SCRATCH_PARITY", "WEIGHT_PARITY", "OUTSIDE_WINDOW"}
+#define INTLOOM_CAUSES 17u
+#define INTLOOM_CAUSE_NAMES {"NONE", "BAD_OPCODE", "BAD_FIELD", "WRONG_PROGRAM", "SCRATCH_RANGE", "READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR", "WATCHDOG", "NO_END", "FETCH_ERROR", "PROGRAM_CHECK", "SCRATCH_PARITY", "WEIGHT_PARITY", "OUTSIDE_WINDOW", "CONSTANT_CHECK"}
 
 #endif

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.common.errors import EncodingError
 from intloom.hw.decode import bad_fields, instruction_layout, used_bits
+from intloom.hw.ports import CAUSE_BITS
 from intloom.hw.spec.isa import (
     BY_OPCODE,
     CHECK_LSB,
@@ -23,7 +24,7 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause
 
 UNIT_BITS = 3
-CHECK_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "end": 1})
+CHECK_LAYOUT = data.StructLayout({"cause": CAUSE_BITS, "unit": UNIT_BITS, "begin": 1, "end": 1})
 """The fault of the instruction, or NONE; its unit; whether it is BEGIN or END."""
 
 

@@ -1,14 +1,15 @@
 """The program check in hardware: the CRC of all words of a program, compared at every instruction and at END."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.crc import crc_part, word_part
 from intloom.hw.spec.isa import BY_KIND, CHECK_BITS, CHECK_LSB, INSTRUCTION_BYTES, Kind
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.program_check import CRC_BITS, INITIAL, check_bits, crc_of, shift_bit
+from intloom.hw.spec.program_check import CRC_BITS, INITIAL, POLYNOMIAL, check_bits, crc_of
 
 
 class ProgramCheck(wiring.Component):
@@ -81,22 +82,10 @@ class ProgramCheck(wiring.Component):
         found = self.word[payload_bits:]
         payload = Cat(self.word[:payload_bits], found & ~self.last.replicate(CHECK_BITS))
         m.d.sync += [
-            part.eq(_linear(payload, lambda bits: self._after_word(0, bits))),
+            part.eq(word_part(payload, POLYNOMIAL)),
             part_valid.eq(self.valid),
         ]
         with m.If(part_valid):
-            m.d.sync += crc.eq(part ^ _linear(crc, lambda bits: self._after_word(bits, 0)))
+            m.d.sync += crc.eq(part ^ crc_part(crc, self._word_bits, POLYNOMIAL))
         m.d.sync += self.mismatch.eq((found != Cat(crc.xor(), crc)[:CHECK_BITS]) | (self.end & crc.any()))
         return m
-
-    def _after_word(self, crc: int, word: int) -> int:
-        for number in range(self._word_bits):
-            crc = shift_bit(crc, word >> number & 1)
-        return crc
-
-
-def _linear(value: Value, function: Callable[[int], int]) -> Value:
-    """A linear function of a value's bits, as one XOR for each of the CRC's bits."""
-    columns = [function(1 << number) for number in range(len(value))]
-    rows = [sum((column >> bit & 1) << number for number, column in enumerate(columns)) for bit in range(CRC_BITS)]
-    return Cat((value & Const(row, len(value))).xor() for row in rows)

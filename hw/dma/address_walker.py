@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.dma.runs import code_layout, local_run_layout
+from intloom.hw.dma.runs import local_run_layout, option_layout
 from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
@@ -15,7 +15,7 @@ from intloom.hw.spec.params import HardwareParams
 def local_address_layout(params: HardwareParams) -> data.StructLayout:
     """Target memory and address of one word; `last` marks the final word of its instruction, `end` that of its run."""
     address = {"target": 1, "addr": SCRATCH_BITS, "index": COUNT_BITS, "last": 1}
-    return data.StructLayout({**address, **({"end": 1} if params.word_code else {}), **code_layout(params)})
+    return data.StructLayout({**address, **({"end": 1} if params.word_code else {}), **option_layout(params)})
 
 
 def word_address(addr: Value, out_of_range: Value) -> Value:
@@ -75,8 +75,9 @@ class AddressWalker(wiring.Component):
         for word in range(run["words"]):
             addr = (run["addr"] + word) % (1 << SCRATCH_BITS)
             end = word == run["words"] - 1
-            code = {"end": end, "coded": run["coded"], "beats": run["beats"]} if "coded" in run else {}
-            yield {"target": run["target"], "addr": addr, "index": run["index"], "last": run["last"] and end, **code}
+            options = {name: run[name] for name in ("coded", "beats", "checked") if name in run}
+            options |= {"end": end} if "coded" in run else {}
+            yield {"target": run["target"], "addr": addr, "index": run["index"], "last": run["last"] and end, **options}
 
     def elaborate(self, platform: object) -> Module:
         """A run register, whose `addr` is incremented, and a down counter of its words."""
@@ -91,9 +92,9 @@ class AddressWalker(wiring.Component):
             # Taking the next run with the last word of this one leaves no gap between runs.
             self.i.ready.eq(~self.o.valid | (self.o.ready & words.last)),
         ]
+        m.d.comb += [self.o.payload[name].eq(run[name]) for name in option_layout(self._params)]
         if self._params.word_code:
-            address = self.o.payload
-            m.d.comb += [address.end.eq(words.last), address.coded.eq(run.coded), address.beats.eq(run.beats)]
+            m.d.comb += self.o.payload.end.eq(words.last)
         with m.If(self.i.ready):
             # Loaded whether valid or not: `o.valid` qualifies the run, which has no reset.
             m.d.sync += [self.o.valid.eq(self.i.valid), run.eq(self.i.payload)]

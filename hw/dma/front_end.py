@@ -145,3 +145,5 @@ class MoveFrontEnd(wiring.Component):
             move.index.eq(self.index),
             *(move[name].eq(instruction[name]) for name, _ in move.shape() if name in instruction.shape().members),
         ]
+        if self._params.constant_check and self._kind is Kind.LOAD:
+            m.d.comb += move.checked.eq(instruction.crc.any())

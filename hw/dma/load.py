@@ -7,8 +7,10 @@ from amaranth.utils import exact_log2
 
 from intloom.hw.bus.axi4 import Resp, read_layout
 from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.decode import instruction_layout
 from intloom.hw.dma.address_walker import local_address_layout, word_address
 from intloom.hw.dma.bursts import burst_layout
+from intloom.hw.dma.constant_check import ConstantCheck
 from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
 from intloom.hw.dma.word_decoder import WordDecoder
 from intloom.hw.ports import UnitPort, WeightWritePort, WindowPort, WritePort, out_of_range
@@ -67,8 +69,9 @@ class LoadUnit(wiring.Component):
     ----------------
     During `unit.halt` no burst is issued; outstanding data is accepted and written. Reset requires `unit.idle`. An
     error response raises READ_SLVERR or READ_DECERR, a scratchpad address past the end SCRATCH_RANGE, a burst outside
-    the window OUTSIDE_WINDOW, beats that are no code of a run's words BAD_FIELD. After a fault no burst is issued and
-    `done` stays low.
+    the window OUTSIDE_WINDOW, beats that are no code of a run's words BAD_FIELD, and beats that do not match the
+    instruction's CRC CONSTANT_CHECK, 2 cycles after the last one. After a fault no burst is issued and `done` stays
+    low.
     """
 
     DONE_LATENCY = 1
@@ -97,17 +100,19 @@ class LoadUnit(wiring.Component):
         wiring.connect(m, front.bursts, wiring.flipped(self.bursts))
         wiring.connect(m, front.addresses, addresses.i)
         broken = self._pair(m, addresses, words)
+        check = self._check(m, addresses, words) if self._params.constant_check else None
         self._write(m, words)
-        self._account(m, front, words)
-        self._watch_faults(m, front, addresses, words, broken)
+        self._account(m, front, words, check.busy if check else Const(0))
+        self._watch_faults(m, front, addresses, words, broken, check)
+        blocked = ~check.space if check else Const(0)
         m.d.comb += [
             # Not limited here: `ReadArbiter` accepts at most `axi_outstanding` bursts.
             front.issue_enable.eq(1),
             front.halt.eq(self.unit.halt | self.unit.fault),
-            front.valid.eq(self.unit.valid),
+            front.valid.eq(self.unit.valid & ~blocked),
             front.instruction.eq(self.unit.instruction),
             front.index.eq(self.unit.index),
-            self.unit.ready.eq(front.ready),
+            self.unit.ready.eq(front.ready & ~blocked),
         ]
         return m
 
@@ -151,6 +156,21 @@ class LoadUnit(wiring.Component):
             m.d.comb += beats
         return decoder.broken
 
+    def _check(self, m: Module, addresses: SkidBuffer, words: SkidBuffer) -> ConstantCheck:
+        """Check the beats against the CRC of their instruction."""
+        m.submodules.check = check = ConstantCheck(self._params)
+        instruction = data.View(instruction_layout(Kind.LOAD), self.unit.instruction)
+        m.d.comb += [
+            check.crc.eq(instruction.crc),
+            check.issue.eq(self.unit.valid & self.unit.ready & instruction.crc.any()),
+            check.beat.eq(self.r.valid & self.r.ready),
+            check.word.eq(self.r.payload.data),
+            check.last.eq(words.i.valid & words.i.ready & addresses.o.payload.last),
+            check.checked.eq(addresses.o.payload.checked),
+            check.index.eq(addresses.o.payload.index),
+        ]
+        return check
+
     def _write(self, m: Module, words: SkidBuffer) -> None:
         word = words.o.payload
         m.d.comb += [
@@ -164,7 +184,7 @@ class LoadUnit(wiring.Component):
             words.o.ready.eq(word.to_weights | self.scratch.ready),
         ]
 
-    def _account(self, m: Module, front: MoveFrontEnd, words: SkidBuffer) -> None:
+    def _account(self, m: Module, front: MoveFrontEnd, words: SkidBuffer, checking: Value) -> None:
         """Count instructions in flight and outstanding bursts, for `idle`."""
         write_fire = words.o.valid & words.o.ready
         finished = write_fire & words.o.payload.last & ~self.unit.fault
@@ -187,11 +207,17 @@ class LoadUnit(wiring.Component):
             self.unit.busy.eq(write_fire),
             self.unit.stall[Stall.MEMORY].eq(in_flight & ~write_fire),
             # In a halt, instructions stay in flight whose bursts never issue. Only the bus must be idle then.
-            self.unit.idle.eq((bursts == 0) & (~in_flight | self.unit.halt)),
+            self.unit.idle.eq((bursts == 0) & (~(in_flight | checking) | self.unit.halt)),
         ]
 
     def _watch_faults(
-        self, m: Module, front: MoveFrontEnd, addresses: SkidBuffer, words: SkidBuffer, broken: Value
+        self,
+        m: Module,
+        front: MoveFrontEnd,
+        addresses: SkidBuffer,
+        words: SkidBuffer,
+        broken: Value,
+        check: ConstantCheck | None,
     ) -> None:
         cause = Signal.like(self.unit.cause)
         # EXOKAY cannot occur: no access is exclusive.
@@ -204,15 +230,13 @@ class LoadUnit(wiring.Component):
             m.d.comb += cause.eq(Cause.SCRATCH_RANGE)
         with m.Elif(broken):
             m.d.comb += cause.eq(Cause.BAD_FIELD)
-        with m.If((cause != Cause.NONE) & ~self.unit.fault):
-            m.d.sync += [
-                self.unit.fault.eq(1),
-                self.unit.cause.eq(cause),
-                self.unit.fault_index.eq(addresses.o.payload.index),
-            ]
-        with m.Elif(front.outside & ~self.unit.fault):
-            m.d.sync += [
-                self.unit.fault.eq(1),
-                self.unit.cause.eq(Cause.OUTSIDE_WINDOW),
-                self.unit.fault_index.eq(front.outside_index),
-            ]
+        faults = [(cause != Cause.NONE, cause, addresses.o.payload.index)]
+        if check is not None:
+            # Its beats came before those that are now paired.
+            faults.insert(0, (check.mismatch, Const(Cause.CONSTANT_CHECK), check.mismatch_index))
+        faults.append((front.outside, Const(Cause.OUTSIDE_WINDOW), front.outside_index))
+        with m.If(~self.unit.fault):
+            # The last assignment wins: the earliest instruction comes last.
+            for occurs, its_cause, index in reversed(faults):
+                with m.If(occurs):
+                    m.d.sync += [self.unit.fault.eq(1), self.unit.cause.eq(its_cause), self.unit.fault_index.eq(index)]

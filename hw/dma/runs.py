@@ -40,7 +40,8 @@ def move_layout(params: HardwareParams) -> data.StructLayout:
     offsets = dict.fromkeys(_OFFSETS, offset_bits(params))
     fields = {name: _width(name) for name in _FIELDS}
     coded = {"coded": CODED_BITS} if params.word_code else {}
-    return data.StructLayout({**offsets, **fields, **coded, "index": COUNT_BITS})
+    checked = {"checked": 1} if params.constant_check else {}
+    return data.StructLayout({**offsets, **fields, **coded, **checked, "index": COUNT_BITS})
 
 
 def memory_run_layout(params: HardwareParams) -> data.StructLayout:
@@ -52,15 +53,16 @@ def memory_run_layout(params: HardwareParams) -> data.StructLayout:
     return data.StructLayout({"offset": offset_bits(params), "words": RUN_BITS, "contiguous": 1, "last": 1})
 
 
-def code_layout(params: HardwareParams) -> dict[str, int]:
-    """Whether a run is coded, and its words in memory; empty without `word_code`."""
-    return {"coded": 1, "beats": CODED_BITS} if params.word_code else {}
+def option_layout(params: HardwareParams) -> dict[str, int]:
+    """What a run has by the parameters: whether it is coded, and its words in memory; whether its load has a CRC."""
+    coded = {"coded": 1, "beats": CODED_BITS} if params.word_code else {}
+    return coded | ({"checked": 1} if params.constant_check else {})
 
 
 def local_run_layout(params: HardwareParams) -> data.StructLayout:
     """The same run in local memory."""
     run = {"target": _width("target"), "addr": SCRATCH_BITS, "words": RUN_BITS, "last": 1, "index": COUNT_BITS}
-    return data.StructLayout({**run, **code_layout(params)})
+    return data.StructLayout({**run, **option_layout(params)})
 
 
 def run_layout(params: HardwareParams) -> data.StructLayout:
@@ -143,6 +145,8 @@ class RunWalker(wiring.Component):
             words = move.get("coded") or move["n0"]
             if params.word_code:
                 local |= {"coded": move["coded"] > 0, "beats": move["coded"]}
+            if params.constant_check:
+                local["checked"] = move.get("checked", 0)
             yield {
                 "memory": {"offset": offset, "contiguous": offset == end, "words": words, "last": last},
                 "local": {**local, "words": move["n0"], "last": last},
@@ -226,3 +230,5 @@ class RunWalker(wiring.Component):
         ]
         if self._params.word_code:
             m.d.comb += [local.coded.eq(state.coded), local.beats.eq(move.coded)]
+        if self._params.constant_check:
+            m.d.comb += local.checked.eq(move.checked)

@@ -135,7 +135,8 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.LOAD,
         0x10,
         Unit.LOAD,
-        "Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. See Coded words.",
+        "Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. See Coded words "
+        "and Check of constants.",
         (
             Field("target", 1, "0: scratchpad, 1: weight memory."),
             *MOVE,
@@ -145,6 +146,12 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
                 "Words in memory of each run, which are the code of its n0 words. 0: they are the n0 words.",
                 unit="words",
                 requires="word_code",
+            ),
+            Field(
+                "crc",
+                32,
+                "CRC-32 of all words that are read from memory, see Check of constants. 0: they are not checked.",
+                requires="constant_check",
             ),
         ),
         pattern=AccessPattern.MOVE,

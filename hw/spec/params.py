@@ -103,6 +103,11 @@ class HardwareParams:
     word_code: bool = _doc(
         "The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss.", False
     )
+    constant_check: bool = _doc(
+        "The load unit can check the CRC of the words that it reads (LOAD field crc): flipped bits in constants stop "
+        "the program with an error. Cycles are the same either way.",
+        True,
+    )
     multiplier_bits: int = _doc(
         "Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, "
         "UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way.",
@@ -340,6 +345,7 @@ PRESETS: dict[str, HardwareParams] = {
         scratch_banks=2,
         queue_depth=4,
         lut_products=4,
+        constant_check=False,
     ),
     "small": HardwareParams(
         rows=8,

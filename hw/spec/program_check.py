@@ -25,9 +25,9 @@ _CRC_BYTE = _END.offsets["crc"] // 8
 _PAYLOAD = (1 << CHECK_LSB) - 1
 
 
-def shift_bit(crc: int, bit: int) -> int:
+def shift_bit(crc: int, bit: int, polynomial: int = POLYNOMIAL) -> int:
     """The CRC after one more bit."""
-    return crc >> 1 ^ (POLYNOMIAL if (crc ^ bit) & 1 else 0)
+    return crc >> 1 ^ (polynomial if (crc ^ bit) & 1 else 0)
 
 
 def _after_byte(crc: int) -> int:

@@ -16,7 +16,7 @@ from intloom.hw.spec.params import FIELD_TYPES, HardwareParams, from_dict
 
 MAGIC = 0x4D4F4F4C
 """`LOOM` in ASCII, lowest byte first."""
-VERSION = 2
+VERSION = 3
 REGISTER_BYTES = 4
 ADDRESS_BITS = 10
 
@@ -69,6 +69,8 @@ class Cause(IntEnum):
     """A word that was read from the weight memory does not match its parity bit. ERROR_INDEX has the word's address."""
     OUTSIDE_WINDOW = 15
     """The program, a load or a store addresses memory outside the window of BASE and LIMIT. Nothing reaches the bus."""
+    CONSTANT_CHECK = 16
+    """The words of a load do not match its CRC: memory or bus altered constants. ERROR_INDEX has the load's index."""
 
 
 class Stall(IntEnum):
@@ -148,8 +150,8 @@ _CONTROL = (
         (
             BitField("busy", 0, 1, "A program or a soft reset is in progress."),
             *(BitField(f.name, f.lsb + 1, 1, f.doc) for f in _FLAG_FIELDS),
-            BitField("cause", 8, 4, "Error cause; see below."),
-            BitField("unit", 12, 3, "The unit that reported the error."),
+            BitField("cause", 8, 5, "Error cause; see below."),
+            BitField("unit", 13, 3, "The unit that reported the error."),
         ),
     ),
     Register(

@@ -8,7 +8,7 @@ from enum import IntEnum
 from itertools import pairwise
 from types import ModuleType
 
-from intloom.hw.spec import depthwise, formats, norm, program_check, timing, vector_depthwise, word_code
+from intloom.hw.spec import constant_check, depthwise, formats, norm, program_check, timing, vector_depthwise, word_code
 from intloom.hw.spec.bit_diagram import bit_diagram
 from intloom.hw.spec.fields import CHECK_BITS, INSTRUCTION_BITS, ISA_VERSION, Field
 from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
@@ -152,6 +152,11 @@ def _word_code() -> str:
     return f"## Coded words\n\n{_with_values(word_code)}\n"
 
 
+def _constant_check() -> str:
+    """The check of constants, from the docstring of the module that defines it."""
+    return f"## Check of constants\n\n{_with_values(constant_check)}\n"
+
+
 def _norm() -> str:
     """Operation of VNORM, from the docstring of the module that defines it."""
     return f"## Operation of VNORM\n\n{_with_values(norm, 'CONSTANT_WORDS', 'LARGEST_COUNT')}\n"
@@ -166,7 +171,8 @@ def render_isa() -> str:
     """The page `isa.md`."""
     rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
     overview = _table(("name", "opcode", "unit", "operation"), rows)
-    ends = (_CONV, _constants(), _depthwise(), _vector_depthwise(), _norm(), _word_code(), _program_check())
+    ends = (_CONV, _constants(), _depthwise(), _vector_depthwise(), _norm(), _word_code(), _constant_check())
+    ends = (*ends, _program_check())
     return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), *ends])
 
 

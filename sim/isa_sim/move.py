@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.common.errors import ProgramError
+from intloom.compiler.program.constant_check import crc_of_load, run_offsets
 from intloom.compiler.program.word_code import decode_words
 from intloom.hw.spec.formats import memory_run
-from intloom.hw.spec.isa import DRAM_BITS, Instruction, Kind, LoadTarget
-from intloom.sim.isa_sim.machine import Machine, Words
+from intloom.hw.spec.isa import Instruction, Kind, LoadTarget
+from intloom.sim.isa_sim.machine import Machine, Words, grid
 from intloom.sim.isa_sim.registry import executes
 
 
@@ -25,24 +25,18 @@ def _copy(words: Words, local: Words, target: int, *, wraps: bool) -> None:
         local[: len(words) - head] = words[head:]
 
 
-def _starts(i: Instruction, base: str, name: str) -> NDArray[np.int64]:
-    """First words of all runs, before they wrap: [plane, run]."""
-    planes = np.arange(i["n2"], dtype=np.int64)[:, None] * i[f"{name}_s2"]
-    return i[base] + planes + np.arange(i["n1"], dtype=np.int64) * i[f"{name}_s1"]
-
-
 def _runs(machine: Machine, i: Instruction) -> Iterator[tuple[int, int]]:
-    """Memory offset and local address of each run, in order; steps may wrap, so that they can be negative."""
-    memory_words = (1 << machine.params.axi_addr_bits) // machine.params.word_bytes
-    offsets = _starts(i, "dram", "dram") % min(1 << DRAM_BITS, memory_words)
-    addresses = _starts(i, "local", "local") % ADDRESS_SPACE
-    return zip(offsets.reshape(-1).tolist(), addresses.reshape(-1).tolist(), strict=True)
+    """Memory offset and local address of each run, in order."""
+    addresses = grid(i["local"], (i["n2"], i["local_s2"]), (i["n1"], i["local_s1"]))
+    return zip(run_offsets(i, machine.params), addresses.reshape(-1).tolist(), strict=True)
 
 
 @executes(Kind.LOAD)
 def load(machine: Machine, instruction: Instruction) -> None:
-    """Copy runs of words from memory; weight memory wraps."""
+    """Copy runs of words from memory; weight memory wraps. ProgramError if they do not match the CRC."""
     i = instruction
+    if i["crc"] and crc_of_load(i, machine.dram, machine.params) != i["crc"]:
+        raise ProgramError("the words that a LOAD reads must match its CRC, but they do not: compile the model again")
     local = machine.weights if i["target"] == LoadTarget.WEIGHT else machine.scratch
     for source, target in _runs(machine, i):
         words = machine.dram[source : source + memory_run(i)]

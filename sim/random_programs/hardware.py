@@ -48,6 +48,7 @@ def random_parameters(seed: int) -> HardwareParams:
             "weight_sums": rng.random() < 0.7,
             "memory_parity": rng.random() < 0.5,
             "word_code": rng.random() < 0.7,
+            "constant_check": rng.random() < 0.7,
         }
         try:
             return from_dict(values)

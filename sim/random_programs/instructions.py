@@ -223,6 +223,7 @@ class InstructionMaker:
             "target": LoadTarget.SCRATCH,
             # Noise is no code; benches of the load unit have coded words.
             "coded": 0,
+            "crc": 0,
         }
         if kind is Kind.LOAD and rng.random() < 0.4:
             # The weight memory takes every address.

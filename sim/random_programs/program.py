@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.compiler.program.constant_check import add_crcs
 from intloom.hw.spec.arith import Affine, Scale
 from intloom.hw.spec.conv_stream import continuable_pixels, conv_stream
 from intloom.hw.spec.fields import DRAM_BITS
@@ -94,7 +95,10 @@ class RandomProgram:
         body += [order.next(s.instruction, s.lag) for s in self.steps]
         body.append(order.next(drain, NO_LAG))
         end = make(Kind.END, **{f"wait_{u.name.lower()}": order.counts[u] for u in QUEUED_UNITS})
-        return [begin(p), *body, end]
+        code = [begin(p), *body, end]
+        for first, data in self._constants().items():
+            code = [*add_crcs(code, data, first, p)]
+        return code
 
     def code(self) -> bytes:
         """The encoded program."""
@@ -102,14 +106,15 @@ class RandomProgram:
 
     def contents(self) -> dict[int, bytes]:
         """Memory before the start: bytes by word."""
-        noise = np.random.default_rng(self.seed)
+        noise = np.random.default_rng(self.seed + 1)
+        islands = {first: noise.bytes(words * self.params.word_bytes) for first, words in self.islands}
+        return self._constants() | islands | {self.program_word: self.code()}
+
+    def _constants(self) -> dict[int, bytes]:
+        """What no instruction overwrites: the initial scratchpad and weight memory, and the constants."""
         p = self.params
-        image = noise.integers(0, 256, (p.scratch_words + p.weight_words) * p.word_bytes, dtype=np.uint8)
-        parts = {self.image_word: image.tobytes()}
-        for first, words in self.islands:
-            parts[first] = noise.bytes(words * p.word_bytes)
-        parts[self.constants_word] = constants(random.Random(self.seed), p)
-        return parts | {self.program_word: self.code()}
+        image = np.random.default_rng(self.seed).bytes((p.scratch_words + p.weight_words) * p.word_bytes)
+        return {self.image_word: image, self.constants_word: constants(random.Random(self.seed), p)}
 
 
 @dataclass

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UsageError
+from intloom.compiler.program.constant_check import run_offsets
 from intloom.compiler.program.program import Program
+from intloom.hw.spec.formats import memory_run
 from intloom.hw.spec.isa import BY_KIND, CHECK_LSB, INSTRUCTION_BYTES, Instruction, Kind
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
@@ -114,6 +116,13 @@ def _flip_first(kind: Kind, bit: int) -> Callable[[Program, NDArray[np.uint8]], 
     return flip
 
 
+def _flip_constant(program: Program, memory: NDArray[np.uint8]) -> None:
+    """One bit of the last word that the first load with a CRC reads."""
+    load = next(i for i in program.instructions if i.kind is Kind.LOAD and i["crc"])
+    last = run_offsets(load, program.params)[-1] + memory_run(load) - 1
+    memory[last * program.params.word_bytes] ^= 0x10
+
+
 def _on_program(program: Program) -> InjectedError:
     return InjectedError(word=program.instructions_at, response=Response.SLVERR, direction=Direction.READ)
 
@@ -134,6 +143,7 @@ FAULTS: dict[str, Fault] = {
     "changed-bit": Fault(
         _as_is, _no_error, Cause.PROGRAM_CHECK, inject=_flip_first(Kind.CONV, BY_KIND[Kind.CONV].offsets["in_base"])
     ),
+    "changed-constant": Fault(_as_is, _no_error, Cause.CONSTANT_CHECK, inject=_flip_constant),
     "changed-end": Fault(_as_is, _no_error, Cause.PROGRAM_CHECK, inject=_flip_first(Kind.END, CHECK_LSB)),
 }
 

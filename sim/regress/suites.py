@@ -13,6 +13,7 @@ from intloom.sim.regress.case import PROGRAM, Argument, Case
 from intloom.sim.regress.faults import FAULTS
 
 _NANO = preset("nano")
+_CHECKED = _NANO.replace(constant_check=True)
 _OVER_CHANNELS = ("softmax", "norm")
 _SOFTMAX = preset("small").replace(vector_lanes=2, vector_softmax=True, vector_norm=True, weight_sums=True)
 _DEPTHWISE = preset("small").replace(vector_depthwise=True, vector_lanes=4)
@@ -170,7 +171,7 @@ def stress_hardware(seed: int) -> HardwareParams:
 def faults() -> list[Case]:
     """Every fault ends in its own error."""
     arguments: dict[str, Argument] = {"inputs": 8, "outputs": 8, **_SIZE, "kernel": 3, "stride": 1, "pad": 1}
-    return [_case("faults", name, _NANO, graph="conv", arguments=arguments, fault=name) for name in FAULTS]
+    return [_case("faults", name, _CHECKED, graph="conv", arguments=arguments, fault=name) for name in FAULTS]
 
 
 def _program(suite: str, seed: int, **rest: Any) -> Case:

@@ -8,7 +8,7 @@ SHAPES: dict[str, HardwareParams] = {
     "nano": _NANO.replace(vector_depthwise=True),
     "whole": _NANO.replace(
         lanes=4, depthwise=True, strip=32, axi_outstanding=1, vector_lanes=4, vector_softmax=True,
-        vector_depthwise=True, vector_norm=True, word_code=True, axi_addr_bits=40,
+        vector_depthwise=True, vector_norm=True, word_code=True, constant_check=True, axi_addr_bits=40,
     ),
     "halves": preset("small").replace(
         lanes=2, vector_lanes=4, scratch_kib=32, vector_softmax=True, vector_depthwise=True, vector_norm=True,

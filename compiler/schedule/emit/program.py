@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.constant_check import add_crcs
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words, paired_name
@@ -46,7 +47,7 @@ def emit_program(
     return Program(
         name=graph.name,
         params=params,
-        instructions=tuple(emitter.instructions),
+        instructions=tuple(add_crcs(emitter.instructions, dram.image, 0, params)),
         provenance=tuple(emitter.provenance),
         instructions_at=code_at,
         image_at=0,

@@ -10,6 +10,7 @@ from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.load import LoadUnit
 from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec import isa
+from intloom.hw.spec.constant_check import block_crc
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from tests.hw.dma.accounting import Accounts
@@ -207,11 +208,19 @@ def test_every_word_is_written_to_its_address_in_order(name: str, seed: int) -> 
     assert bench.done_after == ends[1:], "done must come in the cycle after the last word"
 
 
-@pytest.mark.parametrize(("words", "least"), [(64, 0.95), (128, 0.95)])
-def test_short_loads_hide_each_others_latency(words: int, least: float, seed: int) -> None:
+def _crc(params: HardwareParams, first: int, words: int) -> int:
+    """The CRC of words of the memory model."""
+    read = (content(BASE + at, params).to_bytes(params.word_bytes, "little") for at in range(first, first + words))
+    return block_crc(b"".join(read))
+
+
+@pytest.mark.parametrize(("words", "least", "checked"), [(64, 0.95, False), (128, 0.95, False), (128, 0.95, True)])
+def test_short_loads_hide_each_others_latency(words: int, least: float, checked: bool, seed: int) -> None:
     params = preset("base")
     count, latency = 2048 // words, 400
-    moves = [isa.make("LOAD", dram=i * words - i % 3, local=0, n0=words) for i in range(1, count + 1)]
+    spans = [(i * words - i % 3, words) for i in range(1, count + 1)]
+    crcs = [_crc(params, *span) if checked else 0 for span in spans]
+    moves = [isa.make("LOAD", dram=at, n0=n, crc=crc) for (at, n), crc in zip(spans, crcs, strict=True)]
     bench = simulate(params, moves, seed, rate=1.0, latency=latency)
     busy = count * words / (bench.cycles - latency)
     print(f"{words}-word loads: {busy:.3f} beats a cycle at latency {latency}")
@@ -339,8 +348,9 @@ def _coded_loads(
         coded = len(code) // rows if number % 4 else 0
         fields = {"dram": 512 * number + rng.randint(0, 9), "local": 100 * number, "n0": words, "target": target}
         runs = rng.randint(1, 2)
-        moves.append(isa.make("LOAD", **fields, coded=coded, n1=runs, local_s1=words))
         source = code if coded else data
+        crc = block_crc(source * runs) if number % 3 else 0
+        moves.append(isa.make("LOAD", **fields, coded=coded, n1=runs, local_s1=words, crc=crc))
         for k in range(len(source) // rows):
             memory[BASE + fields["dram"] + k] = int.from_bytes(source[k * rows : (k + 1) * rows], "little")
         for k in range(runs * words):
@@ -376,6 +386,32 @@ def test_a_broken_code_stops_its_instruction(bits: int, rng: random.Random) -> N
     before = sum(move["n0"] * move["n1"] for move in moves[:2])
     assert bench.written[:before] == written[:before]
     assert len(bench.done_after) == 2
+
+
+@pytest.mark.parametrize("number", [4, 5, 8], ids=["plain", "coded", "without a load after it"])
+def test_a_changed_bit_stops_a_load_with_a_crc(number: int, rng: random.Random) -> None:
+    """In its first, any and its last word: the words are written, but the program ends with the load's index."""
+    moves, contents, written = _coded_loads(rng, 9)
+    size = moves[number]["coded"] or moves[number]["n0"]
+    for word in (0, rng.randrange(size), size - 1):
+        at, bit = BASE + moves[number]["dram"] + word, rng.randrange(8 * CODED.rows)
+        bench = LoadBench(CODED, moves, rng, 0.8)
+        unit = bench.unit
+        beat = unit.r.valid & unit.r.ready & unit.r.payload.last
+        stop = Stop(unit.unit, unit.bursts.valid & unit.bursts.ready, beat)
+
+        async def offer(ctx: Any, stop: Stop = stop, unit: LoadUnit = unit) -> None:
+            await stop.offer(ctx, moves, unit.window)
+
+        changed = contents | {at: contents[at] ^ 1 << bit}
+        memory = read_memory(unit.bursts, unit.r, CODED, rng, 7, 0.8, CODED.axi_outstanding, contents=changed)
+        run(unit, offer, background=[bench.record, memory, stop.count])
+        causes = {Cause.CONSTANT_CHECK} | ({Cause.BAD_FIELD} if moves[number]["coded"] else set())
+        assert stop.fault is not None
+        assert stop.fault[0] in causes
+        assert stop.fault[1] == index_of(number)
+        before = sum(move["n0"] * move["n1"] for move in moves[:number])
+        assert bench.written[:before] == written[:before]
 
 
 @pytest.mark.parametrize("base", BASES)

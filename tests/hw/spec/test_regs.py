@@ -54,8 +54,8 @@ def test_unpack_undoes_pack(row: Register, data: st.DataObject):
 
 
 def test_values_that_do_not_fit_are_refused():
-    with pytest.raises(EncodingError, match=r"^STATUS\.cause must be from 0 to 15, not 16$"):
-        pack("STATUS", cause=16)
+    with pytest.raises(EncodingError, match=r"^STATUS\.cause must be from 0 to 31, not 32$"):
+        pack("STATUS", cause=32)
     with pytest.raises(EncodingError, match=r"^STATUS\.busy must be from 0 to 1, not -1$"):
         pack("STATUS", busy=-1)
     with pytest.raises(EncodingError, match="^CONTROL has no field 'stop': it has start, reset$"):

@@ -6,9 +6,11 @@ A field that no function below lists has its bits inverted in a base instruction
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from intloom.hw.spec.constant_check import block_crc
 from intloom.hw.spec.depthwise import DEPTHWISE_MODES
 from intloom.hw.spec.fields import SCRATCH_BITS, ConvMode, Field
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTIONS, Instruction, InstructionSpec, Kind, Unit, make
+from intloom.hw.spec.program_check import CRC_BITS
 from intloom.hw.spec.regs import Cause
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from tests.sim.random_programs import extremes as x
@@ -328,7 +330,9 @@ _SHORT: dict[Kind, dict[str, int]] = {
 
 
 def faulty() -> Iterator[tuple[str, Faulty]]:
-    """Address bits beyond the largest scratchpad."""
+    """Address bits beyond the largest scratchpad, and the CRC of a word."""
+    load = make(Kind.LOAD, crc=block_crc(bytes(x.WIDE.word_bytes)))
+    yield "crc", Faulty(CRC_BITS - 1, load, Cause.CONSTANT_CHECK, Unit.LOAD)
     for kind, names in _ADDRESSES.items():
         for name in names:
             fields = _SHORT.get(kind, {}) | ({"residual": 1} if name == "res_base" else {})
