@@ -29,8 +29,11 @@ from intloom.hw.spec.params import HardwareParams, changed, preset
 SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nano": ("nano", {}),
     "small": ("small", {}),
-    "base": ("base", {"vector_norm": False}),
-    "narrow": ("base", {"cols": 8, "multiplier_bits": 25, "lut_products": 0, "vector_norm": False}),
+    "base": ("base", {"vector_norm": False, "constant_check": False}),
+    "narrow": (
+        "base",
+        {"cols": 8, "multiplier_bits": 25, "lut_products": 0, "vector_norm": False, "constant_check": False},
+    ),
     "nano-wide": (
         "nano",
         {
@@ -57,6 +60,7 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         {
             "rows": 8, "cols": 8, "lanes": 8, "vector_lanes": 8, "strip": 64, "depthwise": True,
             "vector_depthwise": True, "multiplier_bits": 25, "lut_products": 0, "weight_sums": True,
+            "constant_check": False,
         },
     ),
     "normalizing": (
@@ -65,7 +69,10 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
     "wide32": (
         "base",
-        {"rows": 32, "cols": 8, "lanes": 8, "vector_lanes": 32, "strip": 32, "lut_products": 0, "vector_norm": False},
+        {
+            "rows": 32, "cols": 8, "lanes": 8, "vector_lanes": 32, "strip": 32, "lut_products": 0, "vector_norm": False,
+            "constant_check": False,
+        },
     ),
 }  # fmt: skip
 """Designs to whose words the model is fitted."""

@@ -70,7 +70,7 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
             p.rows * p.memory_parity,
         ],
         "weight memory": [1, p.rows, p.memory_parity],
-        "load and store": [1, p.rows, narrow],
+        "load and store": [1, p.rows, narrow, p.constant_check * p.rows],
         "control": [1, p.rows, p.queue_depth * p.rows, p.queue_depth],
     }
 

@@ -106,7 +106,7 @@ class HardwareParams:
     constant_check: bool = _doc(
         "The load unit can check the CRC of the words that it reads (LOAD field crc): flipped bits in constants stop "
         "the program with an error. Cycles are the same either way.",
-        True,
+        False,
     )
     multiplier_bits: int = _doc(
         "Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, "
@@ -345,7 +345,6 @@ PRESETS: dict[str, HardwareParams] = {
         scratch_banks=2,
         queue_depth=4,
         lut_products=4,
-        constant_check=False,
     ),
     "small": HardwareParams(
         rows=8,
@@ -359,6 +358,7 @@ PRESETS: dict[str, HardwareParams] = {
         lut_products=52,
         # Without them the preset fits the LFE5U-25F.
         weight_sums=False,
+        constant_check=True,
     ),
     "base": HardwareParams(
         rows=16,
@@ -373,6 +373,7 @@ PRESETS: dict[str, HardwareParams] = {
         vector_softmax=True,
         vector_norm=True,
         vector_depthwise=True,
+        constant_check=True,
     ),
     "large": HardwareParams(
         rows=32,
@@ -385,6 +386,7 @@ PRESETS: dict[str, HardwareParams] = {
         vector_softmax=True,
         vector_norm=True,
         vector_depthwise=True,
+        constant_check=True,
     ),
 }
 

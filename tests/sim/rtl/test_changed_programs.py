@@ -1,4 +1,4 @@
-"""A program with changed bits never ends as if nothing had happened."""
+"""A program or constants with changed bits never end as if nothing had happened."""
 
 import random
 from collections import Counter
@@ -6,15 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from intloom.common.errors import SimulationError
+from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import regs
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import INSTRUCTION_BITS, Kind, encode, make
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
+from intloom.sim.regress.graphs import Maker, Window
+from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 
 NANO = preset("nano")
@@ -86,3 +92,20 @@ def test_ten_thousand_changes_end_in_an_error(tmp_path: Path, part: int, seed: i
     changes = [[bit] for bit in range(BITS)]
     changes += [rng.sample(range(BITS), rng.choice((2, 3))) for _ in range(10_000 - BITS)]
     assert _endings(tmp_path, changes[part::_PARTS])["done"] == 0
+
+
+def test_a_changed_bit_of_the_constants_ends_in_an_error(rng: random.Random) -> None:
+    """Of 25 bits of the constants of a small network each is found; the error names a load."""
+    params = NANO.replace(constant_check=True)
+    maker = Maker(7)
+    graph, inputs = maker.finish(maker.convolve(maker.input(4, 5, 5), 8, Window(3, 1, 1)))
+    program = compile_graph(graph, params)
+    RtlBackend(RtlOptions()).run(program, inputs)
+    for bit in rng.sample(range(8 * len(program.image)), 25):
+
+        def flip(memory: NDArray[np.uint8], bit: int = bit) -> None:
+            memory[bit // 8] ^= 1 << bit % 8
+
+        with pytest.raises(SimulationError, match="CONSTANT_CHECK") as error:
+            RtlBackend(RtlOptions(), inject=flip).run(program, inputs)
+        assert " LOAD" in str(error.value)
