@@ -171,8 +171,8 @@ def render_isa() -> str:
     """The page `isa.md`."""
     rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
     overview = _table(("name", "opcode", "unit", "operation"), rows)
-    ends = (_CONV, _constants(), _depthwise(), _vector_depthwise(), _norm(), _word_code(), _constant_check())
-    ends = (*ends, _program_check())
+    checks = _constant_check(), _program_check()
+    ends = (_CONV, _constants(), _depthwise(), _vector_depthwise(), _norm(), _word_code(), *checks)
     return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), *ends])
 
 
