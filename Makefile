@@ -3,6 +3,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 JOBS   ?= 2
 PRESET ?= small
+# The accelerator of soc, fpga and asic: PRESET or CONFIG=FILE.toml, with changes SET="rows=8 cols=16".
+HARDWARE = $(if $(CONFIG),--config $(CONFIG),$(PRESET)) $(addprefix --set ,$(SET))
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
@@ -34,7 +36,7 @@ evidence: $(READY)  ## all forms of the zoo against onnxruntime, 5,000 changed m
 	$(PYTEST) -m evidence --durations 0 -rA
 
 soc: $(READY)  ## YOLOv8n at 96x96 on a simulated RISC-V system, firmware and accelerator; at most five minutes
-	$(BIN)/python -m intloom.soc --preset $(PRESET)
+	$(BIN)/python -m intloom.soc $(HARDWARE)
 
 lint: $(READY)  ## style, import layering, docstrings
 	$(BIN)/ruff check .
@@ -64,11 +66,11 @@ bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall
 figures: $(READY)  ## run every network of README's table, checked, and rewrite the table; about ten minutes
 	$(BIN)/python -m tools.figures
 
-fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; BOARD=ulx3s: that board's bitstream; docs/fpga.md
-	$(BIN)/python -m $(if $(BOARD),intloom.soc.board $(BOARD),intloom.hw.fpga $(PRESET))
+fpga: $(READY)  ## place and route PRESET (small), or CONFIG=FILE and SET="rows=8 …", for an ECP5, in out/fpga; BOARD=ulx3s: that board
+	$(BIN)/python -m $(if $(BOARD),intloom.soc.board $(BOARD),intloom.hw.fpga $(HARDWARE))
 
 asic: $(READY)  ## estimate PRESET in an open standard cell library, in out/asic; figures go into docs/asic.md
-	$(BIN)/python -m intloom.hw.asic $(PRESET)
+	$(BIN)/python -m intloom.hw.asic $(HARDWARE)
 
 area-model: $(READY)  ## measure designs of intloom area with Yosys, those whose sources have changed; an hour of processor time
 	$(BIN)/python -m intloom.hw.area

@@ -17,6 +17,8 @@ from intloom.cli.run_output import show_record, show_slices, watcher
 from intloom.common.errors import ExitCode, IntloomError
 from intloom.common.temporary_files import check_temporary_space
 from intloom.exploration.advice import advise
+from intloom.exploration.energy import Technology, choose_technology, energy
+from intloom.exploration.work import work_of
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.host import HostParts
 from intloom.flow.inputs import read_inputs
@@ -65,6 +67,8 @@ class _Workload:
     feeds: Mapping[str, Array]
     given: RunOptions
     rtl: RtlOptions
+    technology: Technology | None
+    """Figures of the energy that is estimated."""
 
 
 @subcommand("run", _HELP)
@@ -75,6 +79,7 @@ def _run(
 ) -> None:
     terminal = terminal_of(context)
     check_options(given)
+    technology = None if given.technology is None else choose_technology(given.technology)
     with terminal.progress() as tell:
         tell("load", 0, 1)
         micro = given.reference is Kernels.TFLITE_MICRO
@@ -87,7 +92,8 @@ def _run(
     if given.frames is not None:
         run_frames(terminal, bundle, given, given.frames, host)
         return
-    work = _Workload(bundle, read_inputs(given.inputs or [], bundle.inputs, given.seed), given, given.rtl_options())
+    feeds = read_inputs(given.inputs or [], bundle.inputs, given.seed)
+    work = _Workload(bundle, feeds, given, given.rtl_options(), technology)
     if given.part.layers is not None:
         _run_layers(terminal, work, given.part.layers)
     else:
@@ -161,10 +167,21 @@ def _run_whole(terminal: Terminal, work: _Workload, host: HostParts | None) -> N
 def _keep(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any]:
     """The record, written to the output folder if there is one."""
     program, folder = work.bundle.program, work.given.output
+    spent = _energy(work, done)
     if folder is None:
-        return make_record(program, done)
+        return make_record(program, done, energy=spent)
     why = advise(work.bundle, timing_of(work.rtl.memory)) if done.cycles else ""
-    return save_run(folder, program, done, terminal.command, why)
+    return save_run(folder, program, done, terminal.command, why, spent)
+
+
+def _energy(work: _Workload, done: RunResult) -> dict[str, Any]:
+    """The estimated energy: counts of the program's instructions, and words of DRAM as the hardware counted them."""
+    table, params = work.technology, work.bundle.program.params
+    if table is None:
+        return {}
+    counts = work_of(work.bundle.programs)
+    counts = replace(counts, dram=done.dram_bytes // params.word_bytes or counts.dram)
+    return {"technology": table.name, "source": table.source, "microjoules": energy(counts, params, table)}
 
 
 def _record_waves(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any] | None:

@@ -160,6 +160,9 @@ class RunOptions:
     model: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Model. Default: PROGRAM.loom.onnx.")] = None
     dim: Dims = None
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the input and of memory stalls.")] = 0
+    technology: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE.toml", help="Estimate the energy; see intloom explore.")
+    ] = None
     rtl: RtlFields
     simulator: SimulatorOptions
     part: LayerOptions

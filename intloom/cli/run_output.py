@@ -56,6 +56,10 @@ def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
         )
     else:
         terminal.say(f"{record['backend']}: {record['wall_s']:.2f} s")
+    if spent := record["energy"]:
+        parts = ", ".join(f"{name} {value:,.1f}" for name, value in spent["microjoules"].items())
+        total = sum(spent["microjoules"].values())
+        terminal.say(f"{total:,.1f} µJ, estimated: {parts} ({spent['technology']}: {spent['source']})", label="energy")
     against = {c["against"]: 0 for c in record["checks"]}
     for check in record["checks"]:
         against[check["against"]] += check["bytes"]

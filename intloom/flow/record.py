@@ -37,8 +37,13 @@ def hardware_name(program: Program) -> str:
     return preset_name(program.params)
 
 
-def make_record(program: Program, result: RunResult, why: str = "") -> dict[str, Any]:
-    """A run as plain values, for JSON; `program` has all regions of the model, `why` says what limits it."""
+def make_record(
+    program: Program, result: RunResult, why: str = "", energy: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A run as plain values, for JSON; `program` has all regions of the model, `why` says what limits it.
+
+    `energy` is an estimate, if one was asked for.
+    """
     checks = result.checks
     return {
         "name": program.name,
@@ -62,6 +67,7 @@ def make_record(program: Program, result: RunResult, why: str = "") -> dict[str,
         "conditions": dict(result.conditions),
         "predicted_cycles": program.predicted_cycles,
         "why": why,
+        "energy": energy or None,
         "units": _units(result),
         "clock_stopped": dict(result.clock_stopped),
         "layers": _layers(program, result),
@@ -166,9 +172,16 @@ def forget_run(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def save_run(folder: Path, program: Program, result: RunResult, command: str = "", why: str = "") -> dict[str, Any]:
+def save_run(
+    folder: Path,
+    program: Program,
+    result: RunResult,
+    command: str = "",
+    why: str = "",
+    energy: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Write record, timeline, tables, trace and model outputs; return the record. `command` made the run."""
-    record, trace = make_record(program, result, why), trace_events(program, result)
+    record, trace = make_record(program, result, why, energy), trace_events(program, result)
     names: dict[str, str] = {}
     for name, array in result.model_outputs.items():
         names[name] = _array_file(name, set(names.values()))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from intloom.files import write_text
 from intloom.hw.area.components import KINDS
+from intloom.report.front import front_svg
 from intloom.report.template import embedded, fill
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _axes(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def table_html(done: Exploration) -> str:
-    """The front as a table for a notebook."""
+    """The front as a picture and a table for a notebook."""
     from markupsafe import escape
 
     kinds = KINDS[done.budget.device.family]
@@ -47,4 +48,8 @@ def table_html(done: Exploration) -> str:
         values = [row["name"], f"{row['fps']:.2f}", *cells, str(row["memory_kib"]), f"{row['dram_bytes'] / 1e6:.2f}"]
         body.append("".join(f"<td>{escape(value)}</td>" for value in [*values, f"{row['energy_uj']:,.0f}"]))
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
+    picture = ""
+    if done.front:
+        points = [(point.cells[kinds[0]], point.fps) for point in done.front]
+        picture = front_svg({"front": points}, f"{kinds[0]}, estimated", "frames/s, forecast")
+    return f"{picture}<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"

@@ -12,8 +12,9 @@ from intloom.flow.compiling import compile_model
 from intloom.flow.networks import quantized_network
 from intloom.flow.reference import host_of
 from intloom.flow.regions import all_inputs
+from intloom.hw.options import add_hardware, hardware
 from intloom.hw.spec.arith import RoundingMode
-from intloom.hw.spec.params import preset
+from intloom.hw.spec.params import preset_name
 from intloom.images import seeded_input
 from intloom.sim.golden import run_graph
 from intloom.soc.firmware import Check
@@ -25,12 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--network", default="yolov8n", help="network of the zoo")
     parser.add_argument("--imgsz", type=int, default=96, help="height and width of the input")
-    parser.add_argument("--preset", default="small", help="preset of the hardware")
+    add_hardware(parser, "small")
     parser.add_argument("-o", "--output", type=Path, default=Path("out/soc"))
     chosen = parser.parse_args(arguments)
     started = time.monotonic()
     try:
-        params = preset(chosen.preset)
+        params = hardware(chosen)
         path = quantized_network(chosen.network, chosen.imgsz)
         folded = fold_for(load_model(path), params)
         host = host_of(folded)
@@ -38,7 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
         inputs = all_inputs(folded, host, feeds, RoundingMode(params.match))
         golden = run_graph(folded.graph, inputs, match=params.match, keep=True)
         programs = compile_model(path, params).programs
-        print(f"{chosen.network} {chosen.imgsz}x{chosen.imgsz} on {chosen.preset}: {len(programs)} regions", flush=True)
+        print(
+            f"{chosen.network} {chosen.imgsz}x{chosen.imgsz} on {preset_name(params)}: {len(programs)} regions",
+            flush=True,
+        )
         run = run_system(programs, Check(inputs, golden), chosen.output, say=lambda line: print(line, flush=True))
     except IntloomError as error:
         print(f"soc: {error}", file=sys.stderr)

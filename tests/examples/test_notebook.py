@@ -13,6 +13,7 @@ NOTEBOOK = Path(__file__).parents[2] / "examples/walkthrough.ipynb"
 def test_every_cell_runs_and_displays(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shown = [v._repr_html_() if hasattr(v, "_repr_html_") else repr(v) for v in run_notebook(NOTEBOOK)]
-    assert len(shown) == 6
+    assert len(shown) == 8
     assert all(len(text) < 2_000_000 for text in shown)
     assert "<table" in shown[2] and "<table" in shown[3] and "bit-exact" in shown[5]
+    assert "<svg" in shown[6] and "<table" in shown[6] and "of the cycles go to" in shown[7]

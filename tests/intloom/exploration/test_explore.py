@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from intloom.cli.entry import run as main
 from intloom.common.errors import ParameterError
 from intloom.compiler.program.program import MemoryTiming
 from intloom.exploration.device import Device, clock_of, device_of
-from intloom.exploration.energy import choose_technology
+from intloom.exploration.energy import choose_technology, energy
 from intloom.exploration.explore import Budget, explore, misses_in_words
 from intloom.exploration.limits import changes_of, explain
 from intloom.exploration.points import memory_of
@@ -198,6 +199,7 @@ def test_the_command_writes_page_tables_and_parameters_and_verifies_in_rtl(tmp_p
 
 PLAN = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tests.intloom.exploration.test_explore import SPACE, budget
 from intloom.exploration.explore import explore
@@ -227,6 +229,21 @@ def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(tm
 def test_processes_give_the_same_points(model, explored):
     parallel = explore([(model, 1.0)], SPACE, budget(bandwidth=100), where=Processes(2))
     assert parallel.to_dict() == explored.to_dict()
+
+
+def test_a_run_estimates_its_energy_as_the_exploration_does(tmp_path, model, capsys):
+    program, (point,) = tmp_path / "c2f.loom", explore([(model, 1.0)], Space(preset("nano")), budget()).points
+    assert main(["compile", str(model), "--preset", "nano", "-o", str(program), "-q"]) == 0
+    assert main(["run", str(program), "--technology", "45nm", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    spent, counted = record["energy"]["microjoules"], record["dram_bytes"] / point.params.word_bytes
+    expected = energy(replace(point.work, dram=counted), point.params, choose_technology("45nm"))
+    assert spent == pytest.approx(expected)
+    # The port also fetches instructions, which the forecast does not count as traffic of the layers.
+    assert point.work.dram < counted
+    assert main(["run", str(program), "--backend", "isa", "--technology", "45nm"]) == 0
+    assert "µJ, estimated" in capsys.readouterr().err
+    assert main(["run", str(program), "--technology", "none"]) == 2
 
 
 @pytest.mark.slow

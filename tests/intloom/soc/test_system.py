@@ -62,10 +62,10 @@ def test_the_firmware_runs_the_program_and_survives_faults(tmp_path: Path) -> No
 @NEEDS
 def test_the_command_runs_a_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--network", "tiny", "--imgsz", "16", "-o", str(tmp_path)]
-    assert main([*words, "--preset", "nano"]) == 0
+    assert main([*words, "nano"]) == 0
     said = capsys.readouterr().out
     assert "tiny 16x16 on nano: 1 regions" in said and "cycles in" in said
-    assert main([*words, "--preset", "none"]) == ExitCode.BAD_PARAMETERS
+    assert main([*words, "none"]) == ExitCode.BAD_PARAMETERS
     assert "preset must be one of" in capsys.readouterr().err
 
 

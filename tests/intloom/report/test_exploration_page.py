@@ -1,0 +1,53 @@
+"""The page of an exploration in a real browser: the plot, its axes, and rows and points that choose each other."""
+
+import pytest
+
+from intloom.exploration.device import Device
+from intloom.exploration.energy import choose_technology
+from intloom.exploration.explore import Budget, explore
+from intloom.exploration.space import Space
+from intloom.hw.spec.params import preset
+from intloom.report.exploration import write_exploration
+from tests.intloom.report.pages import misplaced_values
+from tests.intloom.report.test_browser import drive
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+SCRIPT = """
+const seen = {}, all = (s) => [...document.querySelectorAll(s)], one = (s) => document.querySelector(s);
+const failed = [];
+window.addEventListener("error", (e) => failed.push(e.message));
+seen.kinds = ["front", "fits", "misses"].map((kind) => all(`#plot circle.${kind}`).length);
+seen.rows = all("#points tbody tr").length;
+seen.axes = all("#across option").map((o) => o.value);
+seen.first = one("#point").textContent;
+all("#points tbody tr")[2].click();
+seen.chosen = all("#plot circle.chosen").map((c) => c.dataset.point);
+all("#plot circle.front")[1].dispatchEvent(new Event("click"));
+seen.row = all("#points tr.chosen").map((r) => r.dataset.point);
+const x = () => all("#plot circle").map((c) => c.getAttribute("cx")).join();
+const before = x();
+one("#across").value = "dram_bytes";
+one("#across").dispatchEvent(new Event("change"));
+seen.moved = before !== x();
+seen.wide = document.documentElement.scrollWidth <= window.innerWidth;
+seen.failed = failed;
+document.title = "SEEN" + JSON.stringify(seen);
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 500])
+def test_points_and_rows_choose_each_other(tmp_path, quantized_models, width):
+    device = Device("small", "ecp5", {"LUT": 30_000.0, "FF": 30_000.0})
+    asked = Budget(device=device, technology=choose_technology("45nm"))
+    space = Space(preset("nano"), {"cols": [4, 16, 64], "scratch_kib": [16, 64]})
+    done = explore([(quantized_models("c2f"), 1.0)], space, asked)
+    page = write_exploration({**done.to_dict(), "verified": []}, tmp_path)
+    assert not misplaced_values(page.read_text())
+    seen = drive(page, tmp_path, width, SCRIPT)
+    fits = sum(point.fits for point in done.points)
+    assert len(done.front) > 1 and fits < len(done.points) == seen["rows"]
+    assert seen["kinds"] == [len(done.front), fits - len(done.front), len(done.points) - fits]
+    assert seen["axes"] == ["fps", "LUT", "FF", "DSP", "RAM", "memory_kib", "dram_bytes", "energy_uj"]
+    assert done.name(done.front[0]) in seen["first"] and done.why(done.front[0]) in seen["first"]
+    assert (seen["chosen"], seen["row"]) == (["2"], ["1"])
+    assert seen["moved"] and seen["wide"] and not seen["failed"]
