@@ -83,6 +83,12 @@ class _Simulation:
         self.now = 0
         self.next = 0
         self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
+        self.chunk = max(1, params.axi_burst // self.fetch_step)
+        """Instructions that are fetched together."""
+        self.chunks = max(2 * params.axi_burst // self.fetch_step, hardware.PREFETCH_INSTRUCTIONS) // self.chunk
+        """How many of them the prefetch queue holds."""
+        self.requested = self.arrived = 0
+        """Chunks of the program."""
         self.fetched = timing.read_latency + hardware.FIRST_FETCH
         self.events: list[tuple[int, int, int]] = []
         """Time, unit and its number of finished instructions; unit -1 for a wake-up without completion."""
@@ -91,6 +97,7 @@ class _Simulation:
     def run(self) -> None:
         """Run until every instruction has finished."""
         self._wake(self.fetched)
+        self._prefetch(self.fetched)
         while True:
             # Both must run in each round, since a started instruction frees a queue slot.
             while True:
@@ -134,13 +141,17 @@ class _Simulation:
         """Advance the port to `time`; a move that has transferred its last word finishes after its tail."""
         self.now = max(self.now, time)
         for unit, tail in self.port.advance(time):
+            if unit is Unit.CONTROL:
+                self.arrived += 1
+                continue
             state = self.units[unit]
             state.done.append(time + tail)
             heappush(self.events, (time + tail, int(unit), len(state.done)))
 
     def _dispatch(self) -> bool:
         """Enqueue the next instruction, which has been fetched, if its queue has a free slot."""
-        if self.next >= len(self.instructions):
+        # The first chunk is used as it arrives.
+        if self.next >= min(len(self.instructions), max(1, self.arrived) * self.chunk):
             return False
         unit = self.unit_of[self.next]
         if unit is not Unit.CONTROL:
@@ -152,7 +163,17 @@ class _Simulation:
         # An instruction may be wider than a bus word; its fetch then takes several beats.
         self.fetched = self.now + self.fetch_step
         self._wake(self.fetched)
+        self._prefetch(self.now + self.timing.read_latency + hardware.LOAD)
         return True
+
+    def _prefetch(self, due: int) -> None:
+        """Request the next chunks of the program for which the queue has space."""
+        while self.requested < self.next // self.chunk + self.chunks:
+            left = len(self.instructions) - self.requested * self.chunk
+            if left <= 0:
+                return
+            self.requested += 1
+            self.port.fetch(due, min(left, self.chunk) * self.fetch_step)
 
     def _start(self) -> bool:
         """Start the next instruction of every unit that can issue one."""

@@ -19,7 +19,7 @@ _SLACK = 1e-3
 
 @dataclass
 class _Move:
-    """A load or store at the port."""
+    """A load, a store, or words of the program at the port."""
 
     unit: Unit
     due: float
@@ -36,6 +36,16 @@ class _Move:
     def bursts(self) -> float:
         """Remaining bursts."""
         return self.words / self.burst
+
+
+@dataclass(frozen=True)
+class _Fetch:
+    """Words of the program that have been requested."""
+
+    due: int
+    behind: float
+    """Words that loads have read in all before these arrive."""
+    words: int
 
 
 @dataclass
@@ -75,6 +85,10 @@ class MemoryPort:
         self._streams: dict[Unit, deque[_Move]] = {Unit.LOAD: deque(), Unit.STORE: deque()}
         self._queued_bursts = {Unit.LOAD: 0.0, Unit.STORE: 0.0}
         """Bursts of all queued moves of a stream except the first."""
+        self._fetches: deque[_Fetch] = deque()
+        """Bursts of the program that have been requested, before their data."""
+        self._read = 0.0
+        """Words that loads have read."""
         self._contention: dict[Unit, deque[_Contention]] = {Unit.MAC: deque(), Unit.VEC: deque()}
         self._now = 0.0
         self._change: int | None = None
@@ -135,6 +149,17 @@ class MemoryPort:
         self._streams[unit].append(move)
         self._changed = True
 
+    def fetch(self, due: int, words: int) -> None:
+        """Request words of the program, which arrive at `due` at the earliest, and after the loads in flight."""
+        ahead, bursts = 0.0, float(self._params.axi_outstanding)
+        for move in self._streams[Unit.LOAD]:
+            ahead += min(move.words, bursts * move.burst)
+            bursts -= move.bursts
+            if bursts <= 0:
+                break
+        self._fetches.append(_Fetch(due, self._read + ahead, words))
+        self._changed = True
+
     def takes(self, unit: Unit) -> bool:
         """Whether a unit may start its next move: all bursts of earlier moves must have been requested."""
         return self._surplus(unit) < _SLACK
@@ -155,6 +180,9 @@ class MemoryPort:
         now, first_change = self._now, inf
         ahead = [periods[0] for periods in self._contention.values() if periods]
         self._rates = self._current_rates([h for h in ahead if h.start <= now])
+        if (fetch := self._next_fetch()) is not None:
+            rate = self._rates.get(Unit.LOAD, 0.0)
+            first_change = max(fetch.due, now + max(0.0, fetch.behind - self._read) / rate if rate else now)
         for unit, stream in self._streams.items():
             if not stream:
                 continue
@@ -193,13 +221,35 @@ class MemoryPort:
         through = []
         for unit, rate in self._rates.items():
             stream = self._streams[unit]
-            stream[0].words -= rate * passed
-            if stream[0].words < _SLACK:
-                through.append((unit, stream.popleft().tail))
+            move = stream[0]
+            move.words -= rate * passed
+            if move.unit is Unit.LOAD:
+                self._read += rate * passed
+            if move.words < _SLACK:
+                through.append((move.unit, move.tail))
+                stream.popleft()
                 self._queued_bursts[unit] -= stream[0].bursts if stream else 0.0
         self._now = time
+        self._begin_fetch()
         self._changed = True
         for periods in self._contention.values():
             while periods and periods[0].stop <= time:
                 periods.popleft()
         return through
+
+    def _next_fetch(self) -> _Fetch | None:
+        """The next words of the program, unless others are at the port."""
+        loads = self._streams[Unit.LOAD]
+        return None if not self._fetches or (loads and loads[0].unit is not Unit.LOAD) else self._fetches[0]
+
+    def _begin_fetch(self) -> None:
+        """Words of the program pass before those of loads that were requested later."""
+        fetch, loads = self._next_fetch(), self._streams[Unit.LOAD]
+        if fetch is None or fetch.due > self._now:
+            return
+        if fetch.behind - self._read > _SLACK and loads and loads[0].due <= self._now:
+            return
+        self._fetches.popleft()
+        if loads:
+            self._queued_bursts[Unit.LOAD] += loads[0].bursts
+        loads.appendleft(_Move(Unit.CONTROL, self._now, fetch.words, 1.0, 0, fetch.words, scratch=False))

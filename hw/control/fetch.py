@@ -14,12 +14,10 @@ from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.ports import WindowPort
 from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, INSTRUCTION_BYTES
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.timing import PREFETCH_INSTRUCTIONS
 from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 LENGTH_REGISTER_BITS = 32
-PREFETCH_INSTRUCTIONS = 16
-"""Least depth of the prefetch queue in instructions: with the units' queues it covers memory latencies of hundreds of
-cycles."""
 
 
 def beats_per_instruction(params: HardwareParams) -> int:

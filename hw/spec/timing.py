@@ -76,6 +76,9 @@ VECTOR_TABLE_LOAD = 15
 
 # Instruction issue.
 
+PREFETCH_INSTRUCTIONS = 16
+"""Least depth of the prefetch queue in instructions: with the units' queues it covers memory latencies of hundreds of
+cycles."""
 FIRST_FETCH = 41
 """Start command to the first instruction's start, without the memory's latency."""
 UNIT_START = 2
