@@ -108,6 +108,7 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
             model = _with_onnxslim(model)
         elif optimizer is Optimizer.ONNXRUNTIME:
             model = _with_onnxruntime(model)
+        _flatten_biases(model.graph)
         inferred = guarded_inference(model, check_type=False)
         onnx.checker.check_model(inferred)
     except Exception as error:
@@ -115,6 +116,15 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{source} cannot be preprocessed with {optimizer}: {reason}") from error
     return bytes(inferred.SerializeToString(deterministic=True))
+
+
+def _flatten_biases(graph: onnx.GraphProto) -> None:
+    """Give the bias of every Gemm one dimension, as onnxruntime's quantizer requires: [1, N] is broadcast."""
+    wanted = {n.input[2] for n in graph.node if n.op_type == "Gemm" and not n.domain and len(n.input) > 2}
+    wanted -= {v for n in graph.node for i, v in enumerate(n.input) if n.op_type != "Gemm" or i != 2}
+    for tensor in graph.initializer:
+        if tensor.name in wanted and list(tensor.dims[:-1]) == [1]:
+            del tensor.dims[0]
 
 
 def _name_nodes(graph: onnx.GraphProto) -> None:

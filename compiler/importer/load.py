@@ -29,6 +29,7 @@ from intloom.compiler.importer.subgraphs import captured_values, check_branches,
 from intloom.compiler.refusals import Refusal
 
 _log = logging.getLogger(__name__)
+_QONNX_DOMAINS = frozenset({"onnx.brevitas", "qonnx.custom_op.general", "finn.custom_op.general"})
 OLDEST_OPSET = 7
 NEWEST_OPSET = 25
 _FIRST_QUANTIZED = 10
@@ -126,6 +127,7 @@ def from_proto(
     check_limits(proto)
     check_order(proto.graph)
     _check_opset(proto, newest_opset)
+    _check_quantization(proto)
     # Before the checks of operators: a function's node is no standard operator.
     if proto.functions:
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
@@ -200,6 +202,17 @@ def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
             f"the model's opset must be from {OLDEST_OPSET} to {newest}, not {versions[0]}: convert it to one of these",
             Refusal.OPSET.number,
         )
+
+
+def _check_quantization(proto: onnx.ModelProto) -> None:
+    """Refuse nodes of QONNX, which quantize to any number of bits and which onnxruntime does not implement."""
+    for node in proto.graph.node:
+        if node.domain in _QONNX_DOMAINS:
+            raise UnsupportedError(
+                f"node {node.name or node.output[0]!r} is {node.op_type} of QONNX: convert the model to QuantizeLinear "
+                "and DequantizeLinear, with qonnx-convert --output-style qcdq or Brevitas's export_onnx_qcdq",
+                Refusal.QONNX.number,
+            )
 
 
 def _with_known_opset(proto: onnx.ModelProto) -> onnx.ModelProto:

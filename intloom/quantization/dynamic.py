@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from intloom.common.errors import UnsupportedError
+from intloom.compiler.refusals import Refusal
 
 Array = NDArray[Any]
 _FLOAT_OPS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
@@ -46,6 +47,14 @@ class _Graph:
         """The constant operand of a node that also reads `value`, or None."""
         names = [name for name in node.input if name != value]
         return self.constants.get(names[0]) if len(names) == 1 else None
+
+    def float_bias(self, added: onnx.NodeProto, value: str) -> Array | None:
+        """The constant before Div, Floor, Cast and Reshape that old quantizers add to the sums of a convolution."""
+        makers = {name: n for n in self.nodes for name in n.output}
+        (name,) = [v for v in added.input if v != value] or ("",)
+        while name in makers and makers[name].op_type in ("Reshape", "Cast", "Floor", "Round", "Div"):
+            name = makers[name].input[0]
+        return self.constants.get(name)
 
 
 def float_model(model: onnx.ModelProto) -> tuple[onnx.ModelProto, bool]:
@@ -105,14 +114,21 @@ def _products(graph: _Graph) -> Iterator[onnx.NodeProto]:
 def _convert(graph: _Graph, node: onnx.NodeProto) -> bool:
     """Replace an integer operator and its chain by a float operator; return whether it has several weight scales."""
     weights = graph.constants.get(node.input[1])
-    cast = graph.reader(node.output[0])
+    early = graph.reader(node.output[0])
+    early = early if early is not None and (early.op_type, node.op_type) == ("Add", "ConvInteger") else None
+    cast = graph.reader(node.output[0] if early is None else early.output[0])
+    early_bias = None if early is None else graph.float_bias(early, node.output[0])
     product = graph.reader(cast.output[0]) if cast is not None and cast.op_type == "Cast" else None
     scale = None if cast is None or product is None else graph.other(product, cast.output[0])
-    if weights is None or cast is None or product is None or product.op_type != "Mul" or scale is None:
+    known = weights is not None and scale is not None and (early is None) == (early_bias is None)
+    if not known or cast is None or product is None or product.op_type != "Mul":
         raise UnsupportedError(
             f"node {node.name!r}: {node.op_type} must have constant weights, a Cast and a Mul by scales: "
-            "quantize the float original"
+            "quantize the float original",
+            Refusal.DYNAMIC.number,
         )
+    assert weights is not None  # known
+    assert scale is not None
     zero = graph.constants.get(node.input[3]) if len(node.input) > 3 else None
     axis = 0 if node.op_type == "ConvInteger" else -1
     values = (weights.astype(np.int32) - _along(zero, weights, axis)) * _along(scale, weights, axis)
@@ -120,7 +136,11 @@ def _convert(graph: _Graph, node: onnx.NodeProto) -> bool:
     graph.constants[name] = values.astype(np.float32)
     inputs, result = [node.input[0], name], product.output[0]
     bias = _bias(graph, product, weights.shape[axis]) if node.op_type == "ConvInteger" else None
-    if bias is not None:
+    if early is not None and early_bias is not None:
+        graph.constants[f"{name}/bias"] = early_bias.ravel()
+        inputs.append(f"{name}/bias")
+        graph.nodes.remove(early)
+    elif bias is not None:
         added, array = bias
         graph.constants[f"{name}/bias"] = array.ravel()
         inputs.append(f"{name}/bias")

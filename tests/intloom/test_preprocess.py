@@ -95,3 +95,16 @@ def test_something_else_is_no_model(tmp_path):
     path.write_text("hello")
     with pytest.raises(FileFormatError, match="must be an ONNX model"):
         preprocess(path, cache=ModelCache(tmp_path / "cache"))
+
+
+def test_a_bias_of_one_row_is_flattened(tmp_path):
+    """As CNTK and old converters write it; onnxruntime's quantizer takes one dimension only."""
+    weights = numpy_helper.from_array(np.ones((4, 3), np.float32), "w")
+    bias = numpy_helper.from_array(np.ones((1, 3), np.float32), "b")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, size]) for n, size in (("x", 4), ("y", 3)))
+    graph = helper.make_graph(nodes, "row", [x], [y], [weights, bias])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
+    made = onnx.load(preprocess(tmp_path / "m.onnx", cache=ModelCache(tmp_path / "cache")).path)
+    (node,) = made.graph.node
+    assert [list(t.dims) for t in made.graph.initializer if t.name == node.input[2]] == [[3]]

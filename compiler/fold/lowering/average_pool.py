@@ -11,6 +11,7 @@ from intloom.compiler.fold.arithmetic.integer_average import average_scale, aver
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.lowering.common.limits import LARGEST_WINDOW
 from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, windows_of_blocks
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.registry import lowers
@@ -20,6 +21,7 @@ from intloom.compiler.fold.patterns.window import Window, read_window, with_need
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import AvgPool, Constant, MatMul, Tensor
+from intloom.compiler.ir.node import Pair
 from intloom.compiler.refusals import Refusal
 
 _LARGEST_SUM = 1 << 17
@@ -45,12 +47,16 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         geometry = Window((x.height, x.width), (1, 1), (1, 1), (0, 0, 0, 0))
     made = _average_of(builder, unit, x, result, geometry, unit_name(unit), result.name)
     builder.bind(unit.output, made.name)
-    size = geometry.kernel[0] * geometry.kernel[1]
-    builder.assign(unit, _target({size}), _definition(unit, x, result, {size}))
+    builder.assign(unit, _target({geometry.kernel}), _definition(unit, x, result, {prod(geometry.kernel)}))
 
 
-def _target(sizes: set[int]) -> Target:
-    return Target.ARRAY if 128 * max(sizes) > _LARGEST_SUM else Target.VECTOR
+def _is_long(kernel: Pair) -> bool:
+    """Whether the vector unit cannot sum the window, so that the array does."""
+    return 128 * prod(kernel) > _LARGEST_SUM or max(kernel) > LARGEST_WINDOW
+
+
+def _target(kernels: set[Pair]) -> Target:
+    return Target.ARRAY if any(map(_is_long, kernels)) else Target.VECTOR
 
 
 def _definition(unit: QuantizationUnit, x: Tensor, result: Tensor, sizes: set[int]) -> str:
@@ -79,8 +85,9 @@ def _lower_areas(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, resul
         parts.append((made, (row.first, column.first)))
     whole = mover.join(parts, (result.height, result.width), result.name)
     builder.bind(unit.output, whole.name)
-    sizes = {row.size * column.size for row, column in product(rows, columns)}
-    builder.assign(unit, _target(sizes), f"windows at the border by themselves; {_definition(unit, x, result, sizes)}")
+    kernels = {(row.size, column.size) for row, column in product(rows, columns)}
+    definition = _definition(unit, x, result, {prod(k) for k in kernels})
+    builder.assign(unit, _target(kernels), f"windows at the border by themselves; {definition}")
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,7 @@ def _average_of(
 ) -> Tensor:
     """Emit the average of all windows of `x`, with an affine operation that is the integer average at every sum."""
     size = geometry.kernel[0] * geometry.kernel[1]
-    if 128 * size > _LARGEST_SUM:
+    if _is_long(geometry.kernel):
         return _product(builder, unit, x, result, geometry, name)
     sums = np.arange(-128 * size, 127 * size + 1, dtype=np.int64)
     clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)

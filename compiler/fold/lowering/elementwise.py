@@ -205,7 +205,8 @@ def _lower_pair(
     if main.inputs[0] == leaf_b:
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
     shapes = a.tensor.shape, b.tensor.shape
-    if shapes[0] != shapes[1] and (1, a.tensor.channels, 1, 1) not in shapes:
+    pixel = (1, a.tensor.channels, 1, 1)
+    if shapes[0] != shapes[1] and (pixel not in shapes or a.tensor.channels != b.tensor.channels):
         raise Refusal.ORDER("its operands are views of different shapes", "reshape both to the same shape")
     result = _result(builder, unit, operands, order)
     _bind(builder, unit, result.name, order)

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from intloom.cli import main
@@ -13,6 +13,7 @@ from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ExitCode
 from intloom.preprocess import preprocess
 from intloom.quantization import QuantizeOptions, quantize
+from intloom.quantization.dynamic import float_model
 from tests.intloom.quantization.test_old_models import classifier
 
 
@@ -62,3 +63,36 @@ def test_compile_names_the_command(tmp_path, capsys):
     assert main(["compile", str(source), "-o", str(tmp_path / "d.loom"), "-q"]) == ExitCode.UNSUPPORTED
     wanted = f"first run intloom quantize {source} --calibration IMAGES -o QUANTIZED.onnx"
     assert wanted in capsys.readouterr().err
+
+
+def test_a_bias_may_be_added_to_the_integers(tmp_path):
+    """Old quantizers divide the bias by the product of scales, round it, and add it before the Cast."""
+    source = dynamic(tmp_path, weight_type=QuantType.QInt8)
+    model = onnx.load(source)
+    graph, stored = model.graph, {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    makers = {n.output[0]: n for n in graph.node}
+    sums = next(n.output[0] for n in graph.node if n.op_type == "ConvInteger")
+    cast = next(n for n in graph.node if sums in n.input)
+    product = next(n for n in graph.node if cast.output[0] in n.input)
+    added = next(n for n in graph.node if product.output[0] in n.input)
+    bias = next(v for v in added.input if v != product.output[0])
+    bias = makers[bias].input[0] if bias in makers else bias
+    scale = next(v for v in product.input if v != cast.output[0])
+    wanted = stored[bias].ravel()
+    chain = [
+        helper.make_node("Div", [bias, scale], ["b/divided"]),
+        helper.make_node("Floor", ["b/divided"], ["b/floor"]),
+        helper.make_node("Cast", ["b/floor"], ["b/integers"], to=onnx.TensorProto.INT32),
+        helper.make_node("Add", [cast.input[0], "b/integers"], ["b/sum"]),
+    ]
+    cast.input[0] = "b/sum"
+    product.output[0] = added.output[0]
+    graph.node.remove(added)
+    for node in chain:
+        graph.node.insert(list(graph.node).index(cast), node)
+    onnx.save(model, source)
+    floats, _ = float_model(model)
+    biases = [numpy_helper.to_array(t) for t in floats.graph.initializer if t.name.endswith("/bias")]
+    assert any(b.size == wanted.size and np.array_equal(b, wanted) for b in biases)
+    done = quantize(source, tmp_path / "q.onnx", options=QuantizeOptions(samples=2))
+    assert main(["compile", str(done.path), "-o", str(tmp_path / "q.loom"), "-q"]) == 0

@@ -297,3 +297,12 @@ def test_too_many_pixels_are_refused_with_their_number(rng):
     found = next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == "GlobalAveragePool")
     assert found.target is Target.HOST
     assert "an image of 500 by 500" in found.reason
+
+
+def test_a_window_longer_than_an_instruction_counts(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 1, 300), 5, kernel=1)
+    (value,) = m.node("GlobalAveragePool", [x.name])
+    m.output(m.pair(value, (1, 5, 1, 1), x.scale))
+    found = compared(m, seed)
+    assert next(a for a in found.folded.assignments if a.op == "GlobalAveragePool").target is Target.ARRAY

@@ -2,13 +2,16 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
+from intloom.compiler.refusals import Refusal
 from tests.support.lowered import compared
 from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import assert_equal
 
 ZEROS = ((0, 0, 0), (128, 128, 128), (3, 7, 200), (0, 0, 1))
 SHAPE = (1, 4, 32, 32)
@@ -51,3 +54,17 @@ def test_what_no_constants_follow_is_named(rng):
     assert assignment.target is Target.HOST
     assert "next to a tie" in assignment.reason
     assert "powers of two" in assignment.remedy
+
+
+def test_one_value_is_not_broadcast_over_channels(rng, seed):
+    """Rows along channels minus their mean, as in an instance normalization after a convolution over time."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(16, 1, 1), 16, kernel=1)
+    (row,) = m.node("Reshape", [x.name, m.constant(np.array([1, 1, 16]))])
+    row = m.pair(row, (1, 1, 16), x.scale, 128)
+    (mean,) = m.node("GlobalAveragePool", [row.name])
+    mean = m.pair(mean, (1, 1, 1), 0.05, 3)
+    (difference,) = m.node("Sub", [row.name, mean.name])
+    m.output(m.pair(difference, (1, 1, 16), 0.1, 100))
+    found = assert_equal(m.model(), seed)
+    assert next(v for v in found.folded.assignments if v.op == "Sub").row == Refusal.ORDER.number
