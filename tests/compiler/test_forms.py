@@ -7,10 +7,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from intloom.common.errors import ModelError
+from intloom.common.errors import ModelError, UnsupportedError
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
+from intloom.compiler.refusals import Refusal
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import assert_equal, compare
 
@@ -286,3 +287,13 @@ def test_a_scale_so_small_that_every_sum_saturates(scale: float, rng: random.Ran
     m.output(m.pair(value, (1, 4, 6, 6), scale, 100))
     found = assert_equal(m.model(), seed)
     assert [a.target for a in found.folded.assignments if a.op == "Conv"] == [Target.ARRAY]
+
+
+@pytest.mark.parametrize("domain", ["onnx.brevitas", "qonnx.custom_op.general"])
+def test_nodes_of_qonnx_are_refused_by_name(domain: str, rng: random.Random) -> None:
+    m = OnnxMaker(rng)
+    model = m.model()
+    model.graph.node.append(helper.make_node("Quant", ["x", "s", "z", "b"], ["y"], name="q", domain=domain))
+    with pytest.raises(UnsupportedError, match="'q' is Quant of QONNX") as error:
+        from_proto(model, name="m")
+    assert error.value.row == Refusal.QONNX.number
