@@ -86,7 +86,7 @@ def matrices(ordered: Ordered, pixels: int) -> Matrices:
         Neither axis counts pixels.
     """
     shape = ordered.shape
-    if len(shape) < 2:
+    if len(shape) < 2 or 0 in shape:
         raise Refusal.DIMENSIONS(f"its operand has shape {shape}", "multiply matrices")
     each = ordered.positions.reshape(-1, *shape[-2:])
     for turned in (False, True):

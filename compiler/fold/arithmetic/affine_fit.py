@@ -24,6 +24,7 @@ from math import floor, gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 Points = NDArray[np.int64]
@@ -37,6 +38,7 @@ _FIRST_SHIFTS = (24, 22, 26, 20, 28, 18, 16)
 _NEIGHBORS = (0, 1, -1)
 _FACTOR_BITS = 30
 """Factors stay below this many bits; the instruction field has 32 with the sign."""
+_MAX_RATIO = 2.0**20
 _CONSTANT_BITS = 47
 """Bits of the constant without its sign, as in the instruction field."""
 _FINEST_SHIFT = 36
@@ -309,7 +311,14 @@ def fit_affine_with_table(
 
     Where onnxruntime rounds ties to even and then adds an odd zero point, ties go to odd results. The operation then
     computes the complement of the result, whose ties go to even, and the table inverts it.
+
+    Raises
+    ------
+    UnsupportedPattern
+        A ratio is so large that the arithmetic of the search could overflow.
     """
+    if max(map(abs, ratios)) >= _MAX_RATIO:
+        raise Refusal.NO_INTEGERS(f"its operand's scale is {max(ratios):.3g} times its result's", "correct the scales")
     affine = fit_affine(x1, x2, wanted, ratios, clamps)
     if affine is not None:
         return affine, clamps

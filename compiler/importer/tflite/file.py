@@ -5,6 +5,7 @@ limit before it is used, and every exception of an accessor is a damaged file.
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,6 +29,7 @@ _FULL_INT8 = (
     "convert with optimizations = [tf.lite.Optimize.DEFAULT], a representative_dataset and "
     "target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
 )
+_ZERO_POINTS = {"INT8": (-128, 127), "UINT8": (0, 255)}
 ELEMENTS = {"INT8": np.int8, "UINT8": np.uint8, "INT32": np.int32, "INT64": np.int64, "FLOAT32": np.float32}
 """Element types of the importer, by their name in the schema."""
 Array = NDArray[Any]
@@ -257,8 +259,17 @@ class _Reader:
         if 0 < signature <= _MAX_RANK and any(int(v) < 0 for v in entry.ShapeSignatureAsNumpy()):
             # The converter stores size 1 for every open dimension; a batch of 1 is then what runs.
             shape = tuple(max(1, v) for v in shape)
-        dtype = enum_names("TensorType").get(entry.Type(), "unknown")
+        dtype = enum_names("TensorType").get(entry.Type())
+        if dtype is None:
+            raise UnsupportedError(f"{self._name}: tensor {name!r} has the unknown type {entry.Type()}")
         scales, zeros, axis = self._quantization(entry.Quantization(), name)
+        low, high = _ZERO_POINTS.get(dtype, (-math.inf, math.inf))
+        tiny = dtype in _ZERO_POINTS and len(scales) == 1 and scales[0] < np.finfo(np.float32).tiny
+        if tiny or not all(low <= zero <= high for zero in zeros):
+            raise FileFormatError(
+                f"{self._name}: tensor {name!r} must have a normal fp32 scale and zero points of its type, not "
+                f"{scales[0]} and {zeros[0]}: export the model again"
+            )
         data = self._constant(entry, name, shape, dtype)
         return TfliteTensor(name, shape, dtype, scales, zeros, axis, data, bool(entry.IsVariable()))
 
@@ -324,6 +335,7 @@ def check_integer(file: TfliteFile) -> None:
     used = {i for op in file.operators for i in (*op.inputs, *op.outputs) if i >= 0}
     kinds = {file.tensors[i].dtype for i in used}
     for op in file.operators:
+        _check_sum(file, op)
         for index in (*op.inputs, *op.outputs):
             if index >= 0 and file.tensors[index].dtype in ("FLOAT16", "INT16", "INT4"):
                 raise _refused_type(file.name, file.tensors[index].name, file.tensors[index].dtype)
@@ -335,6 +347,16 @@ def check_integer(file: TfliteFile) -> None:
         if weights and operands[0].data is None and operands[0].dtype == "FLOAT32" and op.code != "DEQUANTIZE":
             raise UnsupportedError(
                 f"{file.name}: {op.label} has int8 weights and float activations (dynamic range); {_FULL_INT8}"
+            )
+
+
+def _check_sum(file: TfliteFile, op: TfliteOperator) -> None:
+    """Check the scales of a sum: LiteRT ends the process where the result's is far below an operand's."""
+    if op.code == "ADD" and len(op.inputs) == 2 and min(op.inputs) >= 0:
+        operands, result = [file.tensors[i] for i in op.inputs], file.tensors[op.outputs[0]]
+        if result.quantized and 2 * max(max(t.scales, default=0) for t in operands) >= 2**20 * result.scales[0]:
+            raise FileFormatError(
+                f"{file.name}: {op.label} must have a result whose scale is more than 2^-19 times its operands'"
             )
 
 

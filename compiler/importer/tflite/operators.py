@@ -34,7 +34,9 @@ def stored_bounds(tensor: TfliteTensor, low: float | None, high: float | None) -
     least, greatest = (-128, 127) if tensor.dtype == "INT8" else (0, 255)
 
     def stored(value: float) -> int:
-        return tensor.zero_points[0] + round(float(np.float32(value) / np.float32(tensor.scales[0])))
+        with np.errstate(over="ignore"):
+            steps = np.float32(value) / np.float32(tensor.scales[0])
+        return tensor.zero_points[0] + round(float(np.clip(steps, -1e9, 1e9)))
 
     return (
         least if low is None else max(least, stored(low)),
