@@ -1,6 +1,10 @@
-"""Integer Softmax: widths and semantics, in plain Python integers."""
+"""Integer Softmax: widths and semantics, in plain Python integers.
+
+`error_bound` bounds the distance to the real result.
+"""
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 EXPONENTIAL_BYTES = 3
 """Bytes of an exponential."""
@@ -20,6 +24,21 @@ PASSES = 3
 def largest_exponential(count: int) -> int:
     """The exponential that stands for 1 among `count` values: their sum must fit."""
     return min((1 << EXPONENTIAL_BITS) - 1, LARGEST_TOTAL // count)
+
+
+EXPONENTIAL_ERROR = Fraction(1, 2) + Fraction(1, 1 << 64)
+"""Bound of the distance of exponentials from the real ones."""
+
+
+def error_bound(count: int) -> Fraction:
+    """A bound of the distance of results from the real ones, clamped but not rounded, for `count` values.
+
+    Let E be the real exponentials, S their sum and P = E / S; e and s are the integer ones. e / s - P is
+    ((e - E) + P * (S - s)) / s, where s is at least the exponential of the largest value, which stands for 1 and is
+    exact. So its size is at most `EXPONENTIAL_ERROR` * (1 + (count - 1) * P) / s, and P is at most 1. The result that
+    stands for 1 is at most 256. The quotient rounds by at most 1/2. The sum saturates for no values.
+    """
+    return 256 * EXPONENTIAL_ERROR * count / largest_exponential(count) + Fraction(1, 2)
 
 
 def pack_exponentials(numbers: Iterable[int]) -> bytes:

@@ -3,13 +3,13 @@
 onnxruntime's kernel for 8-bit tensors takes exponentials from a table of 256 floats, adds them in order, and divides.
 Its float sums depend on the order, which hardware with several lanes would have to follow. The integer Softmax has
 integer exponentials and exact sums. With n values, an exponential of 1 is `one = min(2^24 - 1, (2^32 - 1) // n)`, and
-each exponential is rounded by at most 1/2. The quotient e/s of a value with the real probability p then differs from p
-by at most `(1 + n*p) / (2*s)`, where s is at least `one`. A result is p times 256 or less, so the error before rounding
-is at most `128 * (1 + n) / one`, which is below 1/2 up to `MOST_VALUES` values. The float sums of onnxruntime add a
-relative error of at most `n * 2^-24`. Results therefore differ by at most 1, and only next to a tie.
+each exponential is correctly rounded, on every machine. `hw.spec.softmax.error_bound` bounds the distance to the real
+result; it is below 1 up to `MOST_VALUES` values. The float sums of onnxruntime add a relative error of at most
+`n * 2^-24`.
 """
 
 import math
+from decimal import Context, Decimal
 
 import numpy as np
 
@@ -22,6 +22,7 @@ OVER_WHOLE_REST = 12
 MOST_VALUES = 4000
 """Most values of a Softmax."""
 _FULL = 256
+_DIGITS = Context(prec=40)
 
 
 def softmax_axis(model: Model, node: OnnxNode) -> int:
@@ -42,9 +43,8 @@ def is_pair(model: Model, node: OnnxNode) -> bool:
 
 def exponentials(scale: float, count: int) -> list[int]:
     """The exponential of each distance from the largest value, from 255 down to 0, for `count` values."""
-    one = largest_exponential(count)
-    step = float(np.float32(scale))
-    return [round(one * math.exp((k - 255) * step)) for k in range(TABLE_BYTES)]
+    one, step = largest_exponential(count), Decimal(float(np.float32(scale)))
+    return [round(one * _DIGITS.exp(_DIGITS.multiply(k - 255, step))) for k in range(TABLE_BYTES)]
 
 
 def full_result(scale: float) -> int | None:
