@@ -1,6 +1,7 @@
 """Values of tensors inside a model."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ def with_values(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto
 def values_of(
     model: onnx.ModelProto, names: Sequence[str], samples: Sequence[Sample], most: int
 ) -> dict[str, list[NDArray[np.float64]]]:
-    """Values of each tensor on each sample: at most `most` evenly spaced ones, and the extremes."""
-    return _collect(model, names, samples, lambda a: _thinned(np.ravel(a), most).astype(np.float64))
+    """Values of each tensor on each sample, and how many each stands for: at most `most`, and the extremes."""
+    return _collect(model, names, samples, lambda a: thinned(np.ravel(a), most))
 
 
 def channel_means(model: onnx.ModelProto, name: str, samples: Sequence[Sample]) -> NDArray[np.float64]:
@@ -50,8 +51,13 @@ def _collect(
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
-def _thinned(values: NDArray[Any], most: int) -> NDArray[Any]:
-    if values.size <= most:
-        return values
+def thinned(values: NDArray[Any], most: int) -> NDArray[np.float64]:
+    """Evenly spaced values and the extremes, and in a second row how many values each stands for."""
     step = -(-values.size // most)
-    return np.concatenate([values[::step], [values.min(), values.max()]])
+    # A step with a divisor of the size would take the same pixels of every channel.
+    while values.size > most and gcd(step, values.size) > 1:
+        step += 1
+    taken = values[::step]
+    kept = np.concatenate([taken, [values.min(), values.max()]]) if step > 1 else taken
+    counts = np.where(np.arange(kept.size) < taken.size, step, 1)
+    return np.stack([kept, counts]).astype(np.float64)

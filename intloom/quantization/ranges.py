@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from intloom.quantization.graph_values import values_of
+from intloom.quantization.graph_values import thinned, values_of
 from intloom.quantization.samples import Sample, input_specs
 
 Floats = NDArray[np.float64]
@@ -22,8 +22,10 @@ _PRODUCERS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "Mul", "Add",
 """Operators with a range of their own; others, such as MaxPool and Concat, take over that of their inputs."""
 _SHARES: Floats = np.concatenate([np.linspace(1.0, 0.2, 17), [0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.0]])
 """Tried positions of an end, as shares of the extreme value."""
-_LEAST_VALUES, _MOST_VALUES = 256, 16384
+_LEAST_VALUES, _MOST_VALUES = 256, 65536
 """Values per sample, and values of all samples together."""
+_GROUPS = 4096
+"""Groups of neighboring values, of which the error is computed once."""
 _SMALL = 1e-12
 _CODES = 255
 
@@ -34,37 +36,48 @@ def best_ranges(model: onnx.ModelProto, samples: Sequence[Sample]) -> dict[str, 
     most = max(_LEAST_VALUES, _MOST_VALUES // len(samples))
     values = values_of(model, names, samples, most)
     given = [spec.name for spec in input_specs(model) if spec.dtype.kind == "f"]
-    rows = [[s[name].ravel()[:: max(1, s[name].size // most)].astype(np.float64) for name in given] for s in samples]
+    rows = [[thinned(s[name].ravel(), most) for name in given] for s in samples]
     values |= {name: [row[i] for row in rows] for i, name in enumerate(given)}
     return {name: best_range(v, activation_function(model, name)) for name, v in values.items()}
 
 
 def best_range(samples: Sequence[Floats], function: Callable[[Floats], Floats]) -> Range:
-    """The range for values, sample by sample, that `function` reads."""
-    values = np.concatenate(samples)
+    """The range for values that `function` reads: of each sample values, and how many each stands for."""
+    values, weights = _grouped(*np.concatenate([_weighted(s, function) for s in samples], axis=1))
     wanted = function(values)
-    weights = np.concatenate(
-        [np.full(len(s), 1 / (len(s) * (np.square(function(s)).mean() + _SMALL))) for s in samples]
-    )
-    least, most = min(0.0, float(values.min())), max(0.0, float(values.max()))
+    least, most = (float(end(0.0, *(end(s[0]) for s in samples))) for end in (min, max))
     chosen, smallest = (least, most), np.inf
     for low in dict.fromkeys(least * _SHARES):
         for high in dict.fromkeys(most * _SHARES):
             if high <= low:
                 continue
-            error = float((np.square(function(rounded(values, low, high)) - wanted) * weights).sum())
+            codes, levels = rounded(values, low, high)
+            error = float((np.square(function(levels)[codes] - wanted) * weights).sum())
             if error < smallest:
                 chosen, smallest = (float(low), float(high)), error
     return chosen
 
 
-def rounded(values: Floats, low: float, high: float) -> Floats:
-    """The values after quantization to 8 bits with the range."""
+def _weighted(sample: Floats, function: Callable[[Floats], Floats]) -> Floats:
+    """The values of a sample with weights that divide by its power, so that all samples weigh the same."""
+    values, counts = sample
+    return np.stack([values, counts / ((counts * np.square(function(values))).sum() + _SMALL)])
+
+
+def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Means of neighboring values, and their weights together."""
+    order = np.argsort(values)
+    starts = np.unique(np.linspace(0, values.size, _GROUPS + 1).astype(int)[:-1])
+    sums = [np.add.reduceat(part[order], starts) for part in (values * weights, weights)]
+    return sums[0] / sums[1], sums[1]
+
+
+def rounded(values: Floats, low: float, high: float) -> tuple[NDArray[np.uint8], Floats]:
+    """The codes of the values in 8 bits with the range, and the real values of all codes."""
     scale = (high - low) / _CODES
     zero = np.rint(-low / scale)
-    codes: Floats = np.clip(np.rint(values / scale) + zero, 0, _CODES)
-    restored: Floats = (codes - zero) * scale
-    return restored
+    codes = np.clip(np.rint(values / scale) + zero, 0, _CODES).astype(np.uint8)
+    return codes, (np.arange(_CODES + 1) - zero) * scale
 
 
 def activation_function(model: onnx.ModelProto, tensor: str) -> Callable[[Floats], Floats]:

@@ -14,7 +14,7 @@ from intloom.compiler.reference import open_session
 from intloom.quantization import Calibration, Form, QuantizeOptions, quantize
 from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.equalization import equalize
-from intloom.quantization.graph_values import channel_means
+from intloom.quantization.graph_values import channel_means, thinned
 from intloom.quantization.ranges import best_range, relu, rounded, silu
 from tests.support.shapes_network import pictures, trained
 
@@ -70,21 +70,34 @@ def test_the_default_keeps_accuracy_where_the_widest_ranges_lose_it(network):
 
 def test_the_range_of_silu_stops_where_its_result_is_flat():
     values = np.random.default_rng(0).normal(0, 8, 4000)
-    low, high = best_range([values], silu)
+    low, high = best_range([thinned(values, 4000)], silu)
     assert high == pytest.approx(values.max(), rel=0.25)
     assert values.min() < low and -9 < low < -3
-    error = np.square(silu(rounded(values, low, high)) - silu(values)).mean()
-    assert error < 0.5 * np.square(silu(rounded(values, values.min(), values.max())) - silu(values)).mean()
+
+    def error(*ends):
+        codes, levels = rounded(values, *ends)
+        return np.square(silu(levels[codes]) - silu(values)).mean()
+
+    assert error(low, high) < 0.5 * error(values.min(), values.max())
 
 
 def test_the_range_of_relu_has_no_negative_part():
-    assert best_range([np.linspace(-5, 3, 500)], relu)[0] == 0.0
+    assert best_range([thinned(np.linspace(-5, 3, 500), 500)], relu)[0] == 0.0
 
 
 def test_one_sample_does_not_decide():
     rng = np.random.default_rng(0)
-    samples = [rng.normal(0, 1, 500) for _ in range(20)]
-    assert best_range([*samples, rng.normal(0, 100, 500)], lambda x: x)[1] < 60
+    samples = [thinned(rng.normal(0, 1 if k else 100, 500), 500) for k in range(21)]
+    assert best_range(samples, lambda x: x)[1] < 60
+
+
+def test_an_extreme_value_stands_for_itself_only():
+    """One of a million values is large: it weighs little, though every sample has it."""
+    values = np.random.default_rng(0).normal(0, 1, 1_000_000)
+    values[5] = 15
+    sample = thinned(values, 1000)
+    assert sample[0].max() == 15 and sample[1].sum() == pytest.approx(values.size, rel=0.01)
+    assert best_range([sample] * 4, lambda x: x)[1] < 10
 
 
 def chain(groups=1, seed=0):
