@@ -16,8 +16,9 @@ from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layers import layer_cycles
 from intloom.compiler.program.mac_pipeline import ConvShape, MacPipeline, conv_shape
 from intloom.compiler.program.memory_port import MemoryPort
-from intloom.compiler.program.program import MemoryTiming, Provenance
+from intloom.compiler.program.program import MemoryTiming, Program, Provenance
 from intloom.hw.spec import timing as hardware
+from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, AccessPattern, ConvMode, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams
 
@@ -237,6 +238,31 @@ class _Simulation:
         state.done.append(done)
         self._wake(state.free)
         heappush(self.events, (done, int(unit), len(state.done)))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Cycles for which each unit is busy with a program's instructions; a run takes at least as many as the largest."""
+
+    array: float = 0
+    vector: float = 0
+    bus: float = 0
+
+    @property
+    def cycles(self) -> float:
+        """The largest of them."""
+        return max(self.array, self.vector, self.bus)
+
+
+def bound(program: Program) -> Bound:
+    """The bound of a program, from the costs of its instructions alone: no waits, latencies or starts."""
+    work, words, params = {Unit.MAC: 0, Unit.VEC: 0}, 0, program.params
+    for instruction in program.instructions:
+        if instruction.unit in work:
+            work[instruction.unit] += instruction_cost(instruction, params).work
+        elif instruction.unit is not Unit.CONTROL:
+            words += move_words(instruction)
+    return Bound(work[Unit.MAC], work[Unit.VEC], words / program.memory.bandwidth if program.memory.bandwidth else 0)
 
 
 def forecast(

@@ -13,6 +13,7 @@ from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
 from intloom.cli.options import AsJson, Dims, parse_dims, subcommand, terminal_of
 from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.forecast import bound
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.program import MemoryTiming, array_use
 from intloom.compiler.schedule import DEFAULT_MEMORY
@@ -117,6 +118,9 @@ def _run(
     _show(terminal, given.output, summary)
 
 
+_UNITS = {"array": "array", "vector": "vector unit", "bus": "bus"}
+
+
 def summary_csv(summary: Mapping[str, Any]) -> str:
     """The totals as a table of one row."""
     flat: dict[str, Any] = {}
@@ -137,6 +141,9 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
     program, host = compiled.program, host_share(compiled.folded)
     mhz = measured_mhz(hardware_name(program))
     seconds = program.predicted_cycles / (mhz * 1e6)
+    bounds = [bound(p) for p in compiled.programs]
+    totals = {name: sum(getattr(b, name) for b in bounds) for name in ("array", "vector", "bus")}
+    largest = max(totals, key=lambda name: totals[name])
     return {
         "name": program.name,
         "hardware": hardware_name(program),
@@ -148,6 +155,7 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
         "frames_per_second": 1 / seconds,
         "host": asdict(host),
         "memory": {"latency": program.memory.read_latency, "bandwidth": program.memory.bandwidth},
+        "bound": {"cycles": sum(b.cycles for b in bounds), "largest": largest, **totals},
         "macs": program.macs,
         "vector_macs": program.vector_macs,
         "predicted_mac_use": array_use(program.macs, program.predicted_cycles, program.params),
@@ -184,6 +192,8 @@ def _show(terminal: Terminal, output: Path, summary: dict[str, Any]) -> None:
     terminal.say(
         f"{output}: {summary['instructions']:,} instructions for {summary['hardware']}, "
         f"{summary['predicted_cycles']:,} cycles predicted, "
+        f"{summary['predicted_cycles'] / (summary['bound']['cycles'] or 1):.2f} times the bound by the "
+        f"{_UNITS[summary['bound']['largest']]}, "
         f"array utilization {100 * summary['predicted_mac_use']:.1f} %, "
         f"{summary['dram_bytes'] / 1e6:.2f} MB of memory traffic, "
         f"{summary['scratch_peak_bytes'] / 1024:.0f} KiB of scratchpad at the peak, "

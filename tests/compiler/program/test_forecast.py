@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from intloom.compiler.program.cost import instruction_cost
-from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.forecast import bound, forecast
 from intloom.compiler.program.program import MemoryTiming, Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
@@ -154,3 +154,16 @@ def test_a_depthwise_convolution_is_slower_beside_packed_pixels():
     for work in ((packed, depthwise), (depthwise, packed)):
         assert cycles(*work) - alone == pytest.approx(longer, abs=0.1 * longer)
     assert 0 < cycles(short, depthwise) - alone < 0.5 * longer
+
+
+@pytest.mark.parametrize("bandwidth", [0.25, 1.0])
+def test_no_forecast_is_below_its_bound(bandwidth):
+    """A narrow bus binds; the bound follows from the instructions alone."""
+    maker = GraphMaker(0)
+    x = maker.conv(maker.input(16, 20, 20), 24, 3)
+    program = compile_graph(maker.graph(x), preset("nano"), memory=MemoryTiming(bandwidth=bandwidth))
+    least = bound(program)
+    assert 0 < least.cycles <= program.predicted_cycles
+    moved = sum(layer.dram_words for layer in program.layers)
+    assert least.bus == moved / bandwidth
+    assert least.array >= program.macs / (program.params.rows * program.params.cols)
