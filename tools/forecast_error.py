@@ -22,7 +22,7 @@ from intloom.hw.spec.params import HardwareParams, changed
 from intloom.sim.processes import Processes, Work
 from intloom.sim.random_programs.hardware import random_parameters
 
-NETWORKS = (("yolov8n", 64), ("mobilenet_v2", 64), ("yolo11n", 64), ("resnet18", 32), ("shufflenet_v2", 64))
+NETWORKS = (("yolov8n", 64), ("mobilenet_v2", 64), ("efficientnet_lite0", 64), ("resnet18", 32), ("shufflenet_v2", 64))
 CONFIGURATIONS = 20
 RESULTS = Path("docs/data/forecast.json")
 _SOURCES = ("hw/npu.py", "compiler", "tools/forecast_error.py", "intloom/zoo", "intloom/quantization")

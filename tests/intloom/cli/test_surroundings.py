@@ -29,6 +29,7 @@ WRITERS = [
     ["report", "{run}", "-o", "out.html"],
     ["demo", "--model", "tiny", "--imgsz", "32", "--preset", "nano", "-o", "out"],
     ["regress", "smoke", "-o", "out"],
+    ["explore", "{q}", "--preset", "nano", "-o", "out"],
 ]
 
 

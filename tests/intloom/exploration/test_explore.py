@@ -14,6 +14,7 @@ import intloom
 from intloom.cli.entry import run as main
 from intloom.common.errors import ParameterError
 from intloom.compiler.program.program import MemoryTiming
+from intloom.exploration import points
 from intloom.exploration.device import Device, clock_of, device_of
 from intloom.exploration.energy import choose_technology, energy
 from intloom.exploration.explore import Budget, explore, misses_in_words
@@ -92,6 +93,18 @@ def test_points_for_which_a_model_does_not_compile_are_listed_with_the_reason(mo
     assert "weight_kib" in reason and "c2f" in reason
     with pytest.raises(ParameterError, match="no point of the space compiles; for example .*weight_kib"):
         explore([(model, 1.0)], Space(tall, {"weight_kib": [2]}), budget())
+
+
+def test_a_fault_of_the_compiler_at_one_point_does_not_end_the_others(tmp_path, model, monkeypatch):
+    def compile_graph(graph, params, **options):
+        return {}[params.cols] if params.cols == 8 else real(graph, params, **options)
+
+    real = points.compile_graph
+    monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path))
+    monkeypatch.setattr(points, "compile_graph", compile_graph)
+    done = explore([(model, 1.0)], Space(preset("nano"), {"cols": [4, 8]}), budget())
+    assert len(done.points) == 1
+    assert [*done.refused.values()] == ["internal error: KeyError: 8; please report it"]
 
 
 def test_advice_is_what_the_changed_accelerator_does(explored):
@@ -208,22 +221,33 @@ explore([(Path(sys.argv[1]), 1.0)], SPACE, budget(), where=Processes(2), tell=la
 """
 
 
+def disturbed(command, environment, at, disturb):
+    """Run an exploration and do something to it when it tells `at`; gives its exit code and the kept forecasts."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as run:
+        assert run.stdout is not None
+        for line in run.stdout:
+            if line.startswith(at):
+                disturb(run)
+        code = run.wait()
+    folder = Path(environment["INTLOOM_CACHE"]) / "forecasts"
+    return code, {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+
+
 def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(tmp_path, model):
+    def kill_worker(run):
+        children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        os.kill(int(children[-1]), signal.SIGKILL)  # as for want of memory; the others go on
+
     environment = {**os.environ, "INTLOOM_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-c", PLAN, str(model)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("forecast 2"):
-                # A worker dies, as for want of memory; the others go on.
-                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-                os.kill(int(children[-1]), signal.SIGKILL)
-        assert process.wait() == 0
-    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache" / "forecasts").glob("*.json")}
-    assert len(kept) >= 8
-    again = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    assert "forecast 8 8" in again.stdout
-    assert {p: p.stat().st_mtime_ns for p in kept} == kept
+    code, begun = disturbed(command, environment, "forecast 2", lambda run: run.send_signal(signal.SIGINT))
+    assert code != 0 and len(begun) >= 2
+    code, kept = disturbed(command, environment, "forecast 6", kill_worker)
+    assert code == 0 and len(kept) >= 8
+    code, again = disturbed(command, environment, "never", kill_worker)
+    assert code == 0 and again == kept and begun.items() <= kept.items()
 
 
 def test_processes_give_the_same_points(model, explored):
