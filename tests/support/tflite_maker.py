@@ -161,6 +161,15 @@ def _flattened(m: TfliteMaker) -> int:
     return m.add("FULLY_CONNECTED", [flat, weights, m.bias(flat, weights, 5)], [result], options("FullyConnected"), 4)
 
 
+def _pixels(m: TfliteMaker) -> int:
+    """A Dense layer behind a convolution: every pixel is a row."""
+    rows = m.moved("RESHAPE", [m.conv(_image(m), 16), m.integers((64, 16))], (64, 16))
+    weights = m.weights((9, 16), None)
+    made = m.tensor((64, 9), (0.2, 7))
+    m.add("FULLY_CONNECTED", [rows, weights, m.bias(rows, weights, 9)], [made], options("FullyConnected"), 4)
+    return m.moved("RESHAPE", [made, m.integers((1, 576))], (1, 576))
+
+
 def _pool(m: TfliteMaker, code: str, size: int, stride: int, padding: int) -> int:
     x = _image(m)
     made = options("Pool2D", padding=padding, strideH=stride, strideW=stride, filterHeight=size, filterWidth=size)
@@ -358,6 +367,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "FULLY_CONNECTED": lambda m: _fully_connected(m, (1, 40)),
     "FULLY_CONNECTED over rows, RELU": lambda m: _fully_connected(m, (1, 6, 24), 1),
     "FULLY_CONNECTED of an image": _flattened,
+    "FULLY_CONNECTED of pixels": _pixels,
     "ADD": lambda m: m.binary("ADD", _image(m), m.input((1, 8, 8, 12), (0.11, -20))),
     "ADD of a constant per channel": lambda m: _constant_operand(m, "ADD", (12,)),
     "ADD, RELU inside the range": lambda m: m.binary("ADD", _image(m), _image(m), (0.1, -10), 1),

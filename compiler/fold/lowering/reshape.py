@@ -21,8 +21,8 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     shape = builder.model.shape(unit.output)
     if shape is None:
         raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
-    if shape[0] != 1:
-        raise Refusal.BATCH(f"the batch size of its result is {shape[0]}", "keep the batch size 1")
+    if shape[:1] != (1,):
+        raise Refusal.BATCH(f"its result has the shape {shape}", "keep a batch size of 1")
     if prod(shape) != prod(x.shape):
         # ONNX's shape inference does not compare the number of values with the shape that a Reshape asks for.
         raise ModelError(

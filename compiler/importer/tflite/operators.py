@@ -163,9 +163,13 @@ def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
         c.finish(op, Unit("Gemm", inputs, {"transB": 1}, bounds=bounds, shape=(1, w.shape[0])), (0, 1))
     else:
         stored = c.constant(f"{name}/weights", w.data.reshape(*w.shape, 1, 1), c.onnx_type(w))
-        image = c.operand(x_at, CHANNELS_FIRST, (1, rows, 1, depth))
-        inputs = (image, c.dequantized(stored, w, axis=0), *_bias(c, op, 2, name))
-        shape = (1, rows, 1, w.shape[0])
+        # Rows that are an image's pixels, as of a Dense layer behind a convolution, stay an image.
+        before = next((r.inputs[0] for r in c.file.operators if r.code == "RESHAPE" and x_at in r.outputs), x_at)
+        shape = c.tensor(before).shape
+        if len(shape) != 4 or shape[0] != 1 or shape[3] != depth:
+            before, shape = x_at, (1, rows, 1, depth)
+        inputs = (c.operand(before, CHANNELS_FIRST, shape), c.dequantized(stored, w, axis=0), *_bias(c, op, 2, name))
+        shape = (*shape[:3], w.shape[0])
         c.finish(op, Unit("Conv", inputs, {"kernel_shape": (1, 1)}, bounds=bounds, shape=shape), CHANNELS_FIRST)
 
 
