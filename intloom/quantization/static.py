@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.refusals import Refusal
 from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import read_metadata
 from intloom.models import is_quantized, load_onnx, operators
@@ -143,7 +144,10 @@ def quantize(
         onnx.save(made, temporary)
         if not is_quantized(operators(made)):
             listed = ", ".join(sorted(set(operators(model))))
-            raise UnsupportedError(f"{source} has no operator that onnxruntime's quantizer supports, only {listed}")
+            raise UnsupportedError(
+                f"{source} has no operator that onnxruntime's quantizer supports, only {listed}",
+                Refusal.OPERATOR.number,
+            )
         report("quantize", 1, 1)
         report("noise", 0, 1)
         noise = measure_noise(model, made, samples[0])

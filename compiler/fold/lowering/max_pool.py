@@ -6,6 +6,7 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.fold.patterns.window import Window, read_window, with_needed_strides
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MaxPool, Tensor
@@ -19,16 +20,18 @@ _SIDE = SLIDING_TAPS // 2
 """Pixels before and after the middle of a step."""
 
 
-@lowers("MaxPool", "GlobalMaxPool")
+@lowers("MaxPool", "GlobalMaxPool", "ReduceMax")
 def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a maximum over windows of an image."""
+    """Lower a maximum over windows of an image, or over the pixels of each channel."""
     main = unit.operator
     if unit.unclamped != main.outputs[0]:
         raise Refusal.WINDOW("its indices are read", "read only its first result")
     leaf = main.input(0)
     x = builder.image(leaf)
     size = (x.tensor.height, x.tensor.width)
-    geometry = read_window(main, x.tensor, size if main.op == "GlobalMaxPool" else None)
+    if main.op == "ReduceMax" and reduced_axes(builder.model, main, len(x.shape)) != tuple(range(2, len(x.shape))):
+        raise Refusal.SELECTION("it reduces other axes than height and width", "reduce both")
+    geometry = read_window(main, x.tensor, None if main.op == "MaxPool" else size)
     if geometry.dilations != (1, 1):
         raise Refusal.WINDOW("its window is dilated", "use dilations of 1")
     source, geometry = _in_steps(builder, unit, x.tensor, with_needed_strides(geometry, size))

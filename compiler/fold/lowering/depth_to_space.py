@@ -1,0 +1,55 @@
+"""DepthToSpace and SpaceToDepth: a convolution, transposed or not, that copies one byte for each result."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
+from intloom.compiler.fold.lowering.registry import lowers
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.target import Target
+from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.refusals import Refusal
+from intloom.hw.spec.arith import scale_from_float
+
+_MOST_WEIGHTS = 1 << 20
+"""Most of them are zeros, which the array multiplies, too."""
+
+
+@lowers("DepthToSpace", "SpaceToDepth")
+def lower_depth_to_space(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Lower blocks of pixels that become channels, or the reverse (a pixel shuffle)."""
+    main = unit.operator
+    leaf = main.input(0)
+    x, block = builder.image(leaf), main.integer("blocksize", 1)
+    spread = main.op == "DepthToSpace"
+    channels = builder.result(unit).channels
+    deep = x.tensor.channels if spread else channels
+    weights = _copies(main, deep, block)
+    if weights.size > _MOST_WEIGHTS:
+        raise Refusal.SIZE(f"it moves blocks of {deep} values", "use fewer channels, or leave it to the host")
+    one, zero = scale_from_float(1.0), x.tensor.zero_point
+    node = (ConvTranspose if spread else Conv)(
+        name=unit_name(unit),
+        inputs=(x.tensor.name,),
+        output="",
+        weights=weights if spread else weights.swapaxes(0, 1),
+        # A convolution adds the zero point after the scale of 1, a transposed one subtracts it from its input, too.
+        bias=np.full(channels, 0 if spread else -zero, np.int32),
+        mantissa=np.full(channels, one.mantissa, np.uint32),
+        shift=np.full(channels, one.shift, np.uint8),
+        zp_in=zero,
+        zp_out=zero,
+        strides=(block, block),
+    )
+    finish_data_movement(builder, unit, x, leaf, node, Target.ARRAY)
+
+
+def _copies(node: OnnxNode, deep: int, block: int) -> NDArray[np.int8]:
+    """[shallow, deep, row, column]: 1 where a channel of the deep image is that pixel of a block."""
+    shallow = deep // block**2
+    whole = np.eye(deep, dtype=np.int8)
+    if node.text("mode", "DCR") == "CRD":
+        return np.ascontiguousarray(whole.reshape(deep, shallow, block, block).swapaxes(0, 1))
+    return np.ascontiguousarray(whole.reshape(deep, block, block, shallow).transpose(3, 0, 1, 2))
