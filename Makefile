@@ -35,8 +35,8 @@ test-fast: $(READY)  ## tests of at most a few seconds each
 evidence: $(READY)  ## all forms of the zoo against onnxruntime, 5,000 changed models, the corpus on the RTL; hours
 	$(PYTEST) -m evidence --durations 0 -rA
 
-soc: $(READY)  ## YOLOv8n at 96x96 on a simulated RISC-V system, firmware and accelerator; at most five minutes
-	$(BIN)/python -m intloom.soc $(HARDWARE)
+soc: $(READY)  ## a line of text, read by a simulated RISC-V system with the accelerator; NETWORK=yolov8n checks a network
+	$(BIN)/python -m $(if $(NETWORK),intloom.soc --network $(NETWORK) $(HARDWARE),intloom.soc.reader $(PICTURE))
 
 lint: $(READY)  ## style, import layering, docstrings
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""`make soc`: a network of the zoo on the simulated system on a chip."""
+"""`make soc NETWORK=...`: a network of the zoo on the simulated system on a chip, checked."""
 
 import argparse
 import sys

@@ -1,29 +1,34 @@
-"""The firmware of the simulated system: the C runtime, a program and the check of its outputs, compiled for RISC-V."""
+"""Firmware for RISC-V: the C runtime, a program, and an application: the check of its outputs, or a reader of text."""
 
 import shutil
+import struct
 import subprocess
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from intloom.common.errors import EnvironmentFault, SimulationError
+from intloom.common.errors import EnvironmentFault, SimulationError, UnsupportedError
 from intloom.compiler.program.device_image import ImageTensor, device_image, plan_image
 from intloom.compiler.program.program import Program
 from intloom.files import write_bytes, write_text
 from intloom.flow.export import RUNTIME, render_program_header, runtime_headers, runtime_sources
+from intloom.hw.soc.soc import RESET_VECTOR
 from intloom.hw.spec.c_text import header
 from intloom.hw.spec.image_format import ImageRole
+from intloom.hw.spec.isa import Kind
 
 Int8s = Mapping[str, NDArray[np.int8]]
 COMPILER = "riscv64-unknown-elf-gcc"
 _PACKAGES = "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
 _TARGET = ("-march=rv32im", "-mabi=ilp32", "--specs=picolibc.specs", "-nostartfiles")
 _STYLE = ("-std=c99", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O2", "-ffunction-sections", "-Wl,--gc-sections")
-_START = RUNTIME / "soc" / "start.S"
+_SOC = RUNTIME / "soc"
+_START = _SOC / "start.S"
 _CHECK_HEADER = "check.h"
 BOARD_HEADER = "board.h"
 _SPARE_BYTES = 1 << 20
@@ -31,6 +36,8 @@ _SPARE_BYTES = 1 << 20
 _LARGEST_WITH_CRC = 1 << 16
 """Bytes of an image. The core takes about 20 cycles per byte."""
 _PAGE = 4096
+_WIDTH, _COLORS = "<I", 3
+"""Of a picture in memory: the format of its width, and the bytes of a pixel."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,8 @@ class Firmware:
     memory_bytes: int
     code_bytes: int
     """Instructions and constants without image and inputs."""
+    data_at: int = 0
+    """Where data begins that is no part of the binary; at the end of the memory."""
 
 
 def build_firmware(programs: Sequence[Program], check: Check, folder: Path, *, run_again: bool = False) -> Firmware:
@@ -60,11 +69,67 @@ def build_firmware(programs: Sequence[Program], check: Check, folder: Path, *, r
         The cross compiler or its C library is missing.
     """
     image, inputs = _write_sources(programs, check, folder, run_again)
+    return _for_soc(programs, _SOC.glob("*.c"), folder, image + inputs)
+
+
+def build_reader(program: Program, letters: Sequence[str], data_bytes: int, folder: Path) -> Firmware:
+    """Compile the firmware that reads text: `program` is a recognizer, whose classes stand for `letters`.
+
+    The picture is not part of it: it lies in the last `data_bytes` of the memory.
+
+    Raises
+    ------
+    EnvironmentFault
+        The cross compiler or its C library is missing.
+    UnsupportedError
+        The program has other tensors than an input and an output.
+    """
+    roles = [tensor.role for tensor in plan_image([program]).tensors]
+    if roles != [ImageRole.INPUT, ImageRole.OUTPUT]:
+        raise UnsupportedError(f"a recognizer must have one input and one output, not {len(roles)} tensors")
+    image = _write_program([program], folder)
+    write_bytes(folder / "check.bin", b"")
+    write_text(folder / "reader.h", _reader_header(program, letters))
+    sources = [_SOC / "machine.c", *(RUNTIME / "reading").glob("*.c")]
+    return _for_soc([program], sources, folder, image, data_bytes)
+
+
+def picture_size(height: int, width: int) -> int:
+    """Bytes of a picture in memory."""
+    return struct.calcsize(_WIDTH) + _COLORS * height * width
+
+
+def picture_bytes(picture: Image.Image) -> bytes:
+    """A picture as the reader finds it in memory: its width, then the bytes of red, green and blue, row by row."""
+    return struct.pack(_WIDTH, picture.width) + picture.convert("RGB").tobytes()
+
+
+def _reader_header(program: Program, letters: Sequence[str]) -> str:
+    body = []
+    if program.params.constant_check:
+        word = next(i["dram"] for i in program.instructions if i.kind is Kind.LOAD and i["crc"]) - program.image_at
+        body = [f"#define READER_FIRST_WEIGHT {word * program.params.word_bytes}u /* In the constants. */\n"]
+    body += [
+        "/* The letter of each class of the network, in UTF-8. */",
+        "static const char *const letters[] = {",
+        # Octal: no byte of a letter means anything to the compiler.
+        *('    "' + "".join(f"\\{byte:03o}" for byte in letter.encode()) + '",' for letter in letters),
+        "};\n",
+    ]
+    return header("reader.h", "What the reader knows of its network.", body, written_by="intloom.soc")
+
+
+def _for_soc(
+    programs: Sequence[Program], own: Iterable[Path], folder: Path, linked_bytes: int, data_bytes: int = 0
+) -> Firmware:
+    """The firmware of an application of the simulated system; image and inputs have `linked_bytes` of it."""
     window = plan_image(programs).window_bytes
-    needed = image + inputs + window + _SPARE_BYTES
-    memory = needed + -needed % _PAGE
-    binary = _compile("soc", folder, {"MEMORY_BYTES": memory, "WINDOW_BYTES": window})
-    return Firmware(binary, memory, len(binary) - image - inputs)
+    needed = linked_bytes + window + _SPARE_BYTES
+    data_at = needed + -needed % _PAGE
+    memory = data_at + data_bytes + -data_bytes % _PAGE
+    symbols = {"MEMORY_BYTES": data_at, "WINDOW_BYTES": window, "picture_start": RESET_VECTOR + data_at}
+    binary = _compile(own, _SOC / "soc.ld", folder, symbols)
+    return Firmware(binary, memory, len(binary) - linked_bytes, data_at)
 
 
 def build_board_firmware(
@@ -79,20 +144,25 @@ def build_board_firmware(
     """
     write_text(folder / BOARD_HEADER, board_header)
     _write_sources(programs, check, folder, run_again=False)
-    return _compile("board", folder, symbols)
+    return _compile((RUNTIME / "board").glob("*.c"), RUNTIME / "board" / "board.ld", folder, symbols)
 
 
 def _write_sources(programs: Sequence[Program], check: Check, folder: Path, run_again: bool) -> tuple[int, int]:
     """Write image, inputs and headers; returns the bytes of image and inputs."""
-    image, plan = device_image(programs), plan_image(programs)
-    given = [_bytes_of(t, check.inputs) for t in plan.tensors if t.role is ImageRole.INPUT and t.source is None]
-    write_bytes(folder / "program.bin", image)
+    image, tensors = _write_program(programs, folder), plan_image(programs).tensors
+    given = [_bytes_of(t, check.inputs) for t in tensors if t.role is ImageRole.INPUT and t.source is None]
     write_bytes(folder / "check.bin", b"".join(given))
-    texts = {**runtime_headers(), "program.h": render_program_header(programs, image)}
-    texts[_CHECK_HEADER] = _check_header(plan.tensors, check, run_again, len(image) <= _LARGEST_WITH_CRC)
-    for name, text in texts.items():
+    write_text(folder / _CHECK_HEADER, _check_header(tensors, check, run_again, image <= _LARGEST_WITH_CRC))
+    return image, sum(map(len, given))
+
+
+def _write_program(programs: Sequence[Program], folder: Path) -> int:
+    """Write the image and the headers of runtime and program; returns the bytes of the image."""
+    image = device_image(programs)
+    write_bytes(folder / "program.bin", image)
+    for name, text in {**runtime_headers(), "program.h": render_program_header(programs, image)}.items():
         write_text(folder / name, text)
-    return len(image), sum(map(len, given))
+    return len(image)
 
 
 def _bytes_of(tensor: ImageTensor, values: Int8s) -> bytes:
@@ -114,14 +184,13 @@ def _check_header(tensors: Sequence[ImageTensor], check: Check, run_again: bool,
     return header(_CHECK_HEADER, "Check of the outputs.", body, ["<stdint.h>"], written_by="intloom.soc")
 
 
-def _compile(system: str, folder: Path, symbols: Mapping[str, int]) -> bytes:
-    """Compile the runtime with the sources in its folder `system`; all systems have one start-up code."""
+def _compile(own: Iterable[Path], layout: Path, folder: Path, symbols: Mapping[str, int]) -> bytes:
+    """Compile the runtime with an application's `own` sources; all systems have one start-up code."""
     if shutil.which(COMPILER) is None:
         raise EnvironmentFault(f"{COMPILER} is missing; install it with: apt-get install {_PACKAGES}")
-    own = RUNTIME / system
-    sources = [*(p for p in runtime_sources() if p.suffix == ".c"), *sorted(own.glob("*.c")), _START]
-    script = [f"-T{own / system}.ld", *(f"-Wl,--defsym={name}={value}" for name, value in symbols.items())]
-    options = [*_TARGET, *_STYLE, f"-I{folder}", f"-I{RUNTIME}", f"-I{own}", f"-Wa,-I{folder}"]
+    sources = [*(p for p in runtime_sources() if p.suffix == ".c"), *sorted(own), _START]
+    script = [f"-T{layout}", *(f"-Wl,--defsym={name}={value}" for name, value in symbols.items())]
+    options = [*_TARGET, *_STYLE, f"-I{folder}", f"-I{RUNTIME}", f"-I{layout.parent}", f"-Wa,-I{folder}"]
     # The first program must define printf's variant: without it picolibc links the one for floats.
     options += ["-DPICOLIBC_INTEGER_PRINTF_SCANF"]
     _tool([COMPILER, *options, *map(str, sources), *script, "-lm", "-o", str(folder / "firmware.elf")])

@@ -17,12 +17,12 @@ from intloom.sim.rtl.build import BuildWatch
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.soc import SOC_MEMORY, SocResult, SocSources, build_soc, run_soc
 from intloom.sim.rtl.verilog import verilog_of
-from intloom.soc.firmware import Check, build_firmware
+from intloom.soc.firmware import Check, Firmware, build_firmware
 
 _CORE_PACKAGE = "pythondata_cpu_vexriscv"
 _CORE = "VexRiscv.v"
 """The variant with 4 KiB of instruction cache and 4 KiB of data cache, RV32IM."""
-_LIMIT = 100_000_000
+_LIMIT = 200_000_000
 PASSED = "PASSED"
 
 
@@ -64,7 +64,27 @@ def run_system(
     watch: BuildWatch | None = None,
     run_again: bool = False,
 ) -> SocRun:
-    """Build firmware and simulator, and run; `say` gets each line of the console.
+    """Build the firmware that checks a program's outputs, and run it; `say` gets each line of the console.
+
+    Raises
+    ------
+    SimulationError
+        The firmware did not end with success.
+    """
+    firmware = build_firmware(programs, check, folder.resolve(), run_again=run_again)
+    return run_firmware(firmware, programs[0].params, folder, say=say, watch=watch)
+
+
+def run_firmware(
+    firmware: Firmware,
+    params: HardwareParams,
+    folder: Path,
+    data: bytes = b"",
+    *,
+    say: Callable[[str], None] | None = None,
+    watch: BuildWatch | None = None,
+) -> SocRun:
+    """Build the simulator and run firmware, with `data` behind its memory; `say` gets each line of the console.
 
     Raises
     ------
@@ -74,12 +94,11 @@ def run_system(
     # The simulator runs in this folder, so the paths that it gets must not be relative to another one.
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    params = programs[0].params
-    firmware = build_firmware(programs, check, folder, run_again=run_again)
     simulator = build_soc(soc_sources(params), watch)
     files = RunFiles(folder)
     memory = np.zeros(firmware.memory_bytes, np.uint8)
-    memory[: len(firmware.binary)] = np.frombuffer(firmware.binary, np.uint8)
+    for at, contents in ((0, firmware.binary), (firmware.data_at, data)):
+        memory[at : at + len(contents)] = np.frombuffer(contents, np.uint8)
     memory.tofile(files.memory)
     job = Job(
         word_bytes=params.word_bytes,

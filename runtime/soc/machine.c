@@ -19,6 +19,8 @@
 #define EXTERNAL_INTERRUPT 0x8000000bu
 
 volatile uint32_t interrupts;
+unsigned machine_failures;
+static uintptr_t registers = REGISTERS_ADDRESS;
 
 static int put(char c, FILE *file)
 {
@@ -30,7 +32,7 @@ static int put(char c, FILE *file)
 static FILE console = FDEV_SETUP_STREAM(put, NULL, NULL, _FDEV_SETUP_WRITE);
 FILE *const stdout = &console;
 
-void machine_end(void)
+static void end(void)
 {
     UART = END_OF_TRANSMISSION;
     for (;;)
@@ -60,7 +62,7 @@ __attribute__((interrupt("machine"), aligned(4))) void trap(void)
         take_interrupts();
     } else {
         printf("trap: cause %lu at 0x%08lx\n", (unsigned long)cause, (unsigned long)at);
-        machine_end();
+        end();
     }
 }
 
@@ -96,19 +98,19 @@ static volatile uint32_t *at(void *context, uint32_t offset)
     return (volatile uint32_t *)(*(const uintptr_t *)context + offset);
 }
 
-int machine_read32(void *context, uint32_t offset, uint32_t *value)
+static int read32(void *context, uint32_t offset, uint32_t *value)
 {
     *value = *at(context, offset);
     return machine_bus_error();
 }
 
-int machine_write32(void *context, uint32_t offset, uint32_t value)
+static int write32(void *context, uint32_t offset, uint32_t value)
 {
     *at(context, offset) = value;
     return machine_bus_error();
 }
 
-void machine_flush(void *context, void *start, uint32_t bytes)
+static void flush(void *context, void *start, uint32_t bytes)
 {
     (void)context;
     (void)start;
@@ -116,13 +118,22 @@ void machine_flush(void *context, void *start, uint32_t bytes)
     __asm__ volatile("fence" : : : "memory");
 }
 
-void machine_invalidate(void *context, void *start, uint32_t bytes)
+static void invalidate(void *context, void *start, uint32_t bytes)
 {
     (void)context;
     (void)start;
     (void)bytes;
     __asm__ volatile(".word 0x500f" : : : "memory"); /* VexRiscv: discard all lines of the data cache. */
 }
+
+static int idle(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+const struct intloom_transport machine_transport = {
+    .read32 = read32, .write32 = write32, .idle = idle, .flush = flush, .invalidate = invalidate, .context = &registers};
 
 void machine_enable_interrupts(void)
 {
@@ -131,4 +142,29 @@ void machine_enable_interrupts(void)
     WRITE_CSR(IRQ_MASK, ACCELERATOR_IRQ);
     WRITE_CSR("mie", external);
     WRITE_CSR("mstatus", enable);
+}
+
+int machine_expect(const char *what, int result, int expected)
+{
+    printf("%s: %s%s\n", what, intloom_result_name(result), result == expected ? "" : ", which is wrong");
+    machine_failures += result != expected;
+    return result != expected;
+}
+
+int machine_expect_cause(struct intloom_device *stopped, enum intloom_cause expected)
+{
+    struct intloom_status status;
+
+    if (machine_expect("status", intloom_read_status(stopped, &status), INTLOOM_OK))
+        return 1;
+    printf("cause: %s, instruction %lu\n", intloom_cause_name(status.cause), (unsigned long)status.instruction);
+    machine_failures += status.cause != expected;
+    return status.cause != expected;
+}
+
+void machine_finish(void)
+{
+    machine_expect("memory", machine_bus_error() ? INTLOOM_E_BUS : INTLOOM_OK, INTLOOM_OK);
+    printf(machine_failures ? "FAILED: %u\n" : "PASSED\n", machine_failures);
+    end();
 }

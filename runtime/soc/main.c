@@ -12,30 +12,9 @@ extern const uint8_t check_inputs[];
 
 struct intloom_device device;
 static struct intloom_image image;
-static uintptr_t registers = REGISTERS_ADDRESS, nothing = NOTHING_ADDRESS;
+static uintptr_t nothing = NOTHING_ADDRESS;
 static uint8_t values[PROGRAM_LARGEST_TENSOR];
 static const uint8_t *next_input;
-static unsigned failures;
-
-static int idle(void *context)
-{
-    (void)context;
-    return 0;
-}
-
-static struct intloom_transport transport = {.read32 = machine_read32,
-                                             .write32 = machine_write32,
-                                             .idle = idle,
-                                             .flush = machine_flush,
-                                             .invalidate = machine_invalidate,
-                                             .context = &registers};
-
-static int expect(const char *what, int result, int expected)
-{
-    printf("%s: %s%s\n", what, intloom_result_name(result), result == expected ? "" : ", which is wrong");
-    failures += result != expected;
-    return result != expected;
-}
 
 /* The model's part before a region is a table here: the inputs that the golden model's run gave to the region. */
 static int write_inputs(void *context, struct intloom_device *used, uint32_t index)
@@ -77,7 +56,7 @@ static void check_outputs(void)
         outputs++;
     }
     printf("outputs: %u of %u equal the golden model's\n", equal, outputs);
-    failures += outputs - equal;
+    machine_failures += outputs - equal;
 }
 
 static void print_counters(void)
@@ -85,7 +64,7 @@ static void print_counters(void)
     static const char *const names[INTLOOM_COUNTERS] = INTLOOM_COUNTER_NAMES;
     uint32_t counters[INTLOOM_COUNTERS];
 
-    expect("counters", intloom_read_counters(&device, counters), INTLOOM_OK);
+    machine_expect("counters", intloom_read_counters(&device, counters), INTLOOM_OK);
     for (uint32_t i = 0; i < INTLOOM_COUNTERS; i++)
         if (counters[i])
             printf("  %-20s %lu\n", names[i], (unsigned long)counters[i]);
@@ -95,9 +74,9 @@ static void run(void)
 {
     device.use_interrupt = 1;
     interrupts = 0;
-    expect("run", intloom_run(&device, write_inputs, NULL), INTLOOM_OK);
+    machine_expect("run", intloom_run(&device, write_inputs, NULL), INTLOOM_OK);
     printf("interrupts: %lu\n", (unsigned long)interrupts);
-    failures += interrupts != image.regions;
+    machine_failures += interrupts != image.regions;
     check_outputs();
 }
 
@@ -106,28 +85,18 @@ static void misuse(void)
 {
     static struct intloom_device other;
     static struct intloom_image changed;
-    struct intloom_transport dead = transport;
+    struct intloom_transport dead = machine_transport;
     struct intloom_window window = device.window;
 
     dead.context = &nothing;
-    expect("dead bus", intloom_probe(&other, &dead, &window), INTLOOM_E_BUS);
+    machine_expect("dead bus", intloom_probe(&other, &dead, &window), INTLOOM_E_BUS);
     window.bus_address += 4u;
-    expect("unaligned window", intloom_probe(&other, &transport, &window), INTLOOM_E_ALIGNMENT);
-    expect("truncated image", intloom_open_image(&changed, program_image, PROGRAM_IMAGE_BYTES - 1u),
+    machine_expect("unaligned window", intloom_probe(&other, &machine_transport, &window), INTLOOM_E_ALIGNMENT);
+    machine_expect("truncated image", intloom_open_image(&changed, program_image, PROGRAM_IMAGE_BYTES - 1u),
            INTLOOM_E_IMAGE_TRUNCATED);
     changed = image;
     changed.fingerprint ^= 1u;
-    expect("image for other hardware", intloom_load_image(&device, &changed), INTLOOM_E_FINGERPRINT);
-}
-
-static void print_cause(enum intloom_cause expected)
-{
-    struct intloom_status status;
-
-    if (expect("status", intloom_read_status(&device, &status), INTLOOM_OK))
-        return;
-    printf("cause: %s, instruction %lu\n", intloom_cause_name(status.cause), (unsigned long)status.instruction);
-    failures += status.cause != expected;
+    machine_expect("image for other hardware", intloom_load_image(&device, &changed), INTLOOM_E_FINGERPRINT);
 }
 
 /* Faults during a run: a changed instruction, and a window that is no memory. After each a reset makes runs possible. */
@@ -139,20 +108,20 @@ static void faults(void)
     intloom_get_region(&image, 0, &region);
     code = window_start + region.window_at + region.code_to;
     *code ^= 0x80u;
-    expect("corrupted program", intloom_run(&device, write_inputs, NULL), INTLOOM_E_STOPPED);
-    print_cause(INTLOOM_CAUSE_PROGRAM_CHECK);
-    expect("start after an error", intloom_start(&device, 0), INTLOOM_E_HALTED);
-    expect("reset", intloom_reset(&device), INTLOOM_OK);
+    machine_expect("corrupted program", intloom_run(&device, write_inputs, NULL), INTLOOM_E_STOPPED);
+    machine_expect_cause(&device, INTLOOM_CAUSE_PROGRAM_CHECK);
+    machine_expect("start after an error", intloom_start(&device, 0), INTLOOM_E_HALTED);
+    machine_expect("reset", intloom_reset(&device), INTLOOM_OK);
     *code ^= 0x80u;
     device.window.bus_address -= 0x40000000u;
-    expect("bus error", intloom_run(&device, write_inputs, NULL), INTLOOM_E_STOPPED);
-    print_cause(INTLOOM_CAUSE_FETCH_ERROR);
+    machine_expect("bus error", intloom_run(&device, write_inputs, NULL), INTLOOM_E_STOPPED);
+    machine_expect_cause(&device, INTLOOM_CAUSE_FETCH_ERROR);
     device.window.bus_address += 0x40000000u;
-    expect("reset", intloom_reset(&device), INTLOOM_OK);
+    machine_expect("reset", intloom_reset(&device), INTLOOM_OK);
     device.wait_limit = 1;
-    expect("time-out", intloom_run(&device, write_inputs, NULL), INTLOOM_E_TIMEOUT);
+    machine_expect("time-out", intloom_run(&device, write_inputs, NULL), INTLOOM_E_TIMEOUT);
     device.wait_limit = INTLOOM_WAIT_LIMIT;
-    expect("reset while running", intloom_reset(&device), INTLOOM_OK);
+    machine_expect("reset while running", intloom_reset(&device), INTLOOM_OK);
 }
 
 static int start_up(void)
@@ -160,16 +129,16 @@ static int start_up(void)
     const struct intloom_window window = {window_start, (uintptr_t)window_start, PROGRAM_WINDOW_BYTES};
 
     printf("firmware started\n");
-    if (expect("probe", intloom_probe(&device, &transport, &window), INTLOOM_OK))
+    if (machine_expect("probe", intloom_probe(&device, &machine_transport, &window), INTLOOM_OK))
         return 1;
     printf("accelerator: fingerprint %08lx, word %lu bytes\n", (unsigned long)device.fingerprint,
            (unsigned long)device.word_bytes);
     /* The checksum of a large image takes minutes of simulation. */
-    if (expect("image", (CHECK_IMAGE_CRC ? intloom_open_image : intloom_open_verified_image)(&image, program_image,
+    if (machine_expect("image", (CHECK_IMAGE_CRC ? intloom_open_image : intloom_open_verified_image)(&image, program_image,
                                                                                              PROGRAM_IMAGE_BYTES),
                INTLOOM_OK))
         return 1;
-    if (expect("load", intloom_load_image(&device, &image), INTLOOM_OK))
+    if (machine_expect("load", intloom_load_image(&device, &image), INTLOOM_OK))
         return 1;
     machine_enable_interrupts();
     return 0;
@@ -186,7 +155,5 @@ int main(void)
         if (CHECK_RUN_AGAIN)
             run();
     }
-    expect("memory", machine_bus_error() ? INTLOOM_E_BUS : INTLOOM_OK, INTLOOM_OK);
-    printf(failures ? "FAILED: %u\n" : "PASSED\n", failures);
-    machine_end();
+    machine_finish();
 }

@@ -1,0 +1,134 @@
+"""The simulated system reads a line of text: a trained recognizer on the accelerator, the letters from its firmware."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from PIL import Image
+
+from intloom.common.errors import EnvironmentFault, IntloomError
+from intloom.compiler.reference import open_session
+from intloom.files import write_bytes
+from intloom.flow.bundle import load_bundle
+from intloom.flow.compiling import compile_model, store
+from intloom.flow.running import execute, open_backend, open_host
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.pictures import open_picture
+from intloom.quantization import quantize
+from intloom.reading.drawing import draw_line
+from intloom.reading.networks import RECOGNIZER_SHAPE, characters, decoded, recognizer_input
+from intloom.reading.pretrained import pretrained
+from intloom.soc.__main__ import main as check_network
+from intloom.soc.firmware import build_reader, picture_bytes, picture_size
+from intloom.soc.system import SocRun, run_firmware
+
+SMALLEST = preset("nano").replace(vector_softmax=True, vector_norm=True, constant_check=True)
+"""The smallest hardware that runs the recognizer in one region, and finds damaged constants."""
+_SEED = 5
+_SAMPLES = 16
+_FIRST_SAMPLE = 1000
+_PICTURE_BYTES = picture_size(*RECOGNIZER_SHAPE[2:])
+TEXT = "text: "
+"""Before the text on the console."""
+
+
+@dataclass(frozen=True)
+class LineRead:
+    """A line as the float model, the golden model and the system read it."""
+
+    float_text: str
+    golden_text: str
+    text: str
+    run: SocRun
+
+
+class Reader:
+    """Firmware with a quantized recognizer; it reads any picture of a line without another build.
+
+    Parameters
+    ----------
+    model
+        The float recognizer.
+    folder
+        For the files of the model, the firmware and the runs.
+    """
+
+    def __init__(self, model: bytes, folder: Path, params: HardwareParams = SMALLEST) -> None:
+        self._folder, self._model = folder.resolve(), model
+        floats, quantized, program = (self._folder / f"recognizer{end}" for end in (".onnx", ".q.onnx", ".loom"))
+        write_bytes(floats, model)
+        samples = self._folder / "samples.npy"
+        lines = [recognizer_input(draw_line(_FIRST_SAMPLE + i)[1]) for i in range(_SAMPLES)]
+        with samples.open("wb") as file:
+            np.save(file, np.concatenate(lines))
+        quantize(floats, quantized, samples, dims={f"x.{axis}": n for axis, n in enumerate(RECOGNIZER_SHAPE)})
+        store(compile_model(quantized, params).programs, quantized, program)
+        self._bundle = load_bundle(program)
+        self._letters = characters(onnx.load_from_string(model))
+        (region,) = self._bundle.programs
+        self.firmware = build_reader(region, self._letters, _PICTURE_BYTES, self._folder / "firmware")
+
+    def read(self, line: Image.Image, name: str, say: Callable[[str], None] | None = None) -> LineRead:
+        """Run the firmware with a picture of a line in memory; `say` gets each line of its console.
+
+        Raises
+        ------
+        SimulationError
+            The firmware did not end with success.
+        """
+        params, tensor = self._bundle.program.params, recognizer_input(line)
+        run = run_firmware(self.firmware, params, self._folder / name, as_bytes(line), say=say)
+        golden = execute(
+            self._bundle, open_backend("golden", self._bundle), {"x": tensor}, host=open_host(self._bundle)
+        )
+        (scores,) = golden.model_outputs.values()
+        floats = open_session(self._model).run(None, {"x": tensor})[0]
+        (text,) = (row.removeprefix(TEXT) for row in run.result.console.splitlines() if row.startswith(TEXT))
+        return LineRead(decoded(floats[0], self._letters), decoded(np.asarray(scores)[0], self._letters), text, run)
+
+
+def as_bytes(line: Image.Image) -> bytes:
+    """A line in the network's height as the firmware finds it in memory: its width, then red, green and blue bytes."""
+    height, most = RECOGNIZER_SHAPE[2:]
+    width = min(most, max(1, -(-height * line.width // line.height)))
+    return picture_bytes(line.convert("RGB").resize((width, height), Image.Resampling.BILINEAR))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Read pictures of lines on the system, and compare with what golden model and float model read."""
+    parser = argparse.ArgumentParser(prog="python -m intloom.soc.reader", description=__doc__)
+    parser.add_argument("pictures", nargs="*", type=Path, metavar="PICTURE", help="a line each; default: one drawn")
+    parser.add_argument("--seed", type=int, default=_SEED, help="seed of the drawn line")
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/soc"))
+    chosen = parser.parse_args(arguments)
+    started = time.monotonic()
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    try:
+        lines = [open_picture(path) for path in chosen.pictures] or [draw_line(chosen.seed)[1]]
+        try:
+            model = pretrained().recognizer
+        except EnvironmentFault as error:
+            say(f"{error}; checking a network of the zoo instead")
+            return check_network(["-o", str(chosen.output)])
+        reader = Reader(model, chosen.output)
+        reads = [reader.read(line, f"line-{i}", say) for i, line in enumerate(lines, 1)]
+    except IntloomError as error:
+        print(f"soc: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    for read in reads:
+        result = read.run.result
+        say(f"{result.cycles:,} cycles in {result.seconds:.0f} s; the float model reads {read.float_text!r}")
+    say(f"firmware {reader.firmware.code_bytes:,} bytes, {time.monotonic() - started:.0f} s in all")
+    return int(any(read.text != read.golden_text for read in reads))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
