@@ -82,7 +82,7 @@ _ARRAY = """
 """
 """Text of the array's module."""
 
-_CLOCK_GATE = """
+CLOCK_GATE = """
 // {module}: passes those edges of clk at whose end of cycle enable is high. Outputs of the accelerator are the same in
 // every cycle whether its clocks are gated or not, so that each technology takes the form that suits it:
 // - with INTLOOM_CLOCK_GATE_LATCH: a latch and an AND gate, the behavior of an ASIC's integrated clock gate;
@@ -152,7 +152,7 @@ def _design(params: HardwareParams, platform: OneModule) -> str:
     with _translation(Npu(params), TOP_NAME, platform=platform) as accelerator:
         modules = array_module(params)
         if params.clock_gating:
-            modules += _CLOCK_GATE.format(module=GATE_MODULE)
+            modules += CLOCK_GATE.format(module=GATE_MODULE)
         if params.lut_products:
             modules += product_module()
         return accelerator() + modules

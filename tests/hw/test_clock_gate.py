@@ -1,13 +1,17 @@
 """The clock enable against its model; a gated component beside one that is always clocked."""
 
 import random
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import pytest
 from amaranth.hdl import ClockDomain, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.clock_gate import ClockEnable, add_gated
+from intloom.hw.clock_gate import GATE_MODULE, ClockEnable, add_gated
+from intloom.hw.verilog import CLOCK_GATE
 from tests.hw.streams import run
 
 
@@ -86,3 +90,49 @@ def test_a_component_without_work_is_not_clocked() -> None:
         assert ctx.get(counting.gated) == ClockEnable.SETTLE + 1
 
     run(counting, bench)
+
+
+_LIBRARY = """
+module DCCA(input CLKI, CE, output CLKO);
+  reg open = 0;
+  always @(CLKI or CE) if (!CLKI) open = CE;
+  assign CLKO = CLKI & open;
+endmodule
+module BUFGCE(input I, CE, output O);
+  reg open = 0;
+  always @(I or CE) if (!I) open = CE;
+  assign O = I & open;
+endmodule
+"""
+"""The clock buffers as their manufacturers describe them: the enable counts while the clock is low."""
+_BENCH = """
+module bench;
+  reg clk = 0, enable = 0;
+  wire gated_clk;
+  integer cycle;
+  reg [0:{last}] enables = {count}'b{enables};
+  {gate} dut(.clk(clk), .enable(enable), .gated_clk(gated_clk));
+  always @(posedge gated_clk) $write("%0d ", cycle);
+  initial begin
+    for (cycle = 0; cycle < {count}; cycle = cycle + 1) begin
+      #1 enable = enables[cycle]; #1 clk = 1; #1 enable = !enable; #1 clk = 0;
+    end
+    $finish;
+  end
+endmodule
+"""
+
+
+@pytest.mark.needs("iverilog")
+@pytest.mark.parametrize("form", ["LATCH", "DCCA", "BUFGCE", "NONE"])
+def test_every_form_of_the_gate_passes_the_enabled_edges(form: str, tmp_path: Path, rng: random.Random) -> None:
+    enables = [rng.getrandbits(1) for _ in range(200)]
+    bench = _BENCH.format(
+        gate=GATE_MODULE, count=len(enables), last=len(enables) - 1, enables="".join(map(str, enables))
+    )
+    (tmp_path / "bench.v").write_text(CLOCK_GATE.format(module=GATE_MODULE) + _LIBRARY + bench)
+    command = ["iverilog", "-g2005", "-s", "bench", f"-DINTLOOM_CLOCK_GATE_{form}", "-o", "bench", "bench.v"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run(["vvp", "-n", "bench"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    passed = [int(word) for word in done.stdout.split() if word.isdecimal()]
+    assert passed == [i for i, enable in enumerate(enables) if enable or form == "NONE"]

@@ -127,3 +127,33 @@ def test_a_bus_error_is_read_once() -> None:
         assert [await read(ctx, errors.bus, 0) for _ in range(2)] == [1, 0]
 
     run(errors, bench)
+
+
+def test_an_error_in_the_cycle_of_an_access_is_not_lost(rng: random.Random) -> None:
+    """All inputs change at random in every cycle; the next read that is an access returns what came since the last."""
+    errors = BusErrors()
+    coincidences = 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal coincidences
+        occurred = 0
+        for _ in range(400):
+            cyc, stb, we, event = (rng.random() < chance for chance in (0.7, 0.7, 0.3, 0.3))
+            for signal, value in (
+                (errors.bus.cyc, cyc),
+                (errors.bus.stb, stb),
+                (errors.bus.we, we),
+                (errors.event, event),
+            ):
+                ctx.set(signal, value)
+            reads = cyc and stb and not we
+            assert ctx.get(errors.bus.ack) == (cyc and stb)
+            if reads:
+                assert ctx.get(errors.bus.dat_r) == occurred
+                coincidences += event
+                occurred = 0
+            occurred |= event
+            await ctx.tick()
+
+    run(errors, bench)
+    assert coincidences > 10
