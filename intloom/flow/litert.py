@@ -165,8 +165,9 @@ def _stored(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, Array
 
 
 def stored_names(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, str]:
-    """For stored values of the model, the tensor of the graph that holds them."""
-    border = {q.stored: n for n, q in (*folded.input_quant.items(), *folded.output_quant.items())}
+    """For stored values of the model, the tensor of the graph that holds them in their order."""
+    quants = (*folded.input_quant.items(), *folded.output_quant.items())
+    border = {q.stored: n for n, q in quants if q.positions is None}
     names = {n: n for n in tensors} | {stored: n for stored, n in border.items() if n in tensors}
     model = folded.model
     assert model is not None

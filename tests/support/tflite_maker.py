@@ -170,6 +170,13 @@ def _pixels(m: TfliteMaker) -> int:
     return m.moved("RESHAPE", [made, m.integers((1, 576))], (1, 576))
 
 
+def _anchors(m: TfliteMaker) -> int:
+    """Classes of a detector: channels of a pixel become rows, in the order of the file."""
+    rows = m.moved("RESHAPE", [m.conv(_image(m), 10), m.integers((1, 320, 2))], (1, 320, 2))
+    best = m.tensor((1, 320), None, dtype="INT32")
+    return m.add("ARG_MAX", [rows, m.integers(2)], [best], options("ArgMax", outputType=2))
+
+
 def _pool(m: TfliteMaker, code: str, size: int, stride: int, padding: int) -> int:
     x = _image(m)
     made = options("Pool2D", padding=padding, strideH=stride, strideW=stride, filterHeight=size, filterWidth=size)
@@ -407,6 +414,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "SPACE_TO_DEPTH and DEPTH_TO_SPACE": _blocks,
     "RESIZE_BILINEAR, which LiteRT runs": _bilinear,
     "TRANSPOSE and RESHAPE": _transposed,
+    "RESHAPE to rows, which LiteRT runs": _anchors,
     "RESIZE_NEAREST_NEIGHBOR": lambda m: _resize(m, False),
     "RESIZE_NEAREST_NEIGHBOR, centers": lambda m: _resize(m, True),
     "float input and output": _float_ends,
