@@ -11,7 +11,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model forecast formal coverage python-coverage mutate wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model front forecast formal coverage python-coverage mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ asic: $(READY)  ## estimate PRESET in an open standard cell library, in out/asic
 
 area-model: $(READY)  ## measure designs of intloom area with Yosys, those whose sources have changed; an hour of processor time
 	$(BIN)/python -m intloom.hw.area
+
+front: $(READY)  ## fronts of networks of README's table as docs/assets/front.svg; about ten minutes of processor time
+	$(BIN)/python -m tools.front
 
 forecast: $(READY)  ## forecast against RTL: five networks on 20 random configurations; an hour of processor time
 	$(BIN)/python -m tools.forecast_error --jobs $(JOBS)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common import evidence
+from intloom.hw.area.model import MEASURED
 from tools.components import components, name_of
 from tools.coverage.page import KINDS
 from tools.coverage.summary import SUMMARY, Share, read_shares
 from tools.coverage.waivers import read_waivers
 from tools.figures import FIGURES
+from tools.forecast_error import RESULTS
 from tools.mutate.score import Score, read_scores
 from tools.mutate.targets import NOT_MUTATED
 from tools.nightly import RUNS
@@ -27,6 +29,8 @@ _FILES = {
     "FPGA": ROOT / "hw/fpga/measured.json",
     "bitstreams of boards": ROOT / "docs/data/bitstreams.json",
     "standard cells": ROOT / "docs/data/asic.json",
+    "area": MEASURED,
+    "forecast": RESULTS,
     "networks": FIGURES,
 }
 _HEAD = """\

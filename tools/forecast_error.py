@@ -34,6 +34,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--count", type=int, default=CONFIGURATIONS, help="configurations")
     given = parser.parse_args()
+    for network in NETWORKS:
+        quantized_network(*network)  # once, before processes read it
     work = Work(do=measure, key=str, dead=lambda _seed: {"reason": "the process died"})
     while True:
         rows = {name: row for name, row in evidence.read(RESULTS).items() if row.is_current(Path.cwd())}

@@ -10,6 +10,9 @@ from intloom.exploration.work import work_of
 from intloom.flow.bundle import Bundle
 from intloom.sim.processes import Processes
 
+_MOST_INSTRUCTIONS = 16_000
+"""Of all changes that are compiled: 5 seconds or less."""
+
 
 def advise(bundle: Bundle, memory: MemoryTiming) -> str:
     """What limits a program with this memory, and what to change; changes only where the model is at hand."""
@@ -19,8 +22,10 @@ def advise(bundle: Bundle, memory: MemoryTiming) -> str:
         return explain(work.cycles)
     graphs = {fold_options(params): tuple(bundle.folded.regions)}
     network = Network(bundle.program.name, Path(), 1.0, graphs, f"{bundle.folded.source} {bundle.program.dims}")
-    named = changes_of(params, work.cycles)
-    tasks = {name: Task(changed, memory) for name, changed in named.items()}
+    named = [*changes_of(params, work.cycles).items()]
+    # Those of the largest loss come last, and are cheaper to build than a larger array.
+    tried = min(len(named), _MOST_INSTRUCTIONS // len(bundle.program.instructions))
+    tasks = {name: Task(changed, memory) for name, changed in named[len(named) - tried :]}
     outcomes = {task.key: done for task, done in pooled([network]).results([*tasks.values()], Processes())}
     changes = [
         Change(name, work, outcomes[task.key].works[0], params, task.params)

@@ -14,7 +14,7 @@ import intloom
 from intloom.cli.entry import run as main
 from intloom.common.errors import ParameterError
 from intloom.compiler.program.program import MemoryTiming
-from intloom.exploration import points
+from intloom.exploration import advice, points
 from intloom.exploration.device import Device, clock_of, device_of
 from intloom.exploration.energy import choose_technology, energy
 from intloom.exploration.explore import Budget, explore, misses_in_words
@@ -22,6 +22,7 @@ from intloom.exploration.limits import changes_of, explain
 from intloom.exploration.points import memory_of
 from intloom.exploration.space import Space, device_space, read_space
 from intloom.exploration.work import Cycles, work_of
+from intloom.flow.bundle import Bundle
 from intloom.flow.compiling import compile_model
 from intloom.hw.spec.params import changed, preset
 from intloom.sim.processes import Processes
@@ -268,6 +269,25 @@ def test_a_run_estimates_its_energy_as_the_exploration_does(tmp_path, model, cap
     assert main(["run", str(program), "--backend", "isa", "--technology", "45nm"]) == 0
     assert "µJ, estimated" in capsys.readouterr().err
     assert main(["run", str(program), "--technology", "none"]) == 2
+
+
+def test_advice_compiles_fewer_changes_of_a_longer_program(model, monkeypatch):
+    compiled = compile_model(model, preset("nano"))
+    bundle = Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
+    length = len(compiled.program.instructions)
+    changes = [*changes_of(preset("nano"), work_of(compiled.programs).cycles).values()]
+    tried = []
+
+    def task(params, memory):
+        tried.append(params)
+        return points.Task(params, memory)
+
+    monkeypatch.setattr(advice, "Task", task)
+    for most, count in ((length - 1, 0), (length, 1), (100 * length, len(changes))):
+        monkeypatch.setattr(advice, "_MOST_INSTRUCTIONS", most)
+        tried.clear()
+        assert "% of the cycles go to" in advice.advise(bundle, MemoryTiming())
+        assert tried == changes[len(changes) - count :]
 
 
 @pytest.mark.slow
