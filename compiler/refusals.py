@@ -39,7 +39,7 @@ class Refusal(Enum):
     ORDER = 18, "a Reshape, Transpose or Concat scatters rows or channels", "move whole rows or channels"
     DIMENSIONS = 19, "more than two spatial dimensions", "fold a dimension into channels"
     WINDOW = 20, "dilation, padding, stride or size of a window", "the values in the message"
-    RESIZE = 21, "an enlargement by other than whole factors, or another interpolation", "mode nearest, asymmetric"
+    RESIZE = 21, "an interpolation, or other than whole factors", "mode nearest, or `quantize` the float model"
     SELECTION = 22, "axes, steps or mode of a Slice or Pad", "whole channels, positive steps, constant padding"
     CONSTANT = 23, "a bound, pad or operand is computed", "fold constants: `intloom preprocess`"
     CUSTOM = 24, "a custom operation is not registered completely", "the message says what is missing"

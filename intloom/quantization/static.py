@@ -27,6 +27,7 @@ from intloom.quantization.dynamic import float_model, is_dynamic
 from intloom.quantization.elementwise import inner_nodes, normalization_nodes
 from intloom.quantization.equalization import equalize
 from intloom.quantization.halves import has_halves, in_float32
+from intloom.quantization.interpolation import without_linear_resize
 from intloom.quantization.options import (
     DEFAULT_PERCENTILE,
     ActivationType,
@@ -128,11 +129,7 @@ def quantize(
     samples = _samples(model, calibration, options, preparation)
     excluded = _excluded(model.graph, options)
     with atomic_path(target) as temporary, temporary_folder() as folder:
-        floats = prepared.path
-        if options.equalize:
-            equalize(model)
-            floats = folder / source.name
-            onnx.save(model, floats)
+        floats = _rewritten(model, prepared.path, folder / source.name, options)
         if options.calibration is Calibration.AUTO and calibration is None:
             # Synthetic images do not show which values of real ones are outliers.
             options = replace(options, calibration=Calibration.MINMAX)
@@ -154,6 +151,17 @@ def quantize(
     report("noise", 1, 1)
     elapsed = time.perf_counter() - started
     return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed, agreed)
+
+
+def _rewritten(model: onnx.ModelProto, path: Path, target: Path, options: QuantizeOptions) -> Path:
+    """Change the float model so that it quantizes better; where it is stored then."""
+    changed = without_linear_resize(model)
+    if options.equalize:
+        equalize(model)
+    if not changed and not options.equalize:
+        return path
+    onnx.save(model, target)
+    return target
 
 
 def _samples(

@@ -27,11 +27,19 @@ def lower_conv_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         )
     if group < 1 or weights.values.shape[0] != x.tensor.channels or x.tensor.channels % group:
         raise Refusal.INVALID(f"{group} groups do not cover {x.tensor.channels} channels", "correct the model")
-    if group > 1 and weights.scale.ndim:
+    if group > 1 and weights.scale.size > 1:
         raise Refusal.WEIGHTS("it has groups and a scale per channel", "quantize its weights per tensor")
     values = output_first(weights.values, group)
     geometry = _geometry(main, (values.shape[2], values.shape[3]))
-    finish_convolution(builder, unit, x, Weights(values, weights.scale), geometry, group=group, extra=_extra(main))
+    finish_convolution(
+        builder,
+        unit,
+        x,
+        Weights(values, weights.scale if group == 1 else weights.scale.reshape(())),
+        geometry,
+        group=group,
+        extra=_extra(main),
+    )
 
 
 def _geometry(node: OnnxNode, kernel: Pair) -> Window:

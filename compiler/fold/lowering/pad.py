@@ -13,12 +13,16 @@ from intloom.compiler.fold.patterns.qparams import quantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
+from intloom.compiler.ir import Tensor
 from intloom.compiler.refusals import Refusal
+
+_MOST_REPEATED = 8
+"""Each repeated row or column is a convolution and an addition of the image."""
 
 
 @lowers("Pad")
 def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower padding with one value; negative padding crops."""
+    """Lower padding with one value, or with up to 8 rows and columns of the image; negative padding crops."""
     main = unit.operator
     leaf = main.input(0)
     x, result = builder.image(leaf), builder.result(unit)
@@ -37,9 +41,38 @@ def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise Refusal.INVALID("it crops everything", "remove the node")
     tensor = mover.pick(tensor, rows, columns, f"{result.name}/cut")
     (top, bottom), (left, right) = ((max(0, a), max(0, b)) for a, b in borders)
-    padded = mover.pad(tensor, (top, left, bottom, right), _byte(builder, unit, main), result.name)
+    if main.text("mode", "constant") == "constant":
+        padded = mover.pad(tensor, (top, left, bottom, right), _byte(builder, unit, main), result.name)
+    else:
+        padded = _repeated(mover, tensor, ((top, bottom), (left, right)), main, result.name)
     builder.bind(unit.output, padded.name)
     builder.assign(unit, Target.VECTOR)
+
+
+def _repeated(
+    mover: SpatialOps, x: Tensor, borders: tuple[tuple[int, int], tuple[int, int]], node: OnnxNode, name: str
+) -> Tensor:
+    """The image with rows, then columns, of itself around it."""
+    reflected = node.text("mode", "constant") == "reflect"
+    if sum(map(sum, borders)) > _MOST_REPEATED:
+        raise Refusal.SELECTION(f"it repeats {borders} rows and columns", f"at most {_MOST_REPEATED} are supported")
+    for axis, (before, after) in enumerate(borders):
+        length = (x.height, x.width)[axis]
+        if not before and not after:
+            continue
+        if reflected and max(before, after) >= length:
+            raise Refusal.INVALID("it reflects more than the image", "correct the model")
+        taken = [before - i if reflected else 0 for i in range(before)]
+        taken += [length - 2 - i if reflected else length - 1 for i in range(after)]
+        parts = [(x, (0, before) if axis else (before, 0))]
+        for number, source in enumerate(taken):
+            line, whole = Steps(source, source + 1), Steps(0, (x.width, x.height)[axis])
+            picked = mover.pick(x, *((whole, line) if axis else (line, whole)), f"{name}/line{axis}.{number}")
+            at = number if number < before else length + number
+            parts.append((picked, (0, at) if axis else (at, 0)))
+        size = (x.height, x.width + before + after) if axis else (x.height + before + after, x.width)
+        x = mover.join(parts, size, f"{name}/axis{axis}")
+    return x
 
 
 def _byte(builder: GraphBuilder, unit: QuantizationUnit, node: OnnxNode) -> int:
@@ -55,8 +88,8 @@ def _byte(builder: GraphBuilder, unit: QuantizationUnit, node: OnnxNode) -> int:
 
 def _borders(model: Model, node: OnnxNode, rank: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Padding before and after, along height and along width."""
-    if node.text("mode", "constant") != "constant":
-        raise Refusal.SELECTION(f"it pads in mode {node.text('mode', '')}", "use mode constant")
+    if node.text("mode", "constant") not in ("constant", "edge", "reflect"):
+        raise Refusal.SELECTION(f"it pads in mode {node.text('mode', '')}", "use mode constant, edge or reflect")
     given = model.constant(node.input(1)) if node.input(1) else np.array(node.integers("pads", ()))
     axes = model.constant(node.input(3)) if node.input(3) else np.arange(rank)
     if given is None or axes is None or given.size != 2 * axes.size:

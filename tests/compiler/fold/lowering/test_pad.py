@@ -87,7 +87,17 @@ def test_stored_integers_padded_by_an_integer(given, rng, seed):
     compared(m, seed)
 
 
-@pytest.mark.parametrize(("attributes", "pads"), [({"mode": "reflect"}, None), ({}, [0, 1, 0, 0, 0, 0, 0, 0])])
+@pytest.mark.parametrize("mode", ["edge", "reflect"])
+@pytest.mark.parametrize("pads", [(1, 1, 1, 1), (2, 0, 1, 3)])
+def test_rows_and_columns_repeat(mode, pads, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 5), 4)
+    (value,) = m.node("Pad", [x.name, m.constant(np.array([0, 0, *pads[:2], 0, 0, *pads[2:]]))], mode=mode)
+    m.output(m.conv(m.pair(value, (1, 4, 6 + pads[0] + pads[2], 5 + pads[1] + pads[3]), x.scale * 1.1), 4))
+    compared(m, seed)
+
+
+@pytest.mark.parametrize(("attributes", "pads"), [({"mode": "wrap"}, None), ({}, [0, 1, 0, 0, 0, 0, 0, 0])])
 def test_unsupported_pads_have_a_reason(attributes, pads, rng):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 4)
