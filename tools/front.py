@@ -10,14 +10,8 @@ from intloom.report.front import front_svg
 
 NETWORKS = {
     "YOLOv8n-cls, 224x224": ("yolov8n-cls", 224),
-    "MobileNetV2, 224x224": ("mobilenet_v2", 224),
-    "EfficientNet-lite0, 224x224": ("efficientnet_lite0", 224),
-    "Text recognizer, 48x320": ("ocr_recognizer", 320),
-    "YOLOv8n, 320x320": ("yolov8n", 320),
     "SSD with MobileNetV1, 300x300": ("ssd_mobilenet_v1", 300),
-    "ResNet-18, 224x224": ("resnet18", 224),
-    "YOLO11n, 640x640": ("yolo11n", 640),
-    "YOLOv8n, 640x640": ("yolov8n", 640),
+    "YOLOv8n, 320x320": ("yolov8n", 320),
 }
 SPACE = {"preset": "base", "rows": [8, 16, 32], "cols": [16, 64], "scratch_kib": 256, "weight_kib": 256, "strip": 64}
 DEVICE, MHZ = "XC7K325T", 100.0

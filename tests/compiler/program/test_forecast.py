@@ -9,7 +9,7 @@ from intloom.compiler.program.forecast import bound, forecast
 from intloom.compiler.program.program import MemoryTiming, Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import ConvMode, Kind, Unit, make
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, ConvMode, Kind, LoadTarget, Unit, make
 from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
@@ -51,6 +51,16 @@ def test_a_slower_memory_makes_moves_slower_and_nothing_else():
     assert half - full == 4000
     # Fetch and load wait once each.
     assert late - full == 2 * 300
+
+
+def test_instructions_take_beats_of_the_port():
+    nano = preset("nano")
+    copies = [make(Kind.VCOPY, out_w=16)] * 96
+    origin, load = Provenance(layer=0, tile=0), make(Kind.LOAD, n0=6000, target=LoadTarget.WEIGHT)
+    alone, beside = (forecast(p, [origin] * len(p), 1, nano).done[0][0] for p in ([load], [load, *copies]))
+    beats = len(copies) * INSTRUCTION_BYTES // nano.word_bytes
+    # All are fetched while the load transfers, but those before its first word.
+    assert beats // 2 < beside - alone < beats
 
 
 def test_reads_and_writes_take_turns_only_where_they_share_beats():
