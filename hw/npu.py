@@ -8,6 +8,7 @@ from amaranth.lib.wiring import Out
 
 from intloom.hw.bus import axi4, axi4_lite
 from intloom.hw.control.counters import Counters
+from intloom.hw.control.outstanding import CHANNELS, Outstanding
 from intloom.hw.control.registers import Registers
 from intloom.hw.control.run_control import RunControl
 from intloom.hw.control.window import Window
@@ -33,6 +34,8 @@ def npu_members(params: HardwareParams) -> dict[str, Any]:
     for prefix, (layouts, flows) in _buses(params).items():
         members |= axi4.flat_members(prefix, layouts, flows)
     members["irq"] = Out(1)
+    if params.axi_user_bits:
+        members |= {f"m_axi_{channel}user": Out(params.axi_user_bits) for channel in ("aw", "ar")}
     if params.trace:
         members |= {"trace_started": Out(len(QUEUED_UNITS)), "trace_done": Out(len(QUEUED_UNITS))}
     return members
@@ -52,7 +55,7 @@ class Npu(wiring.Component):
     Members
     -------
     m_axi_*
-        AXI4 master to memory; a beat is a word.
+        AXI4 master to memory; a beat is a word. AxPROT, AxCACHE, AxQOS and AxUSER are parameters.
     s_axi_*
         AXI4-Lite slave: the registers of `intloom.hw.spec.regs`.
     irq
@@ -98,6 +101,7 @@ class Npu(wiring.Component):
         self._configure(m, run_control, engine, registers)
         self._connect_run_control(m, run_control, engine, registers)
         self._connect_counters(m, counters, run_control, engine, registers)
+        self._connect_outstanding(m, engine, registers)
         if self._params.trace:
             # Registered, so that observing the events lengthens no path.
             m.d.sync += [self.trace_started.eq(engine.started), self.trace_done.eq(engine.done)]
@@ -126,6 +130,8 @@ class Npu(wiring.Component):
         for prefix, (layouts, flows) in _buses(self._params).items():
             pairs = axi4.flat_pairs(self, prefix, inner[prefix], layouts, flows)
             m.d.comb += [driven.eq(driver) for driven, driver in pairs]
+        if self._params.axi_user_bits:
+            m.d.comb += [getattr(self, f"m_axi_{channel}user").eq(self._params.axi_user) for channel in ("aw", "ar")]
 
     def _configure(self, m: Module, run_control: RunControl, engine: Engine, registers: Registers) -> None:
         m.submodules.window = window = Window(self._params)
@@ -176,6 +182,20 @@ class Npu(wiring.Component):
             registers.scan_index.eq(counters.scan_index),
             registers.count.eq(counters.value),
         ]
+
+    def _connect_outstanding(self, m: Module, engine: Engine, registers: Registers) -> None:
+        m.submodules.outstanding = outstanding = Outstanding()
+        bus = engine.bus
+        for name in CHANNELS:
+            channel = getattr(bus, name)
+            m.d.comb += getattr(outstanding, f"{name}_valid").eq(channel.valid)
+            m.d.comb += getattr(outstanding, f"{name}_ready").eq(channel.ready)
+        m.d.comb += [
+            outstanding.read_end.eq(bus.r.valid & bus.r.ready & bus.r.payload.last),
+            outstanding.write_end.eq(bus.b.valid & bus.b.ready),
+        ]
+        for name in ("reads", "writes", "offered"):
+            m.d.comb += _field("OUTSTANDING", name, registers.outstanding).eq(getattr(outstanding, name))
 
 
 def _field(register_name: str, field_name: str, value: Value) -> Value:

@@ -48,6 +48,13 @@
 #define INTLOOM_REG_LOCK 0x03cu /* w1s: Locks against further writes. */
 #define INTLOOM_REG_LOCK_WINDOW_LSB 0u
 #define INTLOOM_REG_LOCK_WINDOW_MASK 0x00000001u /* BASE_LOW, BASE_HIGH and LIMIT keep their values until the reset input. */
+#define INTLOOM_REG_OUTSTANDING 0x040u /* ro: What is in flight on the memory bus. The reset command ends when it is 0. */
+#define INTLOOM_REG_OUTSTANDING_READS_LSB 0u
+#define INTLOOM_REG_OUTSTANDING_READS_MASK 0x000000ffu /* Read bursts whose address was taken and whose last beat has not come. */
+#define INTLOOM_REG_OUTSTANDING_WRITES_LSB 8u
+#define INTLOOM_REG_OUTSTANDING_WRITES_MASK 0x0000ff00u /* Write bursts whose address was taken and whose response has not come. */
+#define INTLOOM_REG_OUTSTANDING_OFFERED_LSB 16u
+#define INTLOOM_REG_OUTSTANDING_OFFERED_MASK 0x00070000u /* An offer on AR, AW and W, from the lowest bit on, was not taken. */
 #define INTLOOM_REG_CAP_ROWS 0x080u /* ro: Parameter rows. Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32. */
 #define INTLOOM_REG_CAP_COLS 0x084u /* ro: Parameter cols. Output-channel lanes of the MAC array. A power of two, 4 to 64. */
 #define INTLOOM_REG_CAP_LANES 0x088u /* ro: Parameter lanes. Parallel requantizer lanes; an output pixel is read out of the accumulators in cols/lanes cycles. Divides rows and cols. */
@@ -59,56 +66,62 @@
 #define INTLOOM_REG_CAP_AXI_ADDR_BITS 0x0a0u /* ro: Parameter axi_addr_bits. AXI4 address width, 32 to 64. */
 #define INTLOOM_REG_CAP_AXI_BURST 0x0a4u /* ro: Parameter axi_burst. Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB. */
 #define INTLOOM_REG_CAP_AXI_OUTSTANDING 0x0a8u /* ro: Parameter axi_outstanding. Outstanding AXI bursts in each direction. A power of two, 1 to 32. */
-#define INTLOOM_REG_CAP_MANTISSA_BITS 0x0acu /* ro: Parameter mantissa_bits. Significant bits of a requantization scale, 8 to 24; 24 represents an fp32 scale exactly. */
-#define INTLOOM_REG_CAP_ACC_BITS 0x0b0u /* ro: Parameter acc_bits. Width of an accumulator, 20 to 32. */
-#define INTLOOM_REG_CAP_MATCH 0x0b4u /* ro: Parameter match. Rounding mode of the requantizers: ort (as fp32 arithmetic) or exact (one rounding). */
-#define INTLOOM_REG_CAP_QUEUE_DEPTH 0x0b8u /* ro: Parameter queue_depth. Depth of each unit's instruction queue. A power of two, 2 to 64. */
-#define INTLOOM_REG_CAP_VECTOR_MULTIPLY 0x0bcu /* ro: Parameter vector_multiply. The vector unit can multiply tensors (VMUL). */
-#define INTLOOM_REG_CAP_VECTOR_AVERAGE 0x0c0u /* ro: Parameter vector_average. The vector unit can average windows (VAVG). */
-#define INTLOOM_REG_CAP_DEPTHWISE 0x0c4u /* ro: Parameter depthwise. The MAC array can have kernel taps on its rows (CONV modes 2 and 3); false unless rows = cols. */
-#define INTLOOM_REG_CAP_VECTOR_LANES 0x0c8u /* ro: Parameter vector_lanes. Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means rows. */
-#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0ccu /* ro: Parameter lut_products. Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 3*rows of VDEPTHWISE, then those of the array. A larger number means all. */
-#define INTLOOM_REG_CAP_TRACE 0x0d0u /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
-#define INTLOOM_REG_CAP_CLOCK_GATING 0x0d4u /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
-#define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0d8u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
-#define INTLOOM_REG_CAP_VECTOR_NORM 0x0dcu /* ro: Parameter vector_norm. The vector unit can compute a layer normalization (VNORM); false if vector_lanes is less than rows/4. */
-#define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0e0u /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
-#define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0e4u /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), while the array works; false if vector_lanes is less than rows/4. */
-#define INTLOOM_REG_CAP_MEMORY_PARITY 0x0e8u /* ro: Parameter memory_parity. The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the program with an error. Cycles are the same either way. */
-#define INTLOOM_REG_CAP_WORD_CODE 0x0ecu /* ro: Parameter word_code. The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss. */
-#define INTLOOM_REG_CAP_CONSTANT_CHECK 0x0f0u /* ro: Parameter constant_check. The load unit can check the CRC of the words that it reads (LOAD field crc): flipped bits in constants stop the program with an error. Cycles are the same either way. */
-#define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x0f4u /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
-#define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
-#define INTLOOM_REG_READ_BEATS 0x104u /* ro: AXI read beats, including instruction fetch. */
-#define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: AXI write beats. */
-#define INTLOOM_REG_LOAD_BUSY 0x10cu /* ro: Cycles in which the LOAD unit processed a word. */
-#define INTLOOM_REG_LOAD_STALL_NO_INSTRUCTION 0x110u /* ro: Cycles in which the LOAD unit stalled: NO_INSTRUCTION. */
-#define INTLOOM_REG_LOAD_STALL_WAIT 0x114u /* ro: Cycles in which the LOAD unit stalled: WAIT. */
-#define INTLOOM_REG_LOAD_STALL_MEMORY 0x118u /* ro: Cycles in which the LOAD unit stalled: MEMORY. */
-#define INTLOOM_REG_LOAD_STALL_WEIGHTS 0x11cu /* ro: Cycles in which the LOAD unit stalled: WEIGHTS. */
-#define INTLOOM_REG_LOAD_STALL_ACCUMULATORS 0x120u /* ro: Cycles in which the LOAD unit stalled: ACCUMULATORS. */
-#define INTLOOM_REG_LOAD_DONE 0x124u /* ro: Instructions that the LOAD unit has finished; waits refer to it. */
-#define INTLOOM_REG_MAC_BUSY 0x128u /* ro: Cycles in which the MAC unit processed a word. */
-#define INTLOOM_REG_MAC_STALL_NO_INSTRUCTION 0x12cu /* ro: Cycles in which the MAC unit stalled: NO_INSTRUCTION. */
-#define INTLOOM_REG_MAC_STALL_WAIT 0x130u /* ro: Cycles in which the MAC unit stalled: WAIT. */
-#define INTLOOM_REG_MAC_STALL_MEMORY 0x134u /* ro: Cycles in which the MAC unit stalled: MEMORY. */
-#define INTLOOM_REG_MAC_STALL_WEIGHTS 0x138u /* ro: Cycles in which the MAC unit stalled: WEIGHTS. */
-#define INTLOOM_REG_MAC_STALL_ACCUMULATORS 0x13cu /* ro: Cycles in which the MAC unit stalled: ACCUMULATORS. */
-#define INTLOOM_REG_MAC_DONE 0x140u /* ro: Instructions that the MAC unit has finished; waits refer to it. */
-#define INTLOOM_REG_VEC_BUSY 0x144u /* ro: Cycles in which the VEC unit processed a word. */
-#define INTLOOM_REG_VEC_STALL_NO_INSTRUCTION 0x148u /* ro: Cycles in which the VEC unit stalled: NO_INSTRUCTION. */
-#define INTLOOM_REG_VEC_STALL_WAIT 0x14cu /* ro: Cycles in which the VEC unit stalled: WAIT. */
-#define INTLOOM_REG_VEC_STALL_MEMORY 0x150u /* ro: Cycles in which the VEC unit stalled: MEMORY. */
-#define INTLOOM_REG_VEC_STALL_WEIGHTS 0x154u /* ro: Cycles in which the VEC unit stalled: WEIGHTS. */
-#define INTLOOM_REG_VEC_STALL_ACCUMULATORS 0x158u /* ro: Cycles in which the VEC unit stalled: ACCUMULATORS. */
-#define INTLOOM_REG_VEC_DONE 0x15cu /* ro: Instructions that the VEC unit has finished; waits refer to it. */
-#define INTLOOM_REG_STORE_BUSY 0x160u /* ro: Cycles in which the STORE unit processed a word. */
-#define INTLOOM_REG_STORE_STALL_NO_INSTRUCTION 0x164u /* ro: Cycles in which the STORE unit stalled: NO_INSTRUCTION. */
-#define INTLOOM_REG_STORE_STALL_WAIT 0x168u /* ro: Cycles in which the STORE unit stalled: WAIT. */
-#define INTLOOM_REG_STORE_STALL_MEMORY 0x16cu /* ro: Cycles in which the STORE unit stalled: MEMORY. */
-#define INTLOOM_REG_STORE_STALL_WEIGHTS 0x170u /* ro: Cycles in which the STORE unit stalled: WEIGHTS. */
-#define INTLOOM_REG_STORE_STALL_ACCUMULATORS 0x174u /* ro: Cycles in which the STORE unit stalled: ACCUMULATORS. */
-#define INTLOOM_REG_STORE_DONE 0x178u /* ro: Instructions that the STORE unit has finished; waits refer to it. */
+#define INTLOOM_REG_CAP_AXI_PROT 0x0acu /* ro: Parameter axi_prot. AxPROT of all accesses, 0 to 7. Bit 1 is 0 for secure accesses. 2: data, non-secure, unprivileged. */
+#define INTLOOM_REG_CAP_AXI_CACHE 0x0b0u /* ro: Parameter axi_cache. AxCACHE of all accesses, 0 to 15. 3: normal memory, not cacheable, bufferable. */
+#define INTLOOM_REG_CAP_AXI_QOS 0x0b4u /* ro: Parameter axi_qos. AxQOS of all accesses, 0 to 15. */
+#define INTLOOM_REG_CAP_AXI_USER_BITS 0x0b8u /* ro: Parameter axi_user_bits. Width of AxUSER, 0 to 32; 0: the accelerator has no such ports. */
+#define INTLOOM_REG_CAP_AXI_USER 0x0bcu /* ro: Parameter axi_user. AxUSER of all accesses; it must fit axi_user_bits. */
+#define INTLOOM_REG_CAP_REGISTER_ERRORS 0x0c0u /* ro: Parameter register_errors. The AXI4-Lite port answers SLVERR to accesses where no register is, and to writes of read-only registers; else OKAY. */
+#define INTLOOM_REG_CAP_MANTISSA_BITS 0x0c4u /* ro: Parameter mantissa_bits. Significant bits of a requantization scale, 8 to 24; 24 represents an fp32 scale exactly. */
+#define INTLOOM_REG_CAP_ACC_BITS 0x0c8u /* ro: Parameter acc_bits. Width of an accumulator, 20 to 32. */
+#define INTLOOM_REG_CAP_MATCH 0x0ccu /* ro: Parameter match. Rounding mode of the requantizers: ort (as fp32 arithmetic) or exact (one rounding). */
+#define INTLOOM_REG_CAP_QUEUE_DEPTH 0x0d0u /* ro: Parameter queue_depth. Depth of each unit's instruction queue. A power of two, 2 to 64. */
+#define INTLOOM_REG_CAP_VECTOR_MULTIPLY 0x0d4u /* ro: Parameter vector_multiply. The vector unit can multiply tensors (VMUL). */
+#define INTLOOM_REG_CAP_VECTOR_AVERAGE 0x0d8u /* ro: Parameter vector_average. The vector unit can average windows (VAVG). */
+#define INTLOOM_REG_CAP_DEPTHWISE 0x0dcu /* ro: Parameter depthwise. The MAC array can have kernel taps on its rows (CONV modes 2 and 3); false unless rows = cols. */
+#define INTLOOM_REG_CAP_VECTOR_LANES 0x0e0u /* ro: Parameter vector_lanes. Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means rows. */
+#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0e4u /* ro: Parameter lut_products. Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 3*rows of VDEPTHWISE, then those of the array. A larger number means all. */
+#define INTLOOM_REG_CAP_TRACE 0x0e8u /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
+#define INTLOOM_REG_CAP_CLOCK_GATING 0x0ecu /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
+#define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0f0u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
+#define INTLOOM_REG_CAP_VECTOR_NORM 0x0f4u /* ro: Parameter vector_norm. The vector unit can compute a layer normalization (VNORM); false if vector_lanes is less than rows/4. */
+#define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0f8u /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
+#define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0fcu /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), while the array works; false if vector_lanes is less than rows/4. */
+#define INTLOOM_REG_CAP_MEMORY_PARITY 0x100u /* ro: Parameter memory_parity. The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the program with an error. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_WORD_CODE 0x104u /* ro: Parameter word_code. The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss. */
+#define INTLOOM_REG_CAP_CONSTANT_CHECK 0x108u /* ro: Parameter constant_check. The load unit can check the CRC of the words that it reads (LOAD field crc): flipped bits in constants stop the program with an error. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x10cu /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
+#define INTLOOM_REG_CYCLES 0x180u /* ro: Cycles from start to done or error. */
+#define INTLOOM_REG_READ_BEATS 0x184u /* ro: AXI read beats, including instruction fetch. */
+#define INTLOOM_REG_WRITE_BEATS 0x188u /* ro: AXI write beats. */
+#define INTLOOM_REG_LOAD_BUSY 0x18cu /* ro: Cycles in which the LOAD unit processed a word. */
+#define INTLOOM_REG_LOAD_STALL_NO_INSTRUCTION 0x190u /* ro: Cycles in which the LOAD unit stalled: NO_INSTRUCTION. */
+#define INTLOOM_REG_LOAD_STALL_WAIT 0x194u /* ro: Cycles in which the LOAD unit stalled: WAIT. */
+#define INTLOOM_REG_LOAD_STALL_MEMORY 0x198u /* ro: Cycles in which the LOAD unit stalled: MEMORY. */
+#define INTLOOM_REG_LOAD_STALL_WEIGHTS 0x19cu /* ro: Cycles in which the LOAD unit stalled: WEIGHTS. */
+#define INTLOOM_REG_LOAD_STALL_ACCUMULATORS 0x1a0u /* ro: Cycles in which the LOAD unit stalled: ACCUMULATORS. */
+#define INTLOOM_REG_LOAD_DONE 0x1a4u /* ro: Instructions that the LOAD unit has finished; waits refer to it. */
+#define INTLOOM_REG_MAC_BUSY 0x1a8u /* ro: Cycles in which the MAC unit processed a word. */
+#define INTLOOM_REG_MAC_STALL_NO_INSTRUCTION 0x1acu /* ro: Cycles in which the MAC unit stalled: NO_INSTRUCTION. */
+#define INTLOOM_REG_MAC_STALL_WAIT 0x1b0u /* ro: Cycles in which the MAC unit stalled: WAIT. */
+#define INTLOOM_REG_MAC_STALL_MEMORY 0x1b4u /* ro: Cycles in which the MAC unit stalled: MEMORY. */
+#define INTLOOM_REG_MAC_STALL_WEIGHTS 0x1b8u /* ro: Cycles in which the MAC unit stalled: WEIGHTS. */
+#define INTLOOM_REG_MAC_STALL_ACCUMULATORS 0x1bcu /* ro: Cycles in which the MAC unit stalled: ACCUMULATORS. */
+#define INTLOOM_REG_MAC_DONE 0x1c0u /* ro: Instructions that the MAC unit has finished; waits refer to it. */
+#define INTLOOM_REG_VEC_BUSY 0x1c4u /* ro: Cycles in which the VEC unit processed a word. */
+#define INTLOOM_REG_VEC_STALL_NO_INSTRUCTION 0x1c8u /* ro: Cycles in which the VEC unit stalled: NO_INSTRUCTION. */
+#define INTLOOM_REG_VEC_STALL_WAIT 0x1ccu /* ro: Cycles in which the VEC unit stalled: WAIT. */
+#define INTLOOM_REG_VEC_STALL_MEMORY 0x1d0u /* ro: Cycles in which the VEC unit stalled: MEMORY. */
+#define INTLOOM_REG_VEC_STALL_WEIGHTS 0x1d4u /* ro: Cycles in which the VEC unit stalled: WEIGHTS. */
+#define INTLOOM_REG_VEC_STALL_ACCUMULATORS 0x1d8u /* ro: Cycles in which the VEC unit stalled: ACCUMULATORS. */
+#define INTLOOM_REG_VEC_DONE 0x1dcu /* ro: Instructions that the VEC unit has finished; waits refer to it. */
+#define INTLOOM_REG_STORE_BUSY 0x1e0u /* ro: Cycles in which the STORE unit processed a word. */
+#define INTLOOM_REG_STORE_STALL_NO_INSTRUCTION 0x1e4u /* ro: Cycles in which the STORE unit stalled: NO_INSTRUCTION. */
+#define INTLOOM_REG_STORE_STALL_WAIT 0x1e8u /* ro: Cycles in which the STORE unit stalled: WAIT. */
+#define INTLOOM_REG_STORE_STALL_MEMORY 0x1ecu /* ro: Cycles in which the STORE unit stalled: MEMORY. */
+#define INTLOOM_REG_STORE_STALL_WEIGHTS 0x1f0u /* ro: Cycles in which the STORE unit stalled: WEIGHTS. */
+#define INTLOOM_REG_STORE_STALL_ACCUMULATORS 0x1f4u /* ro: Cycles in which the STORE unit stalled: ACCUMULATORS. */
+#define INTLOOM_REG_STORE_DONE 0x1f8u /* ro: Instructions that the STORE unit has finished; waits refer to it. */
 
 /* The counters are consecutive registers. */
 #define INTLOOM_COUNTERS 31u

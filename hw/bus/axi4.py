@@ -15,6 +15,8 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
+from intloom.hw.spec.params import HardwareParams
+
 ID_BITS = 1
 LENGTH_BITS = 8
 RESP_BITS = 2
@@ -38,12 +40,6 @@ class Burst(IntEnum):
     FIXED = 0
     INCR = 1
     WRAP = 2
-
-
-MODIFIABLE_BUFFERABLE = 0b0011
-"""AxCACHE: normal, non-cacheable memory."""
-DATA_SECURE_UNPRIVILEGED = 0b000
-"""AxPROT."""
 
 
 def address_layout(addr_bits: int) -> data.StructLayout:
@@ -113,14 +109,14 @@ class Axi4(Signature):
 
 
 def drive_address(
-    payload: data.View[data.StructLayout], word: Value, beats_less_one: Value, word_bytes: int
+    payload: data.View[data.StructLayout], word: Value, beats_less_one: Value, params: HardwareParams
 ) -> Iterator[Any]:
     """Yield assignments that set `payload` to an INCR burst of whole words that starts at word address `word`."""
-    size = exact_log2(word_bytes)
+    size = exact_log2(params.word_bytes)
     # One identifier for all bursts: AXI4 A5.3 orders responses of equal identifier, so FIFOs in request order match
     # them.
-    fixed = {"id": 0, "size": size, "burst": Burst.INCR, "lock": 0, "qos": 0}
-    fixed |= {"cache": MODIFIABLE_BUFFERABLE, "prot": DATA_SECURE_UNPRIVILEGED}
+    fixed = {"id": 0, "size": size, "burst": Burst.INCR, "lock": 0}
+    fixed |= {"cache": params.axi_cache, "prot": params.axi_prot, "qos": params.axi_qos}
     yield payload.addr.eq(word << size)
     yield payload.len.eq(beats_less_one)
     for name, value in fixed.items():

@@ -103,7 +103,7 @@ class ReadArbiter(wiring.Component):
         m.submodules.requests = requests = SkidBuffer(burst_layout(self._params))
         burst = requests.o.payload
         m.d.comb += [
-            *drive_address(self.ar.payload, burst.addr, burst.beats_less_one, self._params.word_bytes),
+            *drive_address(self.ar.payload, burst.addr, burst.beats_less_one, self._params),
             self.ar.valid.eq(requests.o.valid),
             requests.o.ready.eq(self.ar.ready),
         ]

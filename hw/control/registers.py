@@ -83,7 +83,9 @@ class Registers(wiring.Component):
 
     Reset and faults
     ----------------
-    The soft reset does not reach this component: registers keep their values. No faults.
+    The soft reset does not reach this component: registers keep their values. No faults. With `register_errors` an
+    access where no register is, and a write of a read-only register, is answered with SLVERR; a write that LOCK
+    forbids, with OKAY.
     """
 
     READ_LATENCY = 2
@@ -148,15 +150,19 @@ class Registers(wiring.Component):
         plain = Signal(DATA_BITS)
         m.d.comb += [
             bus.ar.ready.eq(~pending & (~bus.r.valid | bus.r.ready)),
-            bus.r.payload.resp.eq(Resp.OKAY),
             available.eq(pending & (~is_counter | (word[:SCAN_BITS] == self.scan_index))),
         ]
+        error = Signal()
+        if self._params.register_errors:
+            counters = len(COUNTERS)
+            m.d.comb += error.eq(Mux(is_counter, word[:SCAN_BITS] >= counters, 1))
         with m.Switch(word):
             for register in _PLAIN_REGISTERS:
                 with m.Case(register.offset // REGISTER_BYTES):
-                    m.d.comb += plain.eq(self._readable(register))
+                    m.d.comb += [plain.eq(self._readable(register)), error.eq(0)]
         with m.If(available):
             m.d.sync += [bus.r.valid.eq(1), pending.eq(0), bus.r.payload.data.eq(Mux(is_counter, self.count, plain))]
+            m.d.sync += bus.r.payload.resp.eq(Mux(error, Resp.SLVERR, Resp.OKAY))
         with m.Elif(bus.ar.ready):
             m.d.sync += [bus.r.valid.eq(0), pending.eq(bus.ar.valid), word.eq(bus.ar.payload.addr // REGISTER_BYTES)]
 
@@ -171,11 +177,16 @@ class Registers(wiring.Component):
             fire.eq(bus.aw.valid & bus.w.valid & (~bus.b.valid | bus.b.ready) & ~self.control.any()),
             bus.aw.ready.eq(fire),
             bus.w.ready.eq(fire),
-            bus.b.payload.resp.eq(Resp.OKAY),
         ]
+        word = bus.aw.payload.addr // REGISTER_BYTES
+        writable = Signal(init=1)
+        if self._params.register_errors:
+            offsets = (r.offset // REGISTER_BYTES for r in _PLAIN_REGISTERS if r.access is not Access.RO)
+            m.d.comb += writable.eq(Cat(word == offset for offset in offsets).any())
         with m.If(fire | bus.b.ready):
             m.d.sync += bus.b.valid.eq(fire)
-        word = bus.aw.payload.addr // REGISTER_BYTES
+        with m.If(fire):
+            m.d.sync += bus.b.payload.resp.eq(Mux(writable, Resp.OKAY, Resp.SLVERR))
         for register in _PLAIN_REGISTERS:
             self._write(m, register, fire & (word == register.offset // REGISTER_BYTES))
 

@@ -101,9 +101,7 @@ class StoreUnit(wiring.Component):
         offered = front.bursts
         fire = self.aw.valid & self.aw.ready
         m.d.comb += [
-            *drive_address(
-                self.aw.payload, offered.payload.addr, offered.payload.beats_less_one, self._params.word_bytes
-            ),
+            *drive_address(self.aw.payload, offered.payload.addr, offered.payload.beats_less_one, self._params),
             # W needs the length: no address is sent without a credit for it.
             self.aw.valid.eq(offered.valid & lengths.credit_available),
             offered.ready.eq(fire),

@@ -53,6 +53,7 @@ class DramBridge(wiring.Component):
     """Writes without a response at most."""
 
     def __init__(self, params: HardwareParams) -> None:
+        self._params = params
         self._word_bytes = params.axi_data_bits // 8
         super().__init__(
             {
@@ -105,7 +106,7 @@ class DramBridge(wiring.Component):
         beats_less_one = Mux(line, LINE_BYTES // self._word_bytes - 1, 0)
         with m.State("READ_ADDRESS"):
             m.d.comb += self.memory.ar.valid.eq(self.idle)
-            m.d.comb += list(drive_address(self.memory.ar.payload, self._word(adr), beats_less_one, self._word_bytes))
+            m.d.comb += list(drive_address(self.memory.ar.payload, self._word(adr), beats_less_one, self._params))
             m.d.sync += [
                 left.eq(Mux(line, LINE_BYTES * 8 // DATA_BITS - 1, 0)),
                 piece.eq(adr[: len(piece)]),
@@ -132,7 +133,7 @@ class DramBridge(wiring.Component):
             w.payload.last.eq(1),
             w.payload.data.eq(Cat(*[self.data.dat_w] * pieces)),
             w.payload.strb.eq(self.data.sel << (self.data.adr[: ceil_log2(pieces)] << 2)),
-            *drive_address(aw.payload, self._word(self.data.adr), C(0, 8), self._word_bytes),
+            *drive_address(aw.payload, self._word(self.data.adr), C(0, 8), self._params),
         ]
         m.d.sync += [address_taken.eq(address_taken | aw.ready), data_taken.eq(data_taken | w.ready)]
         with m.If((address_taken | aw.ready) & (data_taken | w.ready)):

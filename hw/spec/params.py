@@ -56,6 +56,18 @@ class HardwareParams:
     axi_addr_bits: int = _doc("AXI4 address width, 32 to 64.", 40)
     axi_burst: int = _doc("Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB.", 64)
     axi_outstanding: int = _doc("Outstanding AXI bursts in each direction. A power of two, 1 to 32.", 16)
+    axi_prot: int = _doc(
+        "AxPROT of all accesses, 0 to 7. Bit 1 is 0 for secure accesses. 2: data, non-secure, unprivileged.", 2
+    )
+    axi_cache: int = _doc("AxCACHE of all accesses, 0 to 15. 3: normal memory, not cacheable, bufferable.", 3)
+    axi_qos: int = _doc("AxQOS of all accesses, 0 to 15.", 0)
+    axi_user_bits: int = _doc("Width of AxUSER, 0 to 32; 0: the accelerator has no such ports.", 0)
+    axi_user: int = _doc("AxUSER of all accesses; it must fit axi_user_bits.", 0)
+    register_errors: bool = _doc(
+        "The AXI4-Lite port answers SLVERR to accesses where no register is, and to writes of read-only registers; "
+        "else OKAY.",
+        True,
+    )
     mantissa_bits: int = _doc(
         "Significant bits of a requantization scale, 8 to 24; 24 represents an fp32 scale exactly.", 24
     )
@@ -290,6 +302,8 @@ _MAX_BURST_BYTES = 4096
 """A burst must not cross a boundary of 4 KiB (AXI)."""
 RANGES = {"axi_addr_bits": (32, 64), "mantissa_bits": (8, 24), "acc_bits": (20, 32)}
 """Smallest and largest value of the parameters that may have any value between."""
+ATTRIBUTES = {"axi_prot": (0, 7), "axi_cache": (0, 15), "axi_qos": (0, 15), "axi_user_bits": (0, 32)}
+"""The same of constants on the bus."""
 
 
 def _check_ranges(p: HardwareParams) -> None:
@@ -297,7 +311,7 @@ def _check_ranges(p: HardwareParams) -> None:
         value = getattr(p, name)
         if not low <= value <= high or value & (value - 1):
             raise ParameterError(f"{name} must be a power of two from {low} to {high}, not {value}")
-    for name, (low, high) in RANGES.items():
+    for name, (low, high) in (RANGES | ATTRIBUTES | {"axi_user": (0, (1 << max(p.axi_user_bits, 0)) - 1)}).items():
         value = getattr(p, name)
         if not low <= value <= high:
             raise ParameterError(f"{name} must be from {low} to {high}, not {value}")
@@ -474,10 +488,12 @@ def valid_values(name: str) -> list[Any]:
         return [1 << n for n in range(low.bit_length() - 1, high.bit_length())]
     fixed: dict[str, Any] = {
         **RANGES,
+        **ATTRIBUTES,
         "match": map(str, RoundingMode),
         "multiplier_bits": MULTIPLIERS,
         "axi_data_bits": (8 * rows for rows in valid_values("rows")),
         "lut_products": (0,),
+        "axi_user": (0,),
     }
     return list(fixed.get(name, (False, True) if FIELD_TYPES.get(name) is bool else ()))
 

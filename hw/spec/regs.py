@@ -195,10 +195,21 @@ _CONTROL = (
         "Locks against further writes.",
         (BitField("window", 0, 1, "BASE_LOW, BASE_HIGH and LIMIT keep their values until the reset input."),),
     ),
+    Register(
+        "OUTSTANDING",
+        0x040,
+        Access.RO,
+        "What is in flight on the memory bus. The reset command ends when it is 0.",
+        (
+            BitField("reads", 0, 8, "Read bursts whose address was taken and whose last beat has not come."),
+            BitField("writes", 8, 8, "Write bursts whose address was taken and whose response has not come."),
+            BitField("offered", 16, 3, "An offer on AR, AW and W, from the lowest bit on, was not taken."),
+        ),
+    ),
 )
 
 _FIRST_CAPABILITY = 0x080
-_FIRST_COUNTER = 0x100
+_FIRST_COUNTER = 0x180
 ROUNDING_CODES: Mapping[RoundingMode, int] = MappingProxyType({RoundingMode.ORT: 0, RoundingMode.EXACT: 1})
 
 

@@ -41,8 +41,9 @@ _REGISTER_INTRO = f"""\
 
 Register map version {VERSION}: 32-bit registers behind the AXI4-Lite port, at these byte offsets. Access: `ro` read
 only; `rw` read and write; `w1c` read flags, write 1 to clear; `w1s` read flags, write 1 to set until the reset
-input; `wo` write 1 for a pulse, reads as 0. Other addresses
-read as 0 and ignore writes.
+input; `wo` write 1 for a pulse, reads as 0. Other addresses read as 0 and ignore writes. With the parameter
+`register_errors` these accesses, and writes to `ro` registers, are answered with SLVERR, else with OKAY. Writes to
+a register that LOCK makes read-only are ignored and answered with OKAY.
 """
 
 _PARAMETER_INTRO = """\

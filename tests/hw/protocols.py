@@ -11,7 +11,7 @@ from typing import Any
 from amaranth.hdl import Cat, Value
 from amaranth.lib import stream, wiring
 
-from intloom.hw.bus.axi4 import DATA_SECURE_UNPRIVILEGED, MODIFIABLE_BUFFERABLE, Burst
+from intloom.hw.bus.axi4 import Burst
 from intloom.hw.ports import ReadPort, UnitPort, WritePort
 
 OFFERS: dict[type, tuple[str, ...]] = {
@@ -96,8 +96,9 @@ def check_burst(address: Any, word_bytes: int) -> None:
         "size": word_bytes.bit_length() - 1,
         "burst": Burst.INCR,
         "lock": 0,
-        "cache": MODIFIABLE_BUFFERABLE,
-        "prot": DATA_SECURE_UNPRIVILEGED,
+        # Normal memory, not cacheable, bufferable; data, non-secure, unprivileged.
+        "cache": 0b0011,
+        "prot": 0b010,
         "qos": 0,
     }
     assert {name: address[name] for name in expected} == expected

@@ -16,7 +16,7 @@ SHAPES: dict[str, HardwareParams] = {
     ),
     "bytes": _NANO.replace(
         cols=8, lut_products=0, multiplier_bits=25, memory_parity=True, vector_multiply=False, vector_average=False,
-        clock_gating=False, trace=False,
+        clock_gating=False, trace=False, axi_user_bits=3, axi_user=5, register_errors=False,
     ),
 }  # fmt: skip
 """Slices of a quarter, of the whole and of half a word; a vector unit without options that shares a data path."""

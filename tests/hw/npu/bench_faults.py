@@ -10,6 +10,7 @@ from cocotbext.axi import AxiResp
 from intloom.hw.spec import isa, regs
 from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.regs import Cause
+from intloom.sim.host.run_program import read_status
 from tests.hw.npu.host import PROGRAM_WORD, Host
 
 SOURCE_WORD = 0x200
@@ -206,6 +207,66 @@ async def watchdog(dut: Any) -> None:
     host.ram.write_if.b_channel.pause = False
     await host.reset()
     await _good_program_runs(host)
+
+
+async def _hang(host: Host, watchdog: int = 300) -> dict[str, int]:
+    """A program on a bus that stops answering, then the reset command; what is outstanding."""
+    program = [host.begin_instruction(), _store(), *[_load(n1=12, dram_s1=WORDS, local_s1=1)] * 3, isa.make("END")]
+    await host.start(program, watchdog=watchdog)
+    read, write = host.ram.read_if, host.ram.write_if
+    while await host.read("LOAD_DONE") == 0:
+        await ClockCycles(host.dut.clk, 1)
+    read.r_channel.pause = write.b_channel.pause = True
+    status = await host.finish()
+    assert (Cause(status["cause"]), status["busy"]) == (Cause.WATCHDOG, 1)
+    await host.write("CONTROL", regs.pack("CONTROL", reset=1))
+    await ClockCycles(host.dut.clk, 200)
+    assert (await read_status(host))["busy"], "the reset waits for the bus"
+    left = regs.unpack("OUTSTANDING", await host.read("OUTSTANDING"))
+    assert left["reads"] + left["writes"] > 0
+    assert left["offered"] == 0, "all offers have been taken"
+    await ClockCycles(host.dut.clk, 200)
+    assert left == regs.unpack("OUTSTANDING", await host.read("OUTSTANDING")), "nothing new is issued"
+    return left
+
+
+async def _rest_after_hang(host: Host) -> None:
+    """Nothing is outstanding, and programs run."""
+    await host.rest()
+    assert await host.read("OUTSTANDING") == 0
+    await _good_program_runs(host)
+
+
+@cocotb.test()
+async def a_bus_that_answers_late(dut: Any) -> None:
+    """The reset command ends with the last answer."""
+    host = await Host(dut, "late").begin()
+    await _hang(host)
+    host.ram.read_if.r_channel.pause = host.ram.write_if.b_channel.pause = False
+    await _rest_after_hang(host)
+
+
+@cocotb.test()
+async def a_bus_that_never_answers(dut: Any) -> None:
+    """Accelerator and bus are reset together; the slave forgets what it owes."""
+    host = await Host(dut, "never").begin()
+    await _hang(host)
+    await host.reset_input()
+    host.ram.read_if.r_channel.pause = host.ram.write_if.b_channel.pause = False
+    await _rest_after_hang(host)
+
+
+@cocotb.test()
+async def a_bus_that_answers_after_the_reset(dut: Any) -> None:
+    """The accelerator alone is reset, behind an isolator that drops as many answers as OUTSTANDING has counted."""
+    host = await Host(dut, "after").begin(slave_reset=False)
+    left = await _hang(host)
+    dropped = host.isolate(left["reads"], left["writes"])
+    await host.reset_input()
+    host.ram.read_if.r_channel.pause = host.ram.write_if.b_channel.pause = False
+    await ClockCycles(dut.clk, 2000)
+    assert dropped() == (left["reads"], left["writes"])
+    await _rest_after_hang(host)
 
 
 @cocotb.test()

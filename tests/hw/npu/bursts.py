@@ -23,6 +23,12 @@ class BurstRules:
     beats: int = 0
     unanswered: int = 0
 
+    def forget(self) -> None:
+        """Nothing is outstanding: after the reset input."""
+        for bursts in (self.reads, self.addressed, self.sent):
+            bursts.clear()
+        self.beats = self.unanswered = 0
+
     def passed(self, channel: str, payload: dict[str, int]) -> None:
         """A transfer on `channel`."""
         getattr(self, f"_{channel}")(payload)
@@ -33,6 +39,8 @@ class BurstRules:
         assert payload["burst"] == Burst.INCR, f"{channel}: bursts must increment"
         assert beats <= self.params.axi_burst, f"{channel}: {beats} beats are more than a burst may have"
         assert at % word == 0, f"{channel}: {at:#x} is not a word's address"
+        for name in {"prot", "cache", "qos", "user"} & payload.keys():
+            assert payload[name] == getattr(self.params, f"axi_{name}"), f"{channel}: {name} must be the parameter's"
         last = at + beats * word - 1
         assert at in self.window and last in self.window, f"{channel}: {at:#x} to {last:#x} leaves the window"
         assert at // BOUNDARY_BYTES == last // BOUNDARY_BYTES, f"{channel}: {at:#x} to {last:#x} crosses 4 KiB"

@@ -59,9 +59,9 @@ class Poison:
 class PoisonedRam(AxiRam):
     """AxiRam whose poisoned words answer SLVERR or DECERR; the base class ignores address bits above its size."""
 
-    def __init__(self, dut: Any, origin: int, size: int) -> None:
+    def __init__(self, dut: Any, origin: int, size: int, *, reset: bool = True) -> None:
         assert origin % size == 0
-        super().__init__(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=size)
+        super().__init__(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst if reset else None, size=size)
         self.poison = Poison(origin, size)
         self._patch(self.read_if, self.read_if.r_channel, "rresp", "_read")
         self._patch(self.write_if, self.write_if.b_channel, "bresp", "_write")
@@ -117,18 +117,23 @@ class Host:
         self.word = self.params.word_bytes
         self.memory_bytes = MEMORY_WORDS * self.word
 
-    async def begin(self, stalls: float = 0.0) -> Host:
-        """Clock, bus models, monitors, reset; each side of every channel pauses in a share `stalls` of the cycles."""
+    async def begin(self, stalls: float = 0.0, *, slave_reset: bool = True) -> Host:
+        """Clock, bus models, monitors, reset; each side of every channel pauses in a share `stalls` of the cycles.
+
+        Without `slave_reset` the memory does not see the reset input.
+        """
         cocotb.start_soon(Clock(self.dut.clk, PERIOD_NS, unit="ns").start())
         self.dut.rst.value = 1
-        self.ram = PoisonedRam(self.dut, MEMORY_BASE % (1 << self.params.axi_addr_bits), self.memory_bytes)
+        origin = MEMORY_BASE % (1 << self.params.axi_addr_bits)
+        self.ram = PoisonedRam(self.dut, origin, self.memory_bytes, reset=slave_reset)
         self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(self.dut, "s_axi"), self.dut.clk, self.dut.rst)
         self.set_stalls(stalls)
         await ClockCycles(self.dut.clk, 3)
         self.dut.rst.value = 0
         await ClockCycles(self.dut.clk, 2)
         self.rules = BurstRules(self.params, range(0))
-        watched = [Channel(dut=self.dut, prefix="m_axi", name=name, fields=fields) for name, fields in MASTER.items()]
+        user = {name: ("user",) for name in ("ar", "aw") if self.params.axi_user_bits}
+        watched = [Channel(self.dut, "m_axi", name, (*fields, *user.get(name, ()))) for name, fields in MASTER.items()]
         cocotb.start_soon(self._watch(watched, self.rules.passed))
         watched = [Channel(dut=self.dut, prefix="s_axi", name=name, fields=fields) for name, fields in SLAVE.items()]
         cocotb.start_soon(self._watch(watched))
@@ -202,6 +207,41 @@ class Host:
             if not (await read_status(self))["busy"]:
                 return
         raise AssertionError("the soft reset must end")
+
+    async def reset_input(self) -> None:
+        """Reset everything that sees the reset input."""
+        self.dut.rst.value = 1
+        self.rules.forget()
+        await ClockCycles(self.dut.clk, 3)
+        self.dut.rst.value = 0
+        await ClockCycles(self.dut.clk, 2)
+
+    def isolate(self, reads: int, writes: int) -> Callable[[], tuple[int, int]]:
+        """Model of a bus isolator: drop the answers to that many bursts; returns how many have been dropped."""
+        owed = {"r": reads, "b": writes}
+        sides = {"r": (self.ram.read_if.r_channel, "rlast"), "b": (self.ram.write_if.b_channel, "")}
+
+        def drops(name: str, item: Any) -> bool:
+            last = sides[name][1]
+            dropped = owed[name] > 0
+            owed[name] -= dropped and (not last or bool(int(getattr(item, last))))
+            return dropped
+
+        for name, (channel, _) in sides.items():
+            put = channel.queue.put
+
+            async def filtered(item: Any, name: str = name, put: Any = put) -> None:
+                if not drops(name, item):
+                    await put(item)
+
+            waiting = [channel.queue.get_nowait() for _ in range(channel.queue.qsize())]
+            for item in waiting:
+                if not drops(name, item):
+                    channel.queue.put_nowait(item)
+            # Senders that waited for space go on, and their answers are dropped too.
+            channel.queue.put = filtered
+            channel.dequeue_event.set()
+        return lambda: (reads - owed["r"], writes - owed["b"])
 
     async def rest(self) -> None:
         """Status must say soon that the bus has come to rest, and from then on nothing may be offered."""

@@ -148,6 +148,10 @@ RANGES = {
     "scratch_banks": (2, 16, True),
     "weight_kib": (2, 1024, True),
     "axi_addr_bits": (32, 64, False),
+    "axi_prot": (0, 7, False),
+    "axi_cache": (0, 15, False),
+    "axi_qos": (0, 15, False),
+    "axi_user_bits": (0, 32, False),
     "axi_burst": (4, 256, True),
     "axi_outstanding": (1, 32, True),
     "mantissa_bits": (8, 24, False),
@@ -158,7 +162,7 @@ RANGES = {
 
 @pytest.mark.parametrize(("name", "low", "high", "power"), [(n, *r) for n, r in RANGES.items()])
 def test_a_value_out_of_range_is_refused(name: str, low: int, high: int, power: bool):
-    wrong = [low // 2 if power else low - 1, 2 * high if power else high + 1, -low, *([high - 1] if power else [])]
+    wrong = [low // 2 if power else low - 1, 2 * high if power else high + 1, -high, *([high - 1] if power else [])]
     what = f"a power of two from {low} to {high}" if power else f"from {low} to {high}"
     for value in wrong:
         with pytest.raises(ParameterError, match=f"^{name} must be {what}, not {value}$"):
