@@ -108,7 +108,8 @@ def _restore_for_host(builder: GraphBuilder, units: Mapping[str, QuantizationUni
         unit = units[builder.model.producers[stored].name]
         if _attempt(builder, (), partial(restore_order, builder, stored)):
             continue
-        if not builder.leave_in_order(stored):
+        # A Concat that only the host reads would cost the accelerator transposed copies of its operands.
+        if (unit.main is not None and unit.main.op == "Concat") or not builder.leave_in_order(stored):
             _assign_host(builder, units, unit)
 
 

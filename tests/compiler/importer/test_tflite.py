@@ -115,6 +115,20 @@ def test_images_move_only_at_the_input():
     assert [a.op for a in folded.assignments if str(a.target) == "host"] == ["Transpose"]
 
 
+def test_joined_rows_that_only_the_host_reads_are_not_transposed():
+    """A detector's head: the accelerator leaves the images of its levels, and multiplies nothing to join them."""
+    m = TfliteMaker(1)
+    image = m.input((1, 40, 40, 12))
+    levels = [m.conv(image, 16), m.conv(image, 16, stride=2)]
+    rows = [
+        m.moved("RESHAPE", [x, m.integers((1, n, 16))], (1, n, 16)) for x, n in zip(levels, (1600, 400), strict=True)
+    ]
+    best = m.tensor((1, 2000), None, dtype="INT32")
+    m.add("ARG_MAX", [m.concatenation(rows, 1), m.integers(2)], [best], options("ArgMax", outputType=2))
+    folded = fold_model(convert(parse_tflite(m.data(best), "head")), match=RoundingMode.ORT)
+    assert [type(n).__name__ for n in folded.graph.nodes] == ["Conv", "Conv"]
+
+
 def test_split_groups_are_one_convolution():
     model = convert(parse_tflite(tflite_bytes("SPLIT to groups of a convolution"), "grouped"))
     assert [n.integer("group", 1) for n in model.nodes if n.op == "Conv"] == [16]
