@@ -76,6 +76,13 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
 }  # fmt: skip
 """Designs to whose words the model is fitted."""
+CHECKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "check 8x16": ("small", {"cols": 16, "lanes": 2, "vector_lanes": 4, "vector_depthwise": True, "weight_sums": True}),
+    "check 16x8": ("nano", {"rows": 16, "cols": 8, "lanes": 4, "vector_lanes": 4, "strip": 64, "vector_softmax": True}),
+    "check 4x8": ("nano", {"cols": 8, "lanes": 4, "vector_lanes": 4, "queue_depth": 16, "scratch_banks": 8}),
+    "check 32x4": ("nano", {"rows": 32, "lanes": 4, "vector_lanes": 8, "weight_kib": 128, "lut_products": 0}),
+}
+"""Designs whose words the model must predict; it is not fitted to them."""
 WHOLE_DESIGNS = 10
 _LARGEST = 128
 """Products of a design that is drawn; larger ones take Yosys more than ten minutes."""
@@ -93,6 +100,7 @@ def main() -> int:
     what = parser.parse_args().what
     steps: dict[str, Callable[[], dict[str, Any]]] = {
         **{f"design {name}": partial(_words, sample) for name, sample in SAMPLES.items()},
+        **{name: partial(_words, sample) for name, sample in CHECKS.items()},
         **{f"mapping {family}": partial(_mapping, family) for family in CELLS},
         "mapping asic": _mapping_gates,
         **{f"whole {family} {n}": partial(_whole, family, n) for n in range(WHOLE_DESIGNS) for family in CELLS},
