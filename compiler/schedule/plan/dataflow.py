@@ -26,7 +26,7 @@ class Access:
     buffer: Buffer
     blocks: range
 
-    @property
+    @cached_property
     def words(self) -> int:
         """Words of these blocks."""
         return len(self.blocks) * self.buffer.plane
@@ -159,7 +159,7 @@ class Inside:
         """Words from one row to the next in the scratchpad."""
         return max((r.row for r in self.reads), default=self.buffer.columns)
 
-    @property
+    @cached_property
     def stored(self) -> frozenset[int]:
         """Blocks that must reach DRAM: the host or a later stage reads them."""
         return self.written if self.pinned else self.written & self.later

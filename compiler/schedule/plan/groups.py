@@ -66,6 +66,8 @@ class GroupCosts:
         self._params = params
         self._weights = [s.weight_words(s.chunk_sizes()[0]) for s in flow.stages]
         self.cycles = cache(self._cycles)
+        self._tile_part = cache(self._words_of_tiles)
+        self._transient = cache(transient_words)
 
     def _cycles(self, index: int, rows: int, fused: bool, heights: tuple[int, ...] = ()) -> tuple[int, int]:
         """Array and vector cycles of `rows` rows of a stage; fused stages load their tables again.
@@ -133,7 +135,7 @@ class GroupCosts:
                 use[k] += words
         return max(use)
 
-    def _tile_part(self, access: Access) -> int:
+    def _words_of_tiles(self, access: Access) -> int:
         """Scratchpad words that two good tiles of a stage take for an operand or result."""
         index = access.index
         share = access.words / sum(a.words for a in self._flow.accesses(index))
@@ -212,7 +214,7 @@ class GroupCosts:
         largest = 0
         for stage, progress in zip(stages, plan.progress, strict=True):
             rows = int(np.diff(progress).max())
-            largest = max(largest, transient_words(stage, rows))
+            largest = max(largest, self._transient(stage, rows))
         return 2 * largest + stripe_constants(stages)
 
 

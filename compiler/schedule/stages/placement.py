@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from intloom.compiler.ir import Concat, Conv, ConvTranspose, IntGraph, Node, Slice
@@ -78,12 +79,12 @@ class Buffer:
         """Channel blocks."""
         return channel_blocks(self.channels, self.params) if self.layout is Layout.BLOCKED else 1
 
-    @property
+    @cached_property
     def columns(self) -> int:
         """Words of a row of a block."""
         return row_words(self.width, self.layout, self.params)
 
-    @property
+    @cached_property
     def plane(self) -> int:
         """Words of a block."""
         return self.height * self.columns
