@@ -28,6 +28,15 @@ def values_of(
     return _collect(model, names, samples, lambda a: thinned(np.ravel(a), most))
 
 
+def rows_of(
+    model: onnx.ModelProto, names: Sequence[str], samples: Sequence[Sample], most: int
+) -> dict[str, NDArray[np.float64]]:
+    """Rows of each tensor, along its last axis: random ones, as many of each sample, about `most` in all."""
+    rng, count = np.random.default_rng(0), -(-most // len(samples))
+    drawn = _collect(model, names, samples, lambda a: rng.permutation(a.reshape(-1, a.shape[-1]))[:count])
+    return {name: np.concatenate(rows).astype(np.float64) for name, rows in drawn.items()}
+
+
 def channel_means(model: onnx.ModelProto, name: str, samples: Sequence[Sample]) -> NDArray[np.float64]:
     """Mean of a tensor per sample and channel, its second dimension."""
     (means,) = _collect(model, [name], samples, _channel_means).values()

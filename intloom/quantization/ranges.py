@@ -4,7 +4,8 @@ A range from the smallest to the largest value spends codes on values that do no
 almost to 0, and single outliers widen the range for all others. For each tensor, the ends are moved inwards, and the
 pair with the smallest squared error of f(x) against f(quantized x) is taken, where f is the activation function that
 reads the tensor. Errors are relative to the power of each sample, so that one sample with large values does not
-decide for all.
+decide for all. What only a layer normalization reads is compared after it, row by row: one large value, as
+transformers have in their first token, must not take the codes of all other tokens.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from intloom.quantization.graph_values import thinned, values_of
+from intloom.quantization.graph_values import rows_of, thinned, values_of
 from intloom.quantization.samples import Sample, input_specs
 
 Floats = NDArray[np.float64]
@@ -26,6 +27,8 @@ _LEAST_VALUES, _MOST_VALUES = 256, 65536
 """Values per sample, and values of all samples together."""
 _GROUPS = 4096
 """Groups of neighboring values, of which the error is computed once."""
+_ROWS = 256
+"""Rows of all samples that are normalized."""
 _SMALL = 1e-12
 _CODES = 255
 
@@ -38,24 +41,68 @@ def best_ranges(model: onnx.ModelProto, samples: Sequence[Sample]) -> dict[str, 
     given = [spec.name for spec in input_specs(model) if spec.dtype.kind == "f"]
     rows = [[thinned(s[name].ravel(), most) for name in given] for s in samples]
     values |= {name: [row[i] for row in rows] for i, name in enumerate(given)}
-    return {name: best_range(v, activation_function(model, name)) for name, v in values.items()}
+    ranges = {name: best_range(v, activation_function(model, name)) for name, v in values.items()}
+    return ranges | _before_norms(model, samples, ranges)
 
 
 def best_range(samples: Sequence[Floats], function: Callable[[Floats], Floats]) -> Range:
     """The range for values that `function` reads: of each sample values, and how many each stands for."""
     values, weights = _grouped(*np.concatenate([_weighted(s, function) for s in samples], axis=1))
     wanted = function(values)
-    least, most = (float(end(0.0, *(end(s[0]) for s in samples))) for end in (min, max))
-    chosen, smallest = (least, most), np.inf
-    for low in dict.fromkeys(least * _SHARES):
-        for high in dict.fromkeys(most * _SHARES):
-            if high <= low:
-                continue
-            codes, levels = rounded(values, low, high)
-            error = float((np.square(function(levels)[codes] - wanted) * weights).sum())
-            if error < smallest:
-                chosen, smallest = (float(low), float(high)), error
-    return chosen
+
+    def error(low: float, high: float) -> float:
+        codes, levels = rounded(values, low, high)
+        return float((np.square(function(levels)[codes] - wanted) * weights).sum())
+
+    least, most = (end(float(end(s[0])) for s in samples) for end in (min, max))
+    return _smallest(error, least, most)
+
+
+def best_range_of_rows(rows: Floats) -> Range:
+    """The range for values whose rows are normalized."""
+    wanted = normalized(rows)
+
+    def error(low: float, high: float) -> float:
+        codes, levels = rounded(rows, low, high)
+        # Squared again: a token that is lost weighs more than small errors of all tokens.
+        return float(np.square(np.square(normalized(levels[codes]) - wanted).sum(axis=-1)).sum())
+
+    return _smallest(error, float(rows.min()), float(rows.max()))
+
+
+def _smallest(error: Callable[[float, float], float], least: float, most: float) -> Range:
+    """The range with the smallest error, of those from shares of these extremes and 0."""
+    lows, highs = (dict.fromkeys((end * _SHARES).tolist()) for end in (min(0.0, least), max(0.0, most)))
+    tried = [(low, high) for low in lows for high in highs if low < high]
+    return min(tried, key=lambda ends: error(*ends), default=(0.0, 0.0))
+
+
+def normalized(rows: Floats) -> Floats:
+    """Each row without its mean, divided by its standard deviation."""
+    rest = rows - rows.mean(axis=-1, keepdims=True)
+    result: Floats = rest / np.sqrt(np.square(rest).mean(axis=-1, keepdims=True) + _SMALL)
+    return result
+
+
+def _before_norms(model: onnx.ModelProto, samples: Sequence[Sample], ranges: Mapping[str, Range]) -> dict[str, Range]:
+    """Ranges of the tensors that only layer normalizations read, and of the terms of such a sum."""
+    readers: dict[str, set[str]] = {}
+    for node in model.graph.node:
+        for name in node.input:
+            readers.setdefault(name, set()).add(node.op_type)
+    names = [name for name in ranges if readers.get(name) == {"LayerNormalization"}]
+    if not names:
+        return {}
+    made = {name: best_range_of_rows(rows) for name, rows in rows_of(model, names, samples, _ROWS).items()}
+    makers = {o: n for n in model.graph.node for o in n.output}
+    for name in names:
+        # A term beyond the range of the sum is cut off in the sum.
+        for term in makers[name].input if makers[name].op_type == "Add" else ():
+            while term in makers and makers[term].op_type == "Reshape" and readers[term] == {"Add"}:
+                term = makers[term].input[0]
+            if term in ranges and len(readers[term]) == 1:
+                made[term] = max(ranges[term][0], made[name][0]), min(ranges[term][1], made[name][1])
+    return made
 
 
 def _weighted(sample: Floats, function: Callable[[Floats], Floats]) -> Floats:

@@ -5,13 +5,13 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from intloom.common.cache.builds import cached_build
 from intloom.common.errors import EnvironmentFault
 
-_RELEASE = "rapidocr-onnxruntime==1.4.4"
-_SHA256 = "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf"
+_RELEASE = "rapidocr-onnxruntime==1.4.4", "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf"
 _MODELS = "rapidocr_onnxruntime/models"
 _SECONDS = 180
 
@@ -32,14 +32,25 @@ def pretrained() -> Pretrained:
     EnvironmentFault
         The wheel cannot be downloaded.
     """
-    wheel, _ = cached_build(f"wheel-{_SHA256[:32]}", "rapidocr.whl", _download)
-    with zipfile.ZipFile(wheel) as content:
+    with zipfile.ZipFile(wheel_of(*_RELEASE)) as content:
         return Pretrained(*(content.read(f"{_MODELS}/ch_PP-OCRv4_{part}_infer.onnx") for part in ("det", "rec")))
 
 
-def _download(folder: Path, log: Path) -> Path:
+def wheel_of(release: str, sha256: str) -> Path:
+    """The wheel of a release on the Python package index, `NAME==VERSION`; it is downloaded once and kept in the cache.
+
+    Raises
+    ------
+    EnvironmentFault
+        The wheel cannot be downloaded, or has another hash.
+    """
+    wheel, _ = cached_build(f"wheel-{sha256[:32]}", "package.whl", partial(_download, release, sha256))
+    return wheel
+
+
+def _download(release: str, sha256: str, folder: Path, log: Path) -> Path:
     wanted = folder / "requirements.txt"
-    wanted.write_text(f"{_RELEASE} --hash=sha256:{_SHA256}\n", encoding="utf-8")
+    wanted.write_text(f"{release} --hash=sha256:{sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
     # The package itself is not installed: its dependencies and the versions of Python that it allows do not matter.
     command += ["--no-deps", "--only-binary=:all:", "--python-version=3.11", "--timeout=15", "--retries=1"]
@@ -52,7 +63,7 @@ def _download(folder: Path, log: Path) -> Path:
     log.write_text(reason, encoding="utf-8")
     wheels = list(folder.glob("*.whl"))
     if done is None or done.returncode or len(wheels) != 1:
-        raise EnvironmentFault(f"{_RELEASE} cannot be downloaded from the Python package index: {reason}")
-    if hashlib.sha256(wheels[0].read_bytes()).hexdigest() != _SHA256:
-        raise EnvironmentFault(f"the wheel of {_RELEASE} is not the one that was published; check the package index")
+        raise EnvironmentFault(f"{release} cannot be downloaded from the Python package index: {reason}")
+    if hashlib.sha256(wheels[0].read_bytes()).hexdigest() != sha256:
+        raise EnvironmentFault(f"the wheel of {release} is not the one that was published; check the package index")
     return wheels[0]

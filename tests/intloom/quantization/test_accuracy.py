@@ -15,7 +15,7 @@ from intloom.quantization import Calibration, Form, QuantizeOptions, quantize
 from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.equalization import equalize
 from intloom.quantization.graph_values import channel_means, thinned
-from intloom.quantization.ranges import best_range, relu, rounded, silu
+from intloom.quantization.ranges import best_range, best_range_of_rows, best_ranges, normalized, relu, rounded, silu
 from tests.support.shapes_network import pictures, trained
 
 PAGE = (Path(__file__).parents[3] / "docs/accuracy.md").read_text(encoding="utf-8")
@@ -98,6 +98,34 @@ def test_an_extreme_value_stands_for_itself_only():
     sample = thinned(values, 1000)
     assert sample[0].max() == 15 and sample[1].sum() == pytest.approx(values.size, rel=0.01)
     assert best_range([sample] * 4, lambda x: x)[1] < 10
+
+
+def test_one_token_with_a_large_value_does_not_take_the_codes_of_all_before_a_normalization():
+    rows = np.random.default_rng(0).normal(0, 0.7, (32, 384))
+    assert best_range_of_rows(rows)[1] == pytest.approx(rows.max(), rel=0.3)
+    rows[0, 99] = 220
+    low, high = best_range_of_rows(rows)
+    codes, levels = rounded(rows, low, high)
+    kept = np.square(normalized(levels[codes]) - normalized(rows)).mean(axis=1)
+    codes, levels = rounded(rows, rows.min(), rows.max())
+    whole = np.square(normalized(levels[codes]) - normalized(rows)).mean(axis=1)
+    assert kept.max() < 0.1, "the token itself is not lost"
+    assert np.median(kept) < np.median(whole) / 5
+
+
+def test_terms_of_a_normalized_sum_have_no_wider_range():
+    rng = np.random.default_rng(0)
+    values = rng.normal(0, 1, (8, 64)).astype(np.float32)
+    values[0, 5] = 300
+    ends = [helper.make_tensor_value_info(name, 1, [8, 64]) for name in ("x", "y")]
+    ones = numpy_helper.from_array(np.ones(64, np.float32), "ones")
+    eye = numpy_helper.from_array(np.eye(64, dtype=np.float32), "eye")
+    nodes = [helper.make_node("MatMul", ["x", "eye"], ["m"]), helper.make_node("Add", ["m", "x"], ["sum"])]
+    nodes += [helper.make_node("LayerNormalization", ["sum", "ones"], ["y"])]
+    graph = helper.make_graph(nodes, "sums", ends[:1], ends[1:], [ones, eye])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    ranges = best_ranges(model, [{"x": values}])
+    assert ranges["m"][1] == ranges["sum"][1] < 300 == ranges["x"][1]
 
 
 def chain(groups=1, seed=0):
