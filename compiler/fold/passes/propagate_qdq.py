@@ -4,7 +4,8 @@ A MaxPool or Reshape of dequantized values returns values of the same scale. Qua
 parameters therefore changes nothing: `Q(DQ(x)) = x`. The pass inserts this pair after the operator.
 
 Where a QuantizeLinear follows the operator (float operator -> data movement -> Q), the pass copies the pair to before
-the operator, because data movement and rounding commute.
+the operator, because data movement and rounding commute. A Concat gets a pair on each operand, and a Split of several
+scales becomes one for each output.
 
 Requires `constants`. Ensures `propagated`: data movement operators are between DequantizeLinear and QuantizeLinear.
 """
@@ -29,7 +30,7 @@ from intloom.compiler.importer import Model, OnnxNode, ValueType
 
 def propagate_qdq(model: Model) -> Model:
     """Apply the pass."""
-    return _forwards(_backwards(model))
+    return _forwards(_backwards(_split(_join(model))))
 
 
 def _forwards(model: Model) -> Model:
@@ -73,6 +74,55 @@ def _keeps_scale(model: Model, node: OnnxNode, source: OnnxNode) -> bool:
     return bool(dequantize(quantize(exact, params), params) == exact)
 
 
+def _join(model: Model) -> Model:
+    """Quantize computed operands of a Concat with the parameters of its result."""
+    nodes: list[OnnxNode] = []
+    types: dict[str, ValueType] = {}
+    for node in model.nodes:
+        users = _sole_quantize(model, node) if node.op == "Concat" and not node.domain else ()
+        if not users or not read_qparams(model, users[0]).per_tensor:
+            nodes.append(node)
+            continue
+        inputs = []
+        for position, value in enumerate(node.inputs):
+            made = model.producers.get(value)
+            if made is None or is_dequantize(made):
+                inputs.append(value)
+                continue
+            stored, back = (f"{node.outputs[0]}/{kind}{position}" for kind in ("stored", "back"))
+            nodes += _pair(users[0], value, stored, back, node)
+            types[stored] = ValueType(model.dtype(users[0].outputs[0]), model.shape(value))
+            types[back] = ValueType("float", model.shape(value))
+            inputs.append(back)
+        nodes.append(replace(node, inputs=tuple(inputs)))
+    return model.with_nodes(nodes, types=types)
+
+
+def _split(model: Model) -> Model:
+    """Give each output of a Split of a computed value a Split of its own, of the value as that output is quantized."""
+    nodes: list[OnnxNode] = []
+    types: dict[str, ValueType] = {}
+    for node in model.nodes:
+        value, made = node.input(0), model.producers.get(node.input(0))
+        computed = made is not None and not is_dequantize(made) and not set(node.outputs) & set(model.outputs)
+        readers = [model.users(v) for v in node.outputs] if node.op == "Split" and computed else [()]
+        if not all(len(u) == 1 and is_quantize(u[0]) and read_qparams(model, u[0]).per_tensor for u in readers):
+            nodes.append(node)
+            continue
+        for number, (output, users) in enumerate(zip(node.outputs, readers, strict=True)):
+            stored, back = f"{output}/stored", f"{output}/back"
+            nodes += _pair(users[0], value, stored, back, node)
+            types[stored] = ValueType(model.dtype(users[0].outputs[0]), model.shape(value))
+            types[back] = ValueType("float", model.shape(value))
+            names = [v if i == number else f"{v}/beside{number}" for i, v in enumerate(node.outputs)]
+            types |= {new: model.types[v] for new, v in zip(names, node.outputs, strict=True) if v in model.types}
+            name = f"{node.name}/{number}" if number else node.name
+            nodes.append(
+                replace(node, name=name, inputs=(back, *node.inputs[1:]), outputs=tuple(names), origin=node.origins)
+            )
+    return model.with_nodes(nodes, types=types)
+
+
 def _backwards(model: Model) -> Model:
     """Copy the QuantizeLinear after data movement of computed values to before the data movement."""
     moved = {n.name: users[0] for n in model.nodes if is_data_movement(n) and (users := _sole_quantize(model, n))}
@@ -83,24 +133,17 @@ def _backwards(model: Model) -> Model:
         quantize = moved.get(node.name)
         value = node.input(0)
         made = model.producers.get(value)
-        if (
-            quantize is None
-            or made is None
-            or is_dequantize(made)
-            or len(model.users(value)) != 1
-            or value in model.outputs
-        ):
+        if quantize is None or made is None or is_dequantize(made) or not read_qparams(model, quantize).per_tensor:
             nodes.insert(0, node)
             continue
-        if not read_qparams(model, quantize).per_tensor:
-            nodes.insert(0, node)
-            continue
-        stored, back = f"{value}/stored", f"{value}/back"
+        # Other readers of the value may quantize it otherwise.
+        alone = len(model.users(value)) == 1 and value not in model.outputs
+        stored, back = (f"{value if alone else node.outputs[0]}/{kind}" for kind in ("stored", "back"))
         first, second = _pair(quantize, value, stored, back, node)
         types[stored] = ValueType(model.dtype(quantize.outputs[0]), model.shape(value))
         types[back] = ValueType("float", model.shape(value))
         nodes[:0] = [first, second, replace(node, inputs=(back, *node.inputs[1:]))]
-        if is_data_movement(made):
+        if is_data_movement(made) and alone:
             moved[made.name] = first
     return model.with_nodes(nodes, types=types)
 
