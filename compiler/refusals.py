@@ -47,7 +47,7 @@ class Refusal(Enum):
     INVALID = 26, "shapes of the model contradict each other or are empty", "correct the model"
     HOST = 27, "a value that the host computes is read", "follow the row of the node that computes it"
     SMALL = 28, "too few multiplications for the bytes that cross after a host part", "quantize what is before it"
-    QONNX = 29, "nodes of QONNX quantize, not QuantizeLinear", "`qonnx-convert --output-style qcdq MODEL.onnx`"
+    QONNX = 29, "nodes of QONNX or MCT quantize, not QuantizeLinear", "`qonnx-convert --output-style qcdq MODEL.onnx`"
 
     def __init__(self, number: int, found: str, remedy: str) -> None:
         self.number, self.found, self.remedy = number, found, remedy

@@ -29,7 +29,7 @@ from intloom.compiler.importer.subgraphs import captured_values, check_branches,
 from intloom.compiler.refusals import Refusal
 
 _log = logging.getLogger(__name__)
-_QONNX_DOMAINS = frozenset({"onnx.brevitas", "qonnx.custom_op.general", "finn.custom_op.general"})
+_QUANTIZER_DOMAINS = frozenset({"onnx.brevitas", "qonnx.custom_op.general", "finn.custom_op.general", "mct_quantizers"})
 OLDEST_OPSET = 7
 NEWEST_OPSET = 25
 _FIRST_QUANTIZED = 10
@@ -205,12 +205,12 @@ def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
 
 
 def _check_quantization(proto: onnx.ModelProto) -> None:
-    """Refuse nodes of QONNX, which quantize to any number of bits and which onnxruntime does not implement."""
+    """Refuse the nodes of QONNX and of MCT that quantize to any number of bits; onnxruntime implements none."""
     for node in proto.graph.node:
-        if node.domain in _QONNX_DOMAINS:
+        if node.domain in _QUANTIZER_DOMAINS:
             raise UnsupportedError(
-                f"node {node.name or node.output[0]!r} is {node.op_type} of QONNX: convert the model to QuantizeLinear "
-                "and DequantizeLinear, with qonnx-convert --output-style qcdq or Brevitas's export_onnx_qcdq",
+                f"node {node.name or node.output[0]!r} is {node.op_type} of {node.domain}: export the model with "
+                "QuantizeLinear and DequantizeLinear (qonnx-convert --output-style qcdq, Brevitas: export_onnx_qcdq)",
                 Refusal.QONNX.number,
             )
 

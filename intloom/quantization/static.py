@@ -293,6 +293,8 @@ def _run_quantizer(
     except Exception as error:
         # onnxruntime's quantizer raises exceptions without a common base class, even AssertionError.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if reason == "scale issue":
+            reason = "a value is not finite on the calibration inputs; give inputs of your data with --calibration"
         raise ModelError(f"onnxruntime cannot quantize the model: {reason}") from error
 
 

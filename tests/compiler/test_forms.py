@@ -289,13 +289,13 @@ def test_a_scale_so_small_that_every_sum_saturates(scale: float, rng: random.Ran
     assert [a.target for a in found.folded.assignments if a.op == "Conv"] == [Target.ARRAY]
 
 
-@pytest.mark.parametrize("domain", ["onnx.brevitas", "qonnx.custom_op.general"])
+@pytest.mark.parametrize("domain", ["onnx.brevitas", "qonnx.custom_op.general", "mct_quantizers"])
 def test_nodes_of_qonnx_are_refused_by_name(domain: str, rng: random.Random) -> None:
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 8)
     m.output(x)
     model = m.model()
     model.graph.node.append(helper.make_node("Quant", [x.name], ["quantized"], name="q", domain=domain))
-    with pytest.raises(UnsupportedError, match="'q' is Quant of QONNX") as error:
+    with pytest.raises(UnsupportedError, match=f"'q' is Quant of {domain}") as error:
         from_proto(model, name="m")
     assert error.value.row == Refusal.QONNX.number

@@ -80,7 +80,8 @@ def _join(model: Model) -> Model:
     types: dict[str, ValueType] = {}
     for node in model.nodes:
         users = _sole_quantize(model, node) if node.op == "Concat" and not node.domain else ()
-        if not users or not read_qparams(model, users[0]).per_tensor:
+        empty = any(0 in (model.shape(v) or ()) for v in node.inputs)
+        if not users or empty or not read_qparams(model, users[0]).per_tensor:
             nodes.append(node)
             continue
         inputs = []
