@@ -67,6 +67,8 @@ class Bench:
         self.outcome = Outcome(list(words))
         self._due: list[tuple[int, str, bytes]] = []
         self._ports = {name: _Port() for name in ("a", "b", "out")}
+        self._wrote: int | None = None
+        """The cycle of the first write."""
 
     def run(
         self,
@@ -74,20 +76,24 @@ class Bench:
         halt_at: int | None = None,
         settle: int = 40,
         reset_at: int | None = None,
+        reset_after_write: int | None = None,
     ) -> Outcome:
         """Run until all are done or a fault is raised, then `settle` cycles more.
 
-        After a soft reset the instructions run from the first one on.
+        After a soft reset, in a cycle or some cycles after the first write, the instructions run from the first one on.
         """
         dut = VectorUnit(self.params)
         reset = Signal()
 
         async def bench(ctx):
+            nonlocal reset_at
             encoded = [int.from_bytes(encode(i), "little") for i in instructions]
             left = list(encoded)
             total, after, offered = len(left), 0, False
             while after < settle:
                 cycle = self.outcome.cycles
+                if reset_at is None and reset_after_write is not None and self._wrote is not None:
+                    reset_at = self._wrote + 1 + reset_after_write
                 ctx.set(reset, cycle == reset_at)
                 if reset_at is not None and cycle == reset_at + 1:
                     left, offered = list(encoded), False
@@ -109,7 +115,8 @@ class Bench:
                 self.outcome.cycles += 1
                 await ctx.tick()
 
-        run(dut if reset_at is None else ResetInserter(reset)(dut), bench)
+        never = reset_at is None and reset_after_write is None
+        run(dut if never else ResetInserter(reset)(dut), bench)
         return self.outcome
 
     def _forget(self) -> None:
@@ -149,6 +156,7 @@ class Bench:
         data = ctx.get(dut.out.data)
         self._ports["out"].check(valid, (addr, data, mask), ready, "out")
         if valid and ready and addr < len(self.outcome.words):
+            self._wrote = self.outcome.cycles if self._wrote is None else self._wrote
             new = data.to_bytes(self.params.word_bytes, "little")
             old = self.outcome.words[addr]
             self.outcome.words[addr] = bytes(

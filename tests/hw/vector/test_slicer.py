@@ -1,11 +1,14 @@
-"""Slicer: words are split into slices or bytes."""
+"""Slicer: words are split into slices or bytes; groups of bytes are joined to slices."""
 
 import random
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module, ResetInserter, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
-from intloom.hw.vector.slicer import Slicer
+from intloom.hw.vector.slicer import Slicer, collect_groups
 from tests.hw.streams import run
 from tests.hw.vector.slices import WIDTHS, idle_cycles, to_bytes, to_int, with_lanes
 
@@ -66,3 +69,41 @@ def test_words_are_cut_into_slices_bytes_or_groups(lanes: int, mode: str, rng: r
         ]
         assert not single
         assert set(steps) == {8 // lanes}
+
+
+class _Groups(wiring.Component):
+    """`collect_groups` with ports."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__({"valid": In(1), "group": In(8), "result_valid": Out(1), "result": Out(8 * groups)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        collect_groups(m, self.valid, self.group, self.result_valid, self.result)
+        return m
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_groups_are_joined_and_a_soft_reset_begins_a_new_slice(groups: int, rng: random.Random) -> None:
+    dut, reset = _Groups(groups), Signal()
+    taken, expected, results = list[int](), list[int](), list[int]()
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(400):
+            begins_again, valid, group = rng.random() < 0.1, rng.random() < 0.7, rng.getrandbits(8)
+            for signal, value in ((reset, begins_again), (dut.valid, valid), (dut.group, group)):
+                ctx.set(signal, value)
+            if begins_again:
+                taken.clear()
+            elif valid:
+                taken.append(group)
+            if len(taken) == groups:
+                expected.append(int.from_bytes(bytes(taken), "little"))
+                taken.clear()
+            await ctx.tick()
+            if ctx.get(dut.result_valid):
+                results.append(ctx.get(dut.result))
+
+    run(ResetInserter(reset)(dut), bench)
+    assert results == expected
+    assert len(results) > 40
