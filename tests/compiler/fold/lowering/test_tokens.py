@@ -5,9 +5,16 @@ import random
 import numpy as np
 import pytest
 
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import GoldenBackend, RtlBackend
+from intloom.sim.compare import compare
 from tests.compiler.fold.lowering.test_matmul import moved, product, reshaped
+from tests.compiler.fold.lowering.test_norm import norm
 from tests.support.lowered import WITH_SOFTMAX, compared, kinds
 from tests.support.onnx_maker import OnnxMaker, Value
+from tests.support.parity import graph_inputs, random_feeds
 
 HARDWARE = WITH_SOFTMAX.replace(vector_multiply=True, vector_average=True)
 
@@ -152,3 +159,27 @@ def test_a_large_output_leaves_in_its_own_order(rng: random.Random) -> None:
     assert not [a for a in found.folded.assignments if a.target == "host"]
     (quant,) = found.folded.output_quant.values()
     assert quant.positions is not None and found.folded.graph.tensors[quant.name].channels == 1025
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nano", "small"])
+def test_an_encoder_on_every_level(name: str, rng: random.Random) -> None:
+    """On arrays of 4x4 and 8x8: heads, two normalizations, and a Softmax over 1,020 or 1,024 values."""
+    params = preset(name).replace(
+        vector_softmax=True, vector_norm=True, vector_lanes=2, weight_sums=True, vector_multiply=True
+    )
+    m = OnnxMaker(rng)
+    x = patches(m, 16, rng.choice(((2, 3), (1, 5), (2, 4))))
+    form = rng.choice(("MatMul", "Gemm", "GemmT"))
+    y = attention(m, norm(m, "LayerNormalization", x, -1), rng.choice((1, 2, 4)), form, joined=rng.random() < 0.5)
+    x = norm(m, "LayerNormalization", m.binary("Add", x, y), -1)
+    wide = linear(m, x, min(1024, params.rows * BY_KIND[Kind.VSOFTMAX].field("blocks").maximum))
+    wide = m.pair(m.node("Softmax", [wide.name], axis=-1)[0], wide.shape, 1 / 256, 0)
+    m.output(linear(m, wide, 8))
+    seed = rng.getrandbits(32)
+    found = compared(m, seed, params)
+    assert not [a for a in found.folded.assignments if a.target == "host"]
+    inputs = graph_inputs(found.folded, random_feeds(m.model(), seed))
+    program = compile_graph(found.folded.graph, params)
+    golden, rtl = (b.run(program, inputs) for b in (GoldenBackend(found.folded.graph), RtlBackend()))
+    compare(golden.outputs, rtl.outputs).require_equal()
