@@ -9,6 +9,7 @@ from math import prod
 
 import onnx
 
+from intloom.common.errors import IntloomError
 from intloom.compiler.fold.patterns.normalization import read_chain
 from intloom.compiler.importer import from_proto
 from intloom.compiler.partition.host import before
@@ -43,7 +44,14 @@ def inner_nodes(graph: onnx.GraphProto) -> list[str]:
 
 def normalization_nodes(model: onnx.ModelProto) -> list[str]:
     """Names of the nodes of normalizations that are chains of operators, from the mean to the offset."""
-    graph = from_proto(model, name="float")
+    if not any(node.op_type == "ReduceMean" for node in model.graph.node):
+        return []
+    # The importer changes what it is given. It refuses models of which the quantizer may still quantize a part.
+    copy = onnx.ModelProto.FromString(model.SerializeToString())
+    try:
+        graph = from_proto(copy, name="float")
+    except IntloomError:
+        return []
     makers = {value: node for value, node in graph.producers.items() if not node.domain}
     inside: dict[str, None] = {}
     # The last operator of a chain comes before its parts, which would be shorter chains.

@@ -69,9 +69,13 @@ def layer_norm(reader_of_the_middle=False):
 
 def test_a_normalization_is_quantized_at_its_ends_only(tmp_path):
     chain = {"mean", "d", "square", "var", "sum", "root", "n", "g", "b"}
-    assert set(normalization_nodes(layer_norm())) == chain
+    model = layer_norm()
+    assert set(normalization_nodes(model)) == chain and model == layer_norm(), "the model stays as it is"
     assert normalization_nodes(layer_norm(reader_of_the_middle=True)) == [], "an output of the model is quantized"
-    onnx.save(layer_norm(), tmp_path / "f.onnx")
+    unknown = layer_norm()
+    unknown.graph.node[0].op_type = "NoOperator"
+    assert normalization_nodes(unknown) == [], "the importer refuses the model"
+    onnx.save(model, tmp_path / "f.onnx")
     quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
     folded = fold_model(load_model(tmp_path / "q.onnx"), norm=True)
     assert [type(n).__name__ for n in folded.graph.nodes].count("Norm") == 1
