@@ -1,5 +1,6 @@
 """Exploration: spaces, budgets, the front, resumption, and points against programs compiled by themselves."""
 
+import gc
 import json
 import os
 import signal
@@ -249,6 +250,14 @@ def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(tm
     assert code == 0 and len(kept) >= 8
     code, again = disturbed(command, environment, "never", kill_worker)
     assert code == 0 and again == kept and begun.items() <= kept.items()
+
+
+def test_a_point_leaves_nothing_in_memory(model, monkeypatch, tmp_path):
+    monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path))
+    network = points.read_network(model, 1.0, [preset("nano")], {})
+    (_,) = points.pooled([network]).results([points.Task(preset("nano"), MemoryTiming())], Processes())
+    # A compilation leaves thousands of objects in reference cycles.
+    assert gc.collect() < 100
 
 
 def test_processes_give_the_same_points(model, explored):
