@@ -658,7 +658,7 @@ struct intloom_vnorm {
     FIELD(zp_in, 258u, 8u, 1u, -128, 127, 0) \
     FIELD(epsilon, 266u, 45u, 0u, 0, 35184372088831, 0)
 
-/* Depthwise convolution of one channel block with a kernel of three columns. Sums are requantized as those of CONV. Input outside in_h x in_w reads as zp_in. See Constants of VDEPTHWISE. */
+/* Depthwise convolution of one channel block with a kernel of up to five columns. Sums are requantized as those of CONV. Input outside in_h x in_w reads as zp_in. See Constants of VDEPTHWISE. */
 struct intloom_vdepthwise {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
     uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
@@ -673,6 +673,7 @@ struct intloom_vdepthwise {
     int32_t iy0; /* Input row under the kernel's first row at output row 0. -16384 to 16383 [pixels] */
     int32_t ix0; /* Input column under the kernel's first column at output column 0. -16384 to 16383 [pixels] */
     uint32_t kernel_h; /* Kernel rows. 1 to 15 */
+    uint32_t kernel_w; /* Kernel columns. 1 to 5 */
     uint32_t stride_h; /* Input rows from one output row to the next. 1 to 4 */
     uint32_t stride_w; /* Input pixels from one output pixel to the next. 1 to 4 */
     uint32_t b_base; /* First word of the constants. 0 to 1048575 [words] */
@@ -686,7 +687,7 @@ struct intloom_vdepthwise {
     uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
 };
 
-#define INTLOOM_VDEPTHWISE_WIDTH 337u
+#define INTLOOM_VDEPTHWISE_WIDTH 340u
 #define INTLOOM_VDEPTHWISE_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
@@ -701,17 +702,18 @@ struct intloom_vdepthwise {
     FIELD(iy0, 192u, 15u, 1u, -16384, 16383, 0) \
     FIELD(ix0, 207u, 15u, 1u, -16384, 16383, 0) \
     FIELD(kernel_h, 222u, 4u, 0u, 1, 15, 1) \
-    FIELD(stride_h, 226u, 3u, 0u, 1, 4, 1) \
-    FIELD(stride_w, 229u, 3u, 0u, 1, 4, 1) \
-    FIELD(b_base, 232u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(zp_in, 252u, 8u, 1u, -128, 127, 0) \
-    FIELD(zp_out, 260u, 8u, 1u, -128, 127, 0) \
-    FIELD(out_h, 268u, 14u, 0u, 1, 16383, 1) \
-    FIELD(out_w, 282u, 14u, 0u, 1, 16383, 1) \
-    FIELD(out_base, 296u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(out_row, 316u, 16u, 0u, 0, 65535, 0) \
-    FIELD(out_x, 332u, 4u, 0u, 1, 15, 1) \
-    FIELD(table, 336u, 1u, 0u, 0, 1, 0)
+    FIELD(kernel_w, 226u, 3u, 0u, 1, 5, 1) \
+    FIELD(stride_h, 229u, 3u, 0u, 1, 4, 1) \
+    FIELD(stride_w, 232u, 3u, 0u, 1, 4, 1) \
+    FIELD(b_base, 235u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(zp_in, 255u, 8u, 1u, -128, 127, 0) \
+    FIELD(zp_out, 263u, 8u, 1u, -128, 127, 0) \
+    FIELD(out_h, 271u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 285u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 299u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 319u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 335u, 4u, 0u, 1, 15, 1) \
+    FIELD(table, 339u, 1u, 0u, 0, 1, 0)
 
 #define INTLOOM_INSTRUCTIONS(INSTRUCTION) \
     INSTRUCTION(begin, BEGIN) \

@@ -80,7 +80,7 @@
 #define INTLOOM_REG_CAP_VECTOR_AVERAGE 0x0d8u /* ro: Parameter vector_average. The vector unit can average windows (VAVG). */
 #define INTLOOM_REG_CAP_DEPTHWISE 0x0dcu /* ro: Parameter depthwise. The MAC array can have kernel taps on its rows (CONV modes 2 and 3); false unless rows = cols. */
 #define INTLOOM_REG_CAP_VECTOR_LANES 0x0e0u /* ro: Parameter vector_lanes. Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means rows. */
-#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0e4u /* ro: Parameter lut_products. Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 3*rows of VDEPTHWISE, then those of the array. A larger number means all. */
+#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0e4u /* ro: Parameter lut_products. Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 5*rows of VDEPTHWISE, then those of the array. A larger number means all. */
 #define INTLOOM_REG_CAP_TRACE 0x0e8u /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
 #define INTLOOM_REG_CAP_CLOCK_GATING 0x0ecu /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
 #define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0f0u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */

@@ -12,7 +12,7 @@ from intloom.hw.spec.isa import BY_KIND, AccessPattern, ConvMode, Fields, Instru
 from intloom.hw.spec.norm import PASSES as NORM_PASSES
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
-from intloom.hw.spec.vector_depthwise import TAPS, first_walk_cycles, walk_cycles, walk_words
+from intloom.hw.spec.vector_depthwise import first_walk_cycles, walk_cycles, walk_words
 
 _CONSTANT_BYTES = 4
 """Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
@@ -137,7 +137,7 @@ def _vector(words: int, params: HardwareParams) -> Cost:
 
 
 def _depthwise(i: Instruction) -> Cost:
-    weights = TAPS * i["kernel_h"]
+    weights = i["kernel_h"] * i["kernel_w"]
     # Biases and scales arrive while the first columns are read.
     late = max(0, timing.DEPTHWISE_FIRST - first_walk_cycles(i))
     cycles = timing.DEPTHWISE_START + weights + late + walk_cycles(i)

@@ -13,7 +13,7 @@ from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, ConvMode, Fields, Instruction, Kind, LoadTarget
 from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.vector_depthwise import TAPS, constant_words
+from intloom.hw.spec.vector_depthwise import constant_words
 
 ADDRESS_SPACE = 1 << SCRATCH_BITS
 """Local addresses are computed modulo this."""
@@ -131,7 +131,7 @@ def _ring_rows(offset: int, count: int, step: int, ring: int) -> list[int]:
 
 def _depthwise_input(i: Fields) -> list[Access]:
     y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], 1, i["in_h"])
-    x0, x1 = _span(i["ix0"], i["out_w"], i["stride_w"], TAPS, 1, i["in_w"])
+    x0, x1 = _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], 1, i["in_w"])
     if y0 >= y1 or x0 >= x1:
         return []
     run, step = (x1 - x0, 1), i["a_row"]
@@ -144,7 +144,7 @@ def _depthwise_input(i: Fields) -> list[Access]:
 
 
 def _depthwise(i: Fields) -> list[Access]:
-    constants = Access(Memory.SCRATCH, False, i["b_base"], ((constant_words(i["kernel_h"]), 1),))
+    constants = Access(Memory.SCRATCH, False, i["b_base"], ((constant_words(i["kernel_h"], i["kernel_w"]), 1),))
     # One block: results of all instructions have the same dimensions.
     dims = ((1, 0), (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
     return [*_depthwise_input(i), constants, Access(Memory.SCRATCH, True, i["out_base"], dims)]

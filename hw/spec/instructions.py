@@ -393,8 +393,8 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.VDEPTHWISE,
         0x48,
         Unit.VEC,
-        "Depthwise convolution of one channel block with a kernel of three columns. Sums are requantized as those of "
-        "CONV. Input outside in_h x in_w reads as zp_in. See Constants of VDEPTHWISE.",
+        "Depthwise convolution of one channel block with a kernel of up to five columns. Sums are requantized as those "
+        "of CONV. Input outside in_h x in_w reads as zp_in. See Constants of VDEPTHWISE.",
         (
             address("a_base", "First word of the input buffer."),
             address("a_row_off", "Offset in the buffer of input row iy0, modulo a_ring when that is not 0."),
@@ -417,6 +417,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
                 unit="pixels",
             ),
             Field("kernel_h", 4, "Kernel rows.", low=1),
+            Field("kernel_w", 3, "Kernel columns.", low=1, high=5),
             Field("stride_h", 3, "Input rows from one output row to the next.", low=1, high=4),
             Field("stride_w", 3, "Input pixels from one output pixel to the next.", low=1, high=4),
             address("b_base", "First word of the constants."),

@@ -87,7 +87,7 @@ class HardwareParams:
         0,
     )
     lut_products: int = _doc(
-        "Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 3*rows of VDEPTHWISE, then "
+        "Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 5*rows of VDEPTHWISE, then "
         "those of the array. A larger number means all.",
         0,
     )
@@ -381,9 +381,8 @@ PRESETS: dict[str, HardwareParams] = {
         strip=64,
         scratch_kib=128,
         weight_kib=128,
-        depthwise=True,
         vector_lanes=8,
-        lut_products=272,
+        lut_products=304,
         vector_softmax=True,
         vector_norm=True,
         vector_depthwise=True,
@@ -396,7 +395,6 @@ PRESETS: dict[str, HardwareParams] = {
         strip=64,
         scratch_kib=1024,
         weight_kib=256,
-        depthwise=True,
         vector_softmax=True,
         vector_norm=True,
         vector_depthwise=True,

@@ -1,7 +1,6 @@
 """VDEPTHWISE: a depthwise convolution of one channel block on the vector unit, its constants and its cycles.
 
-Every kernel has `TAPS` columns; a narrower one has columns of zero weights on the right. The constants lie in the
-scratchpad, from `b_base` on:
+A kernel has up to `TAPS` columns. The constants lie in the scratchpad, from `b_base` on:
 
 1. for each kernel row and in it each kernel column one word: the weights (int8) of the block's channels;
 2. the biases (int32) of the channels, in 4 words;
@@ -18,7 +17,7 @@ modulo `a_ring` if that is not 0. In a ring, `a_row_off` is less than `a_ring`, 
 The input words under the output are read row by row of the output, in each row column by column from left to right,
 and each column from top to bottom: one word in each cycle, and at least `GROUPS` cycles from the last word of one
 output pixel to that of the next. A word is multiplied by the weights of its kernel row for all kernel columns at once:
-it belongs to the windows of up to `TAPS` output pixels.
+it belongs to the windows of up to `kernel_w` output pixels.
 """
 
 import struct
@@ -29,17 +28,17 @@ from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.formats import CHANNEL_BYTES, SCALE_SHIFT_LSB
 from intloom.hw.spec.isa import Fields
 
-TAPS = 3
-"""Columns of every kernel."""
+TAPS = 5
+"""Columns of the widest kernel."""
 GROUPS = 4
 """Groups of a word's channels that are requantized one after the other, one a cycle."""
 SHIFT_BITS = 7
 """Width of the right shift in a scale word."""
 
 
-def constant_words(kernel_h: int) -> int:
+def constant_words(kernel_h: int, kernel_w: int) -> int:
     """Words of the constants of one block: its weights, biases and scales."""
-    return TAPS * kernel_h + CHANNEL_BYTES
+    return kernel_h * kernel_w + CHANNEL_BYTES
 
 
 def normalized(scale: Scale, mantissa_bits: int) -> Scale:
@@ -83,7 +82,7 @@ def pack_depthwise(
 
 def walk_columns(i: Fields) -> int:
     """Input columns that are read for each output row."""
-    return (i["out_w"] - 1) * i["stride_w"] + TAPS
+    return (i["out_w"] - 1) * i["stride_w"] + i["kernel_w"]
 
 
 def walk_words(i: Fields) -> int:
@@ -93,7 +92,7 @@ def walk_words(i: Fields) -> int:
 
 def first_walk_cycles(i: Fields) -> int:
     """Cycles from the first input word of an output row to the one that completes its first result."""
-    return max(TAPS * i["kernel_h"], GROUPS)
+    return max(i["kernel_h"] * i["kernel_w"], GROUPS)
 
 
 def walk_cycles(i: Fields) -> int:

@@ -12,7 +12,7 @@ from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec.arith import INT8_MIN, WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import GROUPS, TAPS
-from intloom.hw.vector.depthwise_constants import KERNEL_BITS, constant_write
+from intloom.hw.vector.depthwise_constants import COLUMN_BITS, KERNEL_BITS, constant_write
 from intloom.hw.vector.window_walker import TAP_LAYOUT
 from intloom.hw.yosys_attributes import REGISTER_COPY
 
@@ -39,9 +39,9 @@ def _widened(weight: Value) -> Value:
 class DepthwiseColumns(wiring.Component):
     """Multiplies words by the weights of their kernel row and sums the products of each window.
 
-    Of every channel, sum k has the products of kernel columns 0 to k of one window: its first k input columns and those
+    Of every channel, sum k has the products of columns 0 to k of one window: its first k input columns and those
     words of the current column that have come. The first word of a column moves every sum on: sum k takes
-    over sum k - 1.
+    over sum k - 1. A kernel takes the last `kernel_w` of the `TAPS` columns; the sums before them stay 0.
 
     Parameters
     ----------
@@ -54,6 +54,8 @@ class DepthwiseColumns(wiring.Component):
         Words of constants, of which weights are stored.
     valid, word, tap
         A word, and whether it is its column's first, or the last one of a window.
+    kernel_w
+        Kernel columns.
     sums_valid, sums
         The sums of a window; they may change in the next cycle.
 
@@ -68,7 +70,8 @@ class DepthwiseColumns(wiring.Component):
 
     Requirements
     ------------
-    The words of a column come from top to bottom; it has no more of them than weights are stored.
+    The words of a column come from top to bottom; it has no more of them than weights are stored. `kernel_w` is stable
+    from 2 cycles before the first word of an instruction until its last sums.
 
     Reset and faults
     ----------------
@@ -86,6 +89,7 @@ class DepthwiseColumns(wiring.Component):
         super().__init__(
             {
                 "write": In(constant_write(params)),
+                "kernel_w": In(COLUMN_BITS),
                 "valid": In(1),
                 "word": In(8 * params.word_bytes),
                 "tap": In(TAP_LAYOUT),
@@ -117,12 +121,14 @@ class DepthwiseColumns(wiring.Component):
                 Signal(name=f"{name}{first}", reset_less=name == "opens", attrs={REGISTER_COPY: 1})
                 for name in ("adds", "opens")
             )
+            unused = Signal(TAPS - 1, name=f"unused{first}", reset_less=True, attrs={REGISTER_COPY: 1})
             m.d.sync += [adds.eq(valid[-2]), opens.eq(taps.first)]
+            m.d.sync += [unused[k].eq(self.kernel_w < TAPS - k) for k in range(TAPS - 1)]
             for channel in range(first, first + group):
                 pixel = word.word_select(channel, 8).as_signed()
                 factors = [kernel.word_select(channel, 8).as_signed() for kernel in weights]
                 products = self._products(m, channel, pixel, factors, platform)
-                m.d.comb += self.sums[channel].eq(self._sum(m, channel, products, adds, opens))
+                m.d.comb += self.sums[channel].eq(self._sum(m, channel, products, adds, opens, unused))
         return m
 
     def _products(self, m: Module, channel: int, pixel: Value, weights: list[Value], platform: object) -> list[_Term]:
@@ -158,12 +164,17 @@ class DepthwiseColumns(wiring.Component):
         m.d.sync += weights.eq(read.data)
         return weights
 
-    def _sum(self, m: Module, channel: int, products: list[_Term], adds: Signal, opens: Signal) -> Value:
+    def _sum(
+        self, m: Module, channel: int, products: list[_Term], adds: Signal, opens: Signal, unused: Signal
+    ) -> Value:
         """The sums of one channel; the last of them is the window's."""
         before: Value = Value.cast(0)
         for kx, (term, carry) in enumerate(products):
             total = Signal(signed(sum_bits(kx + 1)), name=f"sum{channel}_{kx}", reset_less=True)
             with m.If(adds):
                 m.d.sync += total.eq(sum_with_carry(Mux(opens, before, total), term, carry))
+            if kx < TAPS - 1:
+                with m.If(unused[kx]):
+                    m.d.sync += total.eq(0)
             before = total
         return before

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -15,6 +15,7 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import GROUPS, TAPS, constant_words
 
 KERNEL_BITS = BY_KIND[Kind.VDEPTHWISE].field("kernel_h").width
+COLUMN_BITS = BY_KIND[Kind.VDEPTHWISE].field("kernel_w").width
 CHANNEL_WORDS_LOG2 = exact_log2(CHANNEL_BYTES)
 """Half of the words are biases, half scales: one for each group of channels."""
 
@@ -45,12 +46,12 @@ class DepthwiseConstants(wiring.Component):
     -------
     start
         Pulse: no constants are loaded; the next word is the first one.
-    kernel_h
-        Kernel rows.
+    kernel_h, kernel_w
+        Kernel rows and columns.
     valid, word
         The next word.
     write
-        The word and its destination; `weights` has a bit for each kernel column.
+        The word and its destination; `weights` has a bit for each of `TAPS` columns, of which a kernel takes the last.
     weights_loaded, loaded
         All weights have come; all constants have come, or the last of them comes in this cycle.
 
@@ -65,8 +66,8 @@ class DepthwiseConstants(wiring.Component):
 
     Requirements
     ------------
-    `kernel_h` is stable from `start` until `weights_loaded`, and at least 1. Not `valid` with `start`; no more words
-    than `constant_words(kernel_h)`.
+    `kernel_h` and `kernel_w` are stable from `start` until `weights_loaded`, and at least 1. Not `valid` with `start`;
+    no more words than `constant_words(kernel_h, kernel_w)`.
 
     Reset and faults
     ----------------
@@ -80,6 +81,7 @@ class DepthwiseConstants(wiring.Component):
             {
                 "start": In(1),
                 "kernel_h": In(KERNEL_BITS),
+                "kernel_w": In(COLUMN_BITS),
                 "valid": In(1),
                 "word": In(8 * params.word_bytes),
                 "write": Out(constant_write(params)),
@@ -89,20 +91,20 @@ class DepthwiseConstants(wiring.Component):
         )
 
     @staticmethod
-    def model(kernel_h: int) -> Iterator[tuple[str, int, int]]:
-        """For each word: its kind, its kernel row or group, and the kernel column of weights."""
-        for number in range(constant_words(kernel_h)):
-            row, column = divmod(number, TAPS)
+    def model(kernel_h: int, kernel_w: int) -> Iterator[tuple[str, int, int]]:
+        """For each word: its kind, its kernel row or group, and the column of weights."""
+        for number in range(constant_words(kernel_h, kernel_w)):
+            row, column = divmod(number, kernel_w)
             if row < kernel_h:
-                yield "weights", row, column
+                yield "weights", row, TAPS - kernel_w + column
             else:
-                kind, group = divmod(number - TAPS * kernel_h, GROUPS)
+                kind, group = divmod(number - kernel_h * kernel_w, GROUPS)
                 yield ("biases", "scales")[kind], group, 0
 
     def elaborate(self, platform: object) -> Module:
         """Counters over kernel columns, rows and groups."""
         m = Module()
-        column = Signal(TAPS, init=1)
+        first, column = Signal(TAPS), Signal(TAPS, reset_less=True)
         row = Signal(KERNEL_BITS)
         rows = DownCounter(KERNEL_BITS, "rows")
         number = Signal(CHANNEL_WORDS_LOG2)
@@ -110,6 +112,7 @@ class DepthwiseConstants(wiring.Component):
         write = output_register(m, self.write, "write_register")
         weights, channels = self.valid & ~self.weights_loaded, self.valid & self.weights_loaded
         enables = Signal(TAPS + 2)
+        m.d.comb += [first[k].eq(self.kernel_w == TAPS - k) for k in range(TAPS)]
         m.d.comb += self.loaded.eq(loaded | (channels & number.all()))
         m.d.comb += Cat(self.write.weights, self.write.biases, self.write.scales).eq(enables)
         m.d.sync += [
@@ -119,12 +122,12 @@ class DepthwiseConstants(wiring.Component):
             write.word.eq(self.word),
         ]
         with m.If(self.start):
-            m.d.sync += [column.eq(1), row.eq(0), number.eq(0), self.weights_loaded.eq(0), loaded.eq(0)]
+            m.d.sync += [column.eq(first), row.eq(0), number.eq(0), self.weights_loaded.eq(0), loaded.eq(0)]
             rows.load(m, self.kernel_h)
         with m.Elif(channels):
             m.d.sync += [number.eq(number + 1), loaded.eq(self.loaded)]
         with m.Elif(weights):
-            m.d.sync += column.eq(column.rotate_left(1))
+            m.d.sync += column.eq(Mux(column[-1], first, column << 1))
             with m.If(column[-1]):
                 m.d.sync += [row.eq(row + 1), self.weights_loaded.eq(rows.last)]
                 with m.If(~rows.last):

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 
-from amaranth.hdl import C, Module, Mux, Shape, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.decode import field_shape
 from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
-from intloom.hw.spec.vector_depthwise import TAPS, walk_columns
+from intloom.hw.spec.vector_depthwise import walk_columns
 from intloom.hw.vector.window_walker import FETCH_LAYOUT
 
 _SPEC = BY_KIND[Kind.VDEPTHWISE]
 _FIELDS = (
-    "a_base", "a_row_off", "a_ring", "a_row", "in_h", "in_w", "iy0", "ix0", "kernel_h", "stride_h", "stride_w",
-    "out_h", "out_w",
+    "a_base", "a_row_off", "a_ring", "a_row", "in_h", "in_w", "iy0", "ix0", "kernel_h", "kernel_w", "stride_h",
+    "stride_w", "out_h", "out_w",
 )  # fmt: skip
 
 DEPTHWISE_LAYOUT = data.StructLayout({name: field_shape(_SPEC.field(name)) for name in _FIELDS})
@@ -23,7 +23,7 @@ DEPTHWISE_LAYOUT = data.StructLayout({name: field_shape(_SPEC.field(name)) for n
 
 _POSITION = signed(COORDINATE_BITS + 3)
 """A row or column. One that needs more bits, up to five times the largest input, turns negative: outside as well."""
-_AHEAD_BITS = max(TAPS.bit_length(), Shape.cast(DEPTHWISE_LAYOUT.members["stride_w"]).width)
+_AHEAD_BITS = max(Shape.cast(DEPTHWISE_LAYOUT.members[name]).width for name in ("kernel_w", "stride_w"))
 
 
 class DepthwiseWalker(wiring.Component):
@@ -47,7 +47,7 @@ class DepthwiseWalker(wiring.Component):
     Timing
     ------
     One word a cycle; an output row takes at least `GROUPS` = 4 cycles. From `start` to the first word: `LATENCY` = 2
-    cycles.
+    cycles, and `stride_h` - 1 more if an output row has one word.
 
     Requirements
     ------------
@@ -71,7 +71,8 @@ class DepthwiseWalker(wiring.Component):
         c, space = config, 1 << SCRATCH_BITS
         for y in range(c["out_h"]):
             for column in range(walk_columns(c)):
-                ends = column >= TAPS - 1 and (column - TAPS + 1) % c["stride_w"] == 0
+                completed = column - c["kernel_w"] + 1
+                ends = completed >= 0 and completed % c["stride_w"] == 0
                 for ky in range(c["kernel_h"]):
                     row = y * c["stride_h"] + ky
                     iy, ix = c["iy0"] + row, c["ix0"] + column
@@ -156,7 +157,7 @@ class DepthwiseWalker(wiring.Component):
             self._kernel_rows.step(m)
             m.d.sync += self._first.eq(0)
         with m.If(begins):
-            self._ahead.load(m, C(TAPS))
+            self._ahead.load(m, config.kernel_w)
             self._pixels.load(m, config.out_w)
         with m.Elif(step & self._kernel_rows.last):
             with m.If(self._ahead.last):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -215,11 +215,13 @@ class RasterSetup(wiring.Component):
         operation, b = self.operation, self.b
         constants = Signal(reset_less=True)
         words = Signal(range(CONSTANT_WORDS << len(operation.kernel_h)), reset_less=True)
-        # A product by a constant would take an FPGA a multiplier.
-        weights = operation.kernel_h + (operation.kernel_h << TAPS - 2)
+        # Additions, not a product: Yosys would take a multiplier of the FPGA for it.
+        weights = sum(
+            (Mux(operation.kernel_w[k], operation.kernel_h << k, 0) for k in range(TAPS.bit_length())), start=Const(0)
+        )
         m.d.sync += [
             constants.eq(operation.depthwise | operation.norm),
-            words.eq(Mux(operation.norm, operation.blocks * CONSTANT_WORDS, weights + constant_words(0))),
+            words.eq(Mux(operation.norm, operation.blocks * CONSTANT_WORDS, weights + constant_words(0, 0))),
         ]
         m.d.comb += [
             b.base.eq(operation.b_base),

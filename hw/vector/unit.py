@@ -351,6 +351,8 @@ class VectorUnit(wiring.Component):
             self._completes.eq(self._issued & tap.last),
             constants.start.eq(sequencer.start),
             constants.kernel_h.eq(sequencer.operation.kernel_h),
+            constants.kernel_w.eq(sequencer.operation.kernel_w),
+            columns.kernel_w.eq(sequencer.operation.kernel_w),
             constants.valid.eq(self._taken),
             constants.word.eq(fetch_b.o.payload.word),
             columns.write.eq(constants.write),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.hw.spec.isa import Instruction, Kind
-from intloom.hw.spec.vector_depthwise import TAPS, constant_words, unpack_depthwise_scale, walk_columns
+from intloom.hw.spec.vector_depthwise import constant_words, unpack_depthwise_scale, walk_columns
 from intloom.sim.isa_sim.arithmetic import requantize
 from intloom.sim.isa_sim.machine import Machine, Words, grid, through
 from intloom.sim.isa_sim.registry import executes
@@ -30,14 +30,14 @@ def _constants(
     machine: Machine, i: Instruction
 ) -> tuple[Words, NDArray[np.int32], NDArray[np.uint32], NDArray[np.uint8]]:
     """Weights [kernel row, kernel column, channel]; bias, mantissa and shift of each channel."""
-    data = machine.scratch[grid(i["b_base"], (constant_words(i["kernel_h"]), 1))]
-    taps = TAPS * i["kernel_h"]
+    data = machine.scratch[grid(i["b_base"], (constant_words(i["kernel_h"], i["kernel_w"]), 1))]
+    taps = i["kernel_h"] * i["kernel_w"]
     bias = data[taps : taps + 4].reshape(-1).view("<i4").astype(np.int32)
     words = data[taps + 4 :].reshape(-1).view("<u4")
     scales = [unpack_depthwise_scale(int(word), machine.params.mantissa_bits) for word in words]
     mantissa = np.array([scale.mantissa for scale in scales], np.uint32)
     shift = np.array([scale.shift for scale in scales], np.uint8)
-    return data[:taps].reshape(i["kernel_h"], TAPS, -1), bias, mantissa, shift
+    return data[:taps].reshape(i["kernel_h"], i["kernel_w"], -1), bias, mantissa, shift
 
 
 @executes(Kind.VDEPTHWISE)
@@ -48,7 +48,7 @@ def vdepthwise(machine: Machine, instruction: Instruction) -> None:
     weights, bias, mantissa, shift = _constants(machine, i)
     down, right = i["out_h"] * i["stride_h"], i["out_w"] * i["stride_w"]
     sums = np.tile(bias, (i["out_h"], i["out_w"], 1))
-    for ky, kx in product(range(i["kernel_h"]), range(TAPS)):
+    for ky, kx in product(range(i["kernel_h"]), range(i["kernel_w"])):
         # A slice ends at the window's edge, behind which a stride would lead.
         sums += window[ky : ky + down : i["stride_h"], kx : kx + right : i["stride_w"]] * weights[ky, kx]
     values = requantize(sums, mantissa, shift, i["zp_out"], machine.params.match)

@@ -176,7 +176,8 @@ class InstructionMaker:
     def _depthwise(self, kind: Kind) -> Fields:
         rng = self._rng
         while True:
-            fields = self._output(rng.choice((30, 200, self._words))) | some(rng, kind, "stride_h", "stride_w")
+            fields = self._output(rng.choice((30, 200, self._words)))
+            fields |= some(rng, kind, "kernel_w", "stride_h", "stride_w")
             fields["kernel_h"] = rng.choice((3, size(rng, 15, 15)))
             # It takes about a cycle for each word that it reads.
             if fields["blocks"] == 1 and walk_words(make_known(kind, fields)) <= 20 * self._words // 3:

@@ -215,7 +215,7 @@ _DEPTHWISE_ROWS = BY_KIND[Kind.VDEPTHWISE].field("kernel_h").maximum
 
 def constant_area(params: HardwareParams) -> int:
     """Words of all records of constants: those of convolutions, and those of VDEPTHWISE on hardware that has it."""
-    depthwise = constant_words(_DEPTHWISE_ROWS) if params.vector_depthwise else 0
+    depthwise = constant_words(_DEPTHWISE_ROWS, TAPS) if params.vector_depthwise else 0
     return _RECORDS * (record_words(params) + depthwise)
 
 
@@ -227,7 +227,7 @@ def _mantissa(rng: random.Random, bits: int) -> int:
 
 
 def _depthwise_record(rng: random.Random, params: HardwareParams) -> bytes:
-    """Constants of a VDEPTHWISE with the most kernel rows; those with fewer rows use the record's end."""
+    """Constants of a VDEPTHWISE with the largest kernel; those with a smaller one use the record's end."""
     channels, bits = range(params.rows), params.mantissa_bits
     # Without weights a result is the scaled bias: ties are then frequent.
     weighted = rng.random() < 0.75
@@ -262,7 +262,7 @@ def constant_loads(rng: random.Random, i: Instruction, params: HardwareParams, f
     if i.kind is Kind.CONV:
         return _conv_loads(rng, i, params, first)
     if i.kind is Kind.VDEPTHWISE and rng.random() < 0.7:
-        words, most = constant_words(i["kernel_h"]), constant_words(_DEPTHWISE_ROWS)
+        words, most = constant_words(i["kernel_h"], i["kernel_w"]), constant_words(_DEPTHWISE_ROWS, TAPS)
         end = first + _RECORDS * record_words(params) + (rng.randrange(_RECORDS) + 1) * most
         return [Step(make(Kind.LOAD, local=i["b_base"], dram=end - words, n0=words), NO_LAG)]
     return []

@@ -16,7 +16,7 @@ from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import AccessPattern, ConvMode, Instruction, Kind, LoadTarget
 from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.vector_depthwise import TAPS, constant_words
+from intloom.hw.spec.vector_depthwise import constant_words
 
 Addresses = NDArray[np.int64]
 _LOCAL = 1 << SCRATCH_BITS
@@ -117,10 +117,10 @@ def _copy_input(i: Instruction) -> Addresses:
 
 def _depthwise(i: Instruction) -> Words:
     rows = _inside(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["in_h"])
-    columns = _inside(i["ix0"], i["out_w"], i["stride_w"], TAPS, i["in_w"])
+    columns = _inside(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], i["in_w"])
     offsets = (i["a_row_off"] + (rows - i["iy0"]) * i["a_row"]) % (i["a_ring"] or _LOCAL)
     inputs = (i["a_base"] + offsets[:, None] + columns).reshape(-1) % _LOCAL
-    constants = (i["b_base"] + np.arange(constant_words(i["kernel_h"]))) % _LOCAL
+    constants = (i["b_base"] + np.arange(constant_words(i["kernel_h"], i["kernel_w"]))) % _LOCAL
     written = _grid(i["out_base"], (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"])) % _LOCAL
     return Words({"scratch": np.concatenate([inputs, constants])}, {"scratch": written}, written)
 

@@ -72,7 +72,14 @@ def test_the_forecast_of_a_depthwise_convolution_is_exact(
 ) -> None:
     """While all ports grant."""
     params = preset("nano").replace(scratch_kib=4, vector_depthwise=True)
-    shape = {"kernel_h": kernel_h, "out_h": out_h, "out_w": out_w, "stride_h": stride, "stride_w": stride}
+    shape = {
+        "kernel_h": kernel_h,
+        "kernel_w": 3,
+        "out_h": out_h,
+        "out_w": out_w,
+        "stride_h": stride,
+        "stride_w": stride,
+    }
     addresses = {"a_row": 20, "in_h": 20, "in_w": 20, "b_base": 600, "out_base": 700, "out_row": 20}
     instruction = make(Kind.VDEPTHWISE, **shape, **addresses)
     outcome = Bench(params, [bytes(4)] * params.scratch_words, rng).run([instruction])

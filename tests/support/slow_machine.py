@@ -98,16 +98,16 @@ class SlowMachine:
 
     def _depthwise(self, i: Instruction) -> None:
         rows, found = self.params.rows, {}
-        data = b"".join(self.scratch[i["b_base"] + k] for k in range(3 * i["kernel_h"] + 8))
-        at_biases = 3 * i["kernel_h"] * rows
+        data = b"".join(self.scratch[i["b_base"] + k] for k in range(i["kernel_h"] * i["kernel_w"] + 8))
+        at_biases = i["kernel_h"] * i["kernel_w"] * rows
         for oy in range(i["out_h"]):
             for ox in range(i["out_w"]):
                 for c in range(rows):
                     total = _int(data[at_biases + 4 * c :][:4])
                     for ky in range(i["kernel_h"]):
-                        for kx in range(3):
+                        for kx in range(i["kernel_w"]):
                             value = self._depthwise_word(i, oy * i["stride_h"] + ky, ox * i["stride_w"] + kx)[c]
-                            total += _signed(data[(3 * ky + kx) * rows + c]) * value
+                            total += _signed(data[(i["kernel_w"] * ky + kx) * rows + c]) * value
                     word = int.from_bytes(data[at_biases + 4 * (rows + c) :][:4], "little")
                     mantissa = word & (1 << self.params.mantissa_bits) - 1
                     scale = arith.Scale(mantissa if mantissa >> self.params.mantissa_bits - 1 else 0, word >> 24 & 127)

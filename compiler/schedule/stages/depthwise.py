@@ -18,13 +18,13 @@ from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Rect, window_rect
 from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
-from intloom.compiler.schedule.stages.stage_list import StageList
+from intloom.compiler.schedule.stages.stage_list import StageList, window_fields
 from intloom.compiler.schedule.stages.weights import Geometry, Weights, depthwise_constants, node_cycles
 from intloom.hw.spec.depthwise import DEPTHWISE_MODES, tap_rows
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.vector_depthwise import TAPS, constant_words
+from intloom.hw.spec.vector_depthwise import constant_words
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _readers(tensor: str, graph: IntGraph) -> Iterator[Conv]:
 
 def is_expressible(node: Conv, params: HardwareParams) -> bool:
     """Whether VDEPTHWISE can express a convolution of blocked pixels."""
-    channels, per_group, _, kernel_w = (int(n) for n in node.weights.shape)
+    channels, per_group = node.weights.shape[:2]
     if not params.vector_depthwise or isinstance(node, ConvTranspose) or node.weights.dtype != np.int8:
         return False
     spec = BY_KIND[Kind.VDEPTHWISE]
@@ -188,14 +188,13 @@ def is_expressible(node: Conv, params: HardwareParams) -> bool:
     return (
         per_group == 1
         and node.group == channels > 1
-        and kernel_w <= TAPS
         and node.dilations == (1, 1)
         and all(f.minimum <= value <= f.maximum for f, value in limits)
     )
 
 
 def _kernel_fields(node: Conv) -> dict[str, int]:
-    return {"kernel_h": int(node.weights.shape[2]), "stride_h": node.strides[0], "stride_w": node.strides[1]}
+    return window_fields((int(node.weights.shape[2]), int(node.weights.shape[3])), node.strides)
 
 
 def instruction_cycles(node: Conv, rows: int, columns: int, params: HardwareParams) -> int:
@@ -205,7 +204,7 @@ def instruction_cycles(node: Conv, rows: int, columns: int, params: HardwarePara
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DepthwiseStage(VectorStage):
-    """Operand 0 is convolved channel by channel; kernels of less than `TAPS` columns have zero weights on the right."""
+    """Operand 0 is convolved channel by channel."""
 
     overlaps_array = True
     follows_chunks = True
@@ -217,12 +216,12 @@ class DepthwiseStage(VectorStage):
         return [*([] if self.node.table is None else [self.node.table]), *super().vector_tables]
 
     @property
-    def _kernel_h(self) -> int:
-        return int(self.node.weights.shape[2])
+    def _kernel(self) -> tuple[int, int]:
+        return int(self.node.weights.shape[2]), int(self.node.weights.shape[3])
 
     @property
     def _block_words(self) -> int:
-        return constant_words(self._kernel_h)
+        return constant_words(*self._kernel)
 
     @cached_property
     def _constants(self) -> NDArray[np.uint8]:
@@ -240,7 +239,7 @@ class DepthwiseStage(VectorStage):
 
     def _window(self, rect: Rect) -> Rect:
         top, left = self.node.pads[:2]
-        return window_rect(rect, (-top, -left), self.node.strides, (self._kernel_h, TAPS))
+        return window_rect(rect, (-top, -left), self.node.strides, self._kernel)
 
     def operand_rect(self, operand: int, rect: Rect) -> Rect:
         """The pixels under the tile's windows."""

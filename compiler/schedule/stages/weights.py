@@ -20,7 +20,6 @@ from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 from intloom.hw.spec.formats import SCALE_SHIFT_LSB, pack_residual
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.vector_depthwise import TAPS
 
 Weights = ArrayWeights
 """[out channel, in channel of the group, kernel row, kernel column]."""
@@ -223,13 +222,13 @@ def depthwise_constants(
 ) -> NDArray[np.uint8]:
     """What VDEPTHWISE reads for each channel block, as `pack_depthwise` defines it: [block, bytes].
 
-    `weights` are [channel, kernel row, kernel column]. Missing columns and channels are zero.
+    `weights` are [channel, kernel row, kernel column]. Missing channels are zero.
     """
-    channels, kernel_h, kernel_w = weights.shape
+    channels = len(weights)
     blocks = -(-channels // params.rows)
-    padded = np.zeros((blocks * params.rows, kernel_h, TAPS), np.int8)
-    padded[:channels, :, :kernel_w] = weights
-    taps = padded.reshape(blocks, params.rows, kernel_h * TAPS).transpose(0, 2, 1)
+    padded = np.zeros((blocks * params.rows, *weights.shape[1:]), np.int8)
+    padded[:channels] = weights
+    taps = padded.reshape(blocks, params.rows, -1).transpose(0, 2, 1)
     words = np.zeros((2, blocks * params.rows), np.uint32)
     words[0, :channels] = bias.view(np.uint32)
     words[1, :channels] = _normalized_scales(mantissa, shift, params.mantissa_bits)

@@ -128,7 +128,8 @@ def test_depthwise_convolutions_on_the_vector_unit(rng):
 
 def test_in_a_ring_each_row_of_a_depthwise_convolution_is_an_access_of_its_own():
     """So that a hazard with another row of the buffer is none."""
-    fields = {"a_base": 100, "a_row": 5, "a_ring": 20, "a_row_off": 15, "in_h": 9, "in_w": 5, "out_w": 3, "kernel_h": 3}
-    *rows, constants, _ = footprint(make(Kind.VDEPTHWISE, **fields, b_base=700, out_base=900), preset("base"))
+    fields = {"a_base": 100, "a_row": 5, "a_ring": 20, "a_row_off": 15, "in_h": 9, "in_w": 5, "out_w": 3}
+    kernel = {"kernel_h": 3, "kernel_w": 3}
+    *rows, constants, _ = footprint(make(Kind.VDEPTHWISE, **fields, **kernel, b_base=700, out_base=900), preset("base"))
     assert [words(a) for a in rows] == [set(range(n, n + 5)) for n in (115, 100, 105)]
     assert words(constants) == set(range(700, 717))

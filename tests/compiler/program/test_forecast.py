@@ -105,7 +105,16 @@ def test_a_load_into_the_scratchpad_waits_for_every_result_of_a_pooling_instruct
 
 def test_moves_have_their_measured_rates_beside_a_depthwise_convolution():
     """Of the vector unit, whether it takes words whole or in slices."""
-    shape = {"in_h": 100, "in_w": 100, "kernel_h": 3, "out_h": 90, "out_w": 90, "out_row": 90, "b_base": 20_000}
+    shape = {
+        "in_h": 100,
+        "in_w": 100,
+        "kernel_h": 3,
+        "kernel_w": 3,
+        "out_h": 90,
+        "out_w": 90,
+        "out_row": 90,
+        "b_base": 20_000,
+    }
     beside = make(Kind.VDEPTHWISE, **shape)
     rates = {Kind.LOAD: timing.DEPTHWISE_LOAD_RATE, Kind.STORE: timing.DEPTHWISE_STORE_RATE}
     for kind, params in product(rates, (BASE, BASE.replace(vector_lanes=8))):
@@ -147,7 +156,9 @@ def test_a_store_goes_at_the_pace_of_a_vector_unit_of_half_width():
 
 def test_a_depthwise_convolution_is_slower_beside_packed_pixels():
     """Whether the CONV begins before it or after it, and as long as both run."""
-    depthwise = make(Kind.VDEPTHWISE, in_h=112, in_w=112, kernel_h=3, stride_w=2, out_w=56, b_base=3000, out_base=3100)
+    depthwise = make(
+        Kind.VDEPTHWISE, in_h=112, in_w=112, kernel_h=3, kernel_w=3, stride_w=2, out_w=56, b_base=3000, out_base=3100
+    )
     fields = {"in_h": 9, "in_w": 224, "kernel_h": 3, "stride_w": 2, "out_base": 5000}
     packed = make(Kind.CONV, mode=ConvMode.PACKED, **fields, out_w=400)
     dense = packed.with_fields(mode=ConvMode.BLOCKS)

@@ -20,7 +20,7 @@ from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import RandomGraph
 
-BASE = preset("base").replace(vector_depthwise=False)
+BASE = preset("base").replace(vector_depthwise=False, depthwise=True)
 
 
 def _geometry(kernel: int, stride: int = 1, dilation: int = 1) -> Geometry:

@@ -112,7 +112,9 @@ def test_stripes_cross_an_inverted_residual(stride):
     y = maker.conv(y, 96, 3, stride=stride, group=96, table=False)
     y = maker.conv(y, 16, 1, table=False)
     program = checked(
-        maker, maker.graph(maker.add(y, x, table=False) if stride == 1 else y), BASE.replace(vector_depthwise=False)
+        maker,
+        maker.graph(maker.add(y, x, table=False) if stride == 1 else y),
+        BASE.replace(vector_depthwise=False, depthwise=True),
     )
     _, inputs, stores = moved(program)
     assert (inputs, stores) == (56 * 56, 56 * 56 // stride**2)

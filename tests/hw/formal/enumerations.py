@@ -34,7 +34,7 @@ PAIRS = 60_000
 PAIR_WORDS = 1 << 14
 BYTES = 95_000
 """First word of all 256 bytes in order."""
-LIMITS, LIMIT_STEP = 10_000, 64
+LIMITS, LIMIT_STEP = 10_000, 96
 """First word of the constants of `limit_records`, and the step from one record to the next."""
 
 
@@ -280,6 +280,7 @@ def depthwise() -> Iterator[Instruction]:
         yield _depthwise(**f, a_row_off=f["iy0"] * f["a_row"] % (1 << SCRATCH_BITS))
     yield from _depthwise_rings()
     same = {"a_base": (INPUT,), "a_row": (5,), "in_h": (9,), "in_w": (9,), "kernel_h": (2,)}
+    same["kernel_w"] = range(1, TAPS + 1)
     steps = {"out_x": SMALL, "out_row": range(5), "out_base": (OUTPUT,), "stride_h": (1, 4), "stride_w": (1, 4)}
     shapes = every(out_h=SMALL, out_w=SMALL, **steps, **same)
     yield from (_depthwise(**f) for f in defined(shapes, Kind.VDEPTHWISE))
@@ -287,9 +288,10 @@ def depthwise() -> Iterator[Instruction]:
     # Two rows, the first and the second bytes of half of all pairs: every pair has all kernel columns in turn.
     half = PAIR_WORDS // 2
     whole = {
-        "out_w": half + 2,
+        "out_w": half + TAPS - 1,
         "in_w": half,
-        "ix0": -2,
+        "ix0": 1 - TAPS,
+        "kernel_w": TAPS,
         "in_h": 2,
         "kernel_h": 2,
         "a_row": PAIR_WORDS,
@@ -300,8 +302,9 @@ def depthwise() -> Iterator[Instruction]:
 
 
 def _depthwise(end: int = DEPTHWISE_END, **fields: int) -> Instruction:
-    """The instruction with the constants that end at this word."""
-    return make(Kind.VDEPTHWISE, b_base=end - constant_words(fields["kernel_h"]), **fields)
+    """The instruction, of three columns if no other number is given, with the constants that end at this word."""
+    fields = {"kernel_w": 3} | fields
+    return make(Kind.VDEPTHWISE, b_base=end - constant_words(fields["kernel_h"], fields["kernel_w"]), **fields)
 
 
 def _depthwise_rings() -> Iterator[Instruction]:
@@ -316,13 +319,14 @@ def _depthwise_rings() -> Iterator[Instruction]:
 def _depthwise_limits() -> Iterator[Instruction]:
     """The window of the first pixel lies outside the input, that of the second one inside."""
     shape = {"ix0": -TAPS, "stride_w": TAPS, "out_w": 2, "in_w": TAPS, "in_h": 15, "a_base": INPUT, "a_row": TAPS}
+    shape["kernel_w"] = TAPS
     zero_points = {"zp_in": (INT8_MIN, INT8_MAX), "zp_out": (INT8_MIN, INT8_MAX)}
     for f in every(**zero_points, kernel_h=range(1, _KERNEL_ROWS + 1), table=(0, 1)):
         yield _depthwise(**f, **shape, out_base=OUTPUT)
     ends = [LIMITS + LIMIT_STEP * (number + 1) for number in range(len(limit_records()))]
     for f in every(end=ends, **zero_points, kernel_h=(1, 2, 3, _KERNEL_ROWS)):
         yield _depthwise(**f, **shape, out_base=OUTPUT)
-    for first in (0, WIDE.scratch_words - constant_words(3)):
+    for first in (0, WIDE.scratch_words - constant_words(3, TAPS)):
         yield make(Kind.VDEPTHWISE, b_base=first, kernel_h=3, **shape, out_base=OUTPUT)
 
 

@@ -91,11 +91,9 @@ class _Writer:
         if kind in (Kind.VADD, Kind.VMUL):
             fields |= {"b_base": rng.randrange(12), "b_row": 5}
         if kind in (Kind.VMAX, Kind.VAVG, Kind.VDEPTHWISE):
-            fields |= {"in_w": 5, "in_h": 4, "kernel_h": rng.randint(1, 2)}
+            fields |= {"in_w": 5, "in_h": 4, "kernel_h": rng.randint(1, 2), "kernel_w": rng.randint(1, 3)}
         if kind is Kind.VDEPTHWISE:
             fields |= {"b_base": rng.randrange(20), "stride_w": rng.randint(1, 2)}
-        elif kind in (Kind.VMAX, Kind.VAVG):
-            fields |= {"kernel_w": rng.randint(1, 3)}
         return fields
 
 

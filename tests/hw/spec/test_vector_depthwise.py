@@ -60,46 +60,47 @@ def test_a_scale_that_does_not_fit_is_refused(scale: Scale) -> None:
 
 
 @pytest.mark.parametrize("params", PRESETS.values(), ids=PRESETS)
-@pytest.mark.parametrize("kernel_h", [1, 3, 15])
-def test_constants_are_weights_by_tap_then_biases_then_scales(params, kernel_h: int) -> None:
-    rows = params.rows
-    weights = [[[(7 * ky + 3 * kx + c) % 256 - 128 for c in range(rows)] for kx in range(3)] for ky in range(kernel_h)]
+@pytest.mark.parametrize("kernel", [(1, 3), (3, 5), (15, 1)])
+def test_constants_are_weights_by_tap_then_biases_then_scales(params, kernel: tuple[int, int]) -> None:
+    kernel_h, kernel_w = kernel
+    rows, columns = params.rows, range(kernel_w)
+    weights = [[[(7 * ky + 3 * kx + c) % 256 - 128 for c in range(rows)] for kx in columns] for ky in range(kernel_h)]
     biases = [(-1) ** c * (c << 20) for c in range(rows)]
     scales = [Scale(1 << 23 | c, c) for c in range(rows)]
     data = pack_depthwise(weights, biases, scales, 24)
-    assert len(data) == constant_words(kernel_h) * params.word_bytes
-    for ky, kx in product(range(kernel_h), range(3)):
-        word = data[(3 * ky + kx) * rows :][:rows]
+    assert len(data) == constant_words(kernel_h, kernel_w) * params.word_bytes
+    for ky, kx in product(range(kernel_h), range(kernel_w)):
+        word = data[(kernel_w * ky + kx) * rows :][:rows]
         assert [b - 256 if b > 127 else b for b in word] == weights[ky][kx]
-    numbers = data[3 * kernel_h * rows :]
+    numbers = data[kernel_w * kernel_h * rows :]
     assert list(struct.unpack(f"<{rows}i", numbers[: 4 * rows])) == biases
     assert list(struct.unpack(f"<{rows}I", numbers[4 * rows :])) == [s.mantissa | s.shift << 24 for s in scales]
 
 
-def _issues(out_h: int, out_w: int, kernel_h: int, stride_w: int) -> list[int]:
+def _issues(out_h: int, out_w: int, kernel_h: int, kernel_w: int, stride_w: int) -> list[int]:
     """Cycles in which the words issue, from 0 on."""
     found: list[int] = []
     # The first result may follow at once.
     cycle, result = 0, -GROUPS
     for _ in range(out_h):
-        for column in range((out_w - 1) * stride_w + 3):
+        for column in range((out_w - 1) * stride_w + kernel_w):
             for row in range(kernel_h):
-                if row == kernel_h - 1 and column >= 2 and (column - 2) % stride_w == 0:
+                if row == kernel_h - 1 and column >= kernel_w - 1 and (column - kernel_w + 1) % stride_w == 0:
                     result = cycle = max(cycle, result + GROUPS)
                 found.append(cycle)
                 cycle += 1
     return found
 
 
-@given(SMALL, SMALL, st.integers(1, 5), st.integers(1, 4))
+@given(SMALL, SMALL, st.integers(1, 5), st.integers(1, 5), st.integers(1, 4))
 def test_the_walk_reads_a_word_a_cycle_and_ends_pixels_at_least_four_cycles_apart(
-    out_h: int, out_w: int, kernel_h: int, stride_w: int
+    out_h: int, out_w: int, kernel_h: int, kernel_w: int, stride_w: int
 ) -> None:
-    i = make(Kind.VDEPTHWISE, out_h=out_h, out_w=out_w, kernel_h=kernel_h, stride_w=stride_w)
-    issues = _issues(out_h, out_w, kernel_h, stride_w)
+    i = make(Kind.VDEPTHWISE, out_h=out_h, out_w=out_w, kernel_h=kernel_h, kernel_w=kernel_w, stride_w=stride_w)
+    issues = _issues(out_h, out_w, kernel_h, kernel_w, stride_w)
     assert walk_words(i) == len(issues) == out_h * walk_columns(i) * kernel_h
-    # Of a kernel of one row, the first row of the output begins without a result before it.
-    early = GROUPS - 3 if kernel_h == 1 else 0
+    # The first row of the output begins without a result before it.
+    early = max(0, GROUPS - kernel_h * kernel_w)
     assert issues[-1] + 1 == walk_cycles(i) - early
 
 

@@ -19,9 +19,9 @@ SHAPES: dict[str, HardwareParams] = {
 """Groups of 1 to 8 channels, and slices of 1 to 4 groups."""
 
 
-async def store(ctx: Any, port: Any, kernel_h: int, words: list[bytes], rng: random.Random) -> None:
+async def store(ctx: Any, port: Any, kernel: tuple[int, int], words: list[bytes], rng: random.Random) -> None:
     """Write all constants of a block, with pauses."""
-    for (kind, row, column), word in zip(DepthwiseConstants.model(kernel_h), words, strict=True):
+    for (kind, row, column), word in zip(DepthwiseConstants.model(*kernel), words, strict=True):
         while rng.random() < 0.2:
             await ctx.tick()
         enables = dict.fromkeys(("weights", "biases", "scales"), 0) | {kind: 1 << column}

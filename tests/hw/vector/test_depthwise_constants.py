@@ -19,13 +19,15 @@ def test_every_word_has_its_destination(pause: float, rng: random.Random) -> Non
 
     async def bench(ctx: Any) -> None:
         for kernel_h in rng.sample(range(1, 16), 15):
+            kernel_w = rng.randint(1, TAPS)
             ctx.set(constants.kernel_h, kernel_h)
+            ctx.set(constants.kernel_w, kernel_w)
             ctx.set(constants.start, 1)
             await ctx.tick()
             ctx.set(constants.start, 0)
-            for number, (kind, row, column) in enumerate(DepthwiseConstants.model(kernel_h)):
+            for number, (kind, row, column) in enumerate(DepthwiseConstants.model(kernel_h, kernel_w)):
                 assert not ctx.get(constants.loaded)
-                assert ctx.get(constants.weights_loaded) == (number >= TAPS * kernel_h)
+                assert ctx.get(constants.weights_loaded) == (number >= kernel_h * kernel_w)
                 while rng.random() < pause:
                     await ctx.tick()
                     write = ctx.get(constants.write)
@@ -33,7 +35,7 @@ def test_every_word_has_its_destination(pause: float, rng: random.Random) -> Non
                 word = rng.getrandbits(32)
                 ctx.set(constants.word, word)
                 ctx.set(constants.valid, 1)
-                assert ctx.get(constants.loaded) == (number == constant_words(kernel_h) - 1)
+                assert ctx.get(constants.loaded) == (number == constant_words(kernel_h, kernel_w) - 1)
                 await ctx.tick()
                 ctx.set(constants.valid, 0)
                 write = ctx.get(constants.write)
@@ -52,6 +54,7 @@ def test_a_start_forgets_the_words_before(rng: random.Random) -> None:
     async def bench(ctx: Any) -> None:
         for count in (4, 8, 17, 20, 0):
             ctx.set(constants.kernel_h, 4)
+            ctx.set(constants.kernel_w, 3)
             ctx.set(constants.start, 1)
             await ctx.tick()
             ctx.set(constants.start, 0)
@@ -61,9 +64,9 @@ def test_a_start_forgets_the_words_before(rng: random.Random) -> None:
                 await ctx.tick()
                 ctx.set(constants.valid, 0)
                 write = ctx.get(constants.write)
-                if word < TAPS * 4:
-                    assert (write.weights, write.row) == (1 << word % TAPS, word // TAPS)
-            assert ctx.get(constants.weights_loaded) == (count >= TAPS * 4)
+                if word < 3 * 4:
+                    assert (write.weights, write.row) == (1 << TAPS - 3 + word % 3, word // 3)
+            assert ctx.get(constants.weights_loaded) == (count >= 3 * 4)
             assert ctx.get(constants.loaded) == (count == 20)
 
     run(constants, bench)

@@ -71,9 +71,9 @@ def _check(params: HardwareParams, rng: random.Random, pause: float) -> None:
             biases = [rng.choice((*wide, *[rng.randint(-9999, 9999)] * 6)) for _ in range(channels)]
             scales = [_scale(rng, params.mantissa_bits) for _ in range(channels)]
             data = struct.pack(f"<{channels}i{channels}I", *biases, *scales)
-            words = [rng.randbytes(channels) for _ in range(constant_words(3) - 8)]
+            words = [rng.randbytes(channels) for _ in range(constant_words(3, 2) - 8)]
             words += [data[at : at + channels] for at in range(0, len(data), channels)]
-            await store(ctx, epilogue.write, 3, words, rng)
+            await store(ctx, epilogue.write, (3, 2), words, rng)
             unpacked = [unpack_depthwise_scale(scale, params.mantissa_bits) for scale in scales]
             for _ in range(25):
                 sums = [_sum(rng, bias, scale) for bias, scale in zip(biases, unpacked, strict=True)]

@@ -17,7 +17,7 @@ Config = dict[str, int]
 _SPACE = 1 << SCRATCH_BITS
 _SMALL: Config = {
     "a_base": 5, "a_row_off": 0, "a_ring": 0, "a_row": 20, "in_h": 8, "in_w": 8, "iy0": 0, "ix0": 0, "kernel_h": 2,
-    "stride_h": 1, "stride_w": 1, "out_h": 2, "out_w": 2,
+    "kernel_w": 3, "stride_h": 1, "stride_w": 1, "out_h": 2, "out_w": 2,
 }  # fmt: skip
 PREFIX = 60
 """Words to compare: more than there are if a long count has lost its top bit."""
@@ -37,6 +37,7 @@ def _random(rng: random.Random) -> Config:
         "a_ring": ring,
         "a_row_off": rng.randrange(ring or _SPACE),
         "kernel_h": rng.choice((1, 3, rng.randint(1, 15))),
+        "kernel_w": rng.randint(1, 5),
         "stride_h": rng.randint(1, 4),
         "stride_w": rng.randint(1, 4),
         "out_h": rng.randint(1, 5),
@@ -62,7 +63,8 @@ def _walk(configs: Sequence[Config], rng: random.Random, rate: float = 1.0, most
             ctx.set(walker.config, config)
             await ctx.tick().repeat(DepthwiseWalker.SETUP)
             ctx.set(walker.start, 1)
-            for _ in range(DepthwiseWalker.LATENCY):
+            row = walk_words(config) // config["out_h"]
+            for _ in range(DepthwiseWalker.LATENCY + (config["stride_h"] - 1 if row == 1 else 0)):
                 assert not ctx.get(walker.o.valid)
                 await ctx.tick()
                 ctx.set(walker.start, 0)
@@ -113,6 +115,7 @@ def test_a_word_a_cycle(stride_h: int, rng: random.Random) -> None:
     """Except that an output row takes as many cycles as its results at least."""
     sizes = [{"kernel_h": kernel, "out_w": width} for kernel in (1, 2, 3) for width in (1, 2, 5)]
     configs = [_SMALL | {"stride_h": stride_h, "out_h": 6, "stride_w": 2} | size for size in sizes]
+    configs += [config | {"kernel_w": kernel} for config in configs for kernel in (1, 2, 4, 5)]
     for config, cycles in zip(configs, _walk(configs, rng), strict=True):
         row = walk_words(config) // config["out_h"]
         assert cycles <= config["out_h"] * max(row, GROUPS)

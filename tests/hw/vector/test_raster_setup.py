@@ -12,7 +12,7 @@ from amaranth.lib import data
 from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.softmax import PASSES
-from intloom.hw.spec.vector_depthwise import constant_words
+from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 from intloom.hw.vector.operation import OPERATION_LAYOUT, operation_of
 from intloom.hw.vector.raster_setup import RasterSetup
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
@@ -124,11 +124,13 @@ def test_a_softmax_visits_each_pixel_three_times(wide: bool, rng: random.Random)
 
 def test_a_depthwise_convolution_reads_its_constants_as_one_line(rng: random.Random) -> None:
     maker = BenchInstructions(rng, PARAMS)
-    operations = [operation_of(maker.instruction(Kind.VDEPTHWISE), PARAMS) | {"kernel_h": k} for k in range(1, 16)]
+    kernels = ({"kernel_h": h, "kernel_w": w} for h in range(1, 16) for w in range(1, TAPS + 1))
+    operations = [operation_of(maker.instruction(Kind.VDEPTHWISE), PARAMS) | kernel for kernel in kernels]
     wide = [_widened(operation, rng) | {"b_base": (1 << SCRATCH_BITS) - k} for k, operation in enumerate(operations)]
     for operation, plan in zip(operations + wide, _plans(operations + wide), strict=True):
         first = operation["b_base"]
-        constants = [(first + k) % (1 << SCRATCH_BITS) for k in range(constant_words(operation["kernel_h"]))]
+        count = constant_words(operation["kernel_h"], operation["kernel_w"])
+        constants = [(first + k) % (1 << SCRATCH_BITS) for k in range(count)]
         assert list(_addresses(plan["b"])) == constants
         assert list(_addresses(plan["out"])) == [out for out, *_ in RasterSetup.model(operation)]
 

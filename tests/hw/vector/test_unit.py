@@ -11,7 +11,7 @@ from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
-from intloom.hw.spec.vector_depthwise import GROUPS, TAPS, constant_words, pack_depthwise, walk_cycles, walk_words
+from intloom.hw.spec.vector_depthwise import GROUPS, constant_words, pack_depthwise, walk_cycles, walk_words
 from intloom.hw.vector.datapath import Datapath
 from intloom.hw.vector.depthwise_columns import DepthwiseColumns
 from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
@@ -48,10 +48,10 @@ def _words(rng: random.Random, params: HardwareParams) -> list[bytes]:
     return [rng.randbytes(params.word_bytes) for _ in range(params.scratch_words)]
 
 
-def _constants(rng: random.Random, params: HardwareParams, kernel_h: int) -> bytes:
+def _constants(rng: random.Random, params: HardwareParams, i: Instruction) -> bytes:
     """Constants of a depthwise convolution with which most results are within the bytes' range."""
     lanes = range(params.rows)
-    weights = [[[rng.randint(-128, 127) for _ in lanes] for _ in range(TAPS)] for _ in range(kernel_h)]
+    weights = [[[rng.randint(-128, 127) for _ in lanes] for _ in range(i["kernel_w"])] for _ in range(i["kernel_h"])]
     biases = [rng.choice((0, rng.randint(-1 << 14, 1 << 14))) for _ in lanes]
     bits = params.mantissa_bits
     scales = [Scale(rng.getrandbits(bits) | 1 << bits - 1, bits + rng.randint(6, 10)) for _ in lanes]
@@ -62,7 +62,7 @@ def _memory(rng: random.Random, params: HardwareParams, instructions: list[Instr
     words = _words(rng, params)
     for i in instructions:
         if i.kind is Kind.VDEPTHWISE:
-            data, size = _constants(rng, params, i["kernel_h"]), params.word_bytes
+            data, size = _constants(rng, params, i), params.word_bytes
             for k in range(0, len(data), size):
                 words[i["b_base"] + k // size] = data[k : k + size]
     return words
@@ -193,20 +193,24 @@ _LAYER = {"in_h": 9, "in_w": 60, "a_row": 60, "iy0": -1, "ix0": -1, "out_base": 
         {"kernel_h": 1, "out_h": 8, "out_w": 1, "stride_h": 4, "stride_w": 4},
         {"kernel_h": 15, "out_h": 2, "out_w": 2},
         {"kernel_h": 2, "out_h": 3, "out_w": 1},
+        {"kernel_h": 5, "kernel_w": 5, "out_h": 2, "out_w": 4},
+        {"kernel_h": 1, "kernel_w": 1, "out_h": 3, "out_w": 5},
+        {"kernel_h": 3, "kernel_w": 2, "out_h": 3, "out_w": 4, "stride_h": 2},
     ],
     ids=str,
 )
 @pytest.mark.parametrize("lanes", [4, 1])
 def test_cycles_of_a_depthwise_convolution(shape: dict[str, int], lanes: int, rng: random.Random) -> None:
-    instruction = make(Kind.VDEPTHWISE, **_LAYER, **shape, out_row=shape["out_w"], zp_in=7)
+    instruction = make(Kind.VDEPTHWISE, **{"kernel_w": 3} | _LAYER | shape, out_row=shape["out_w"], zp_in=7)
     outcome = _check(DEPTHWISE.replace(vector_lanes=lanes), rng, [instruction])
-    weights, saved = TAPS * shape["kernel_h"], max(0, GROUPS - TAPS * shape["kernel_h"])
+    weights = instruction["kernel_h"] * instruction["kernel_w"]
+    saved = max(0, GROUPS - weights)
     # Biases and scales are loaded while the first window is walked, which takes as long.
-    start = DEPTHWISE_START + max(weights, constant_words(0) + 1)
+    start = DEPTHWISE_START + max(weights, constant_words(0, 0) + 1)
     assert _cycles(outcome) == start + walk_cycles(instruction) - saved + DEPTHWISE_END
     assert outcome.busy + outcome.stalled == _cycles(outcome)
     assert outcome.reads["a"] <= walk_words(instruction)
-    assert outcome.reads["b"] == constant_words(shape["kernel_h"])
+    assert outcome.reads["b"] == constant_words(instruction["kernel_h"], instruction["kernel_w"])
 
 
 def _depthwise_shape(rng: random.Random) -> HardwareParams:
@@ -225,7 +229,8 @@ def test_depthwise_convolutions_wait_for_grants(grant: float, rng: random.Random
 def test_a_soft_reset_ends_a_depthwise_convolution(cycle: int, rng: random.Random) -> None:
     params = DEPTHWISE.replace(vector_lanes=rng.choice((1, 2, 4)))
     maker = BenchInstructions(rng, params)
-    instructions = [make(Kind.VDEPTHWISE, **_LAYER, kernel_h=3, out_h=2, out_w=9), maker.instruction(Kind.VADD)]
+    convolution = make(Kind.VDEPTHWISE, **_LAYER, kernel_h=3, kernel_w=3, out_h=2, out_w=9)
+    instructions = [convolution, maker.instruction(Kind.VADD)]
     _check(params, rng, instructions, rng.choice((0.5, 1.0)), reset_at=cycle + rng.randrange(20))
 
 

@@ -131,7 +131,7 @@ def test_vector_instructions(kind, index, seed):
     check(machine, next(i for i in iter(lambda: maker.instruction(kind), None) if is_legal(i, machine.params, [])))
 
 
-def put_depthwise_constants(machine: Machine, at: int, kernel_h: int, rng: np.random.Generator) -> None:
+def put_depthwise_constants(machine: Machine, at: int, kernel: tuple[int, int], rng: np.random.Generator) -> None:
     """Constants of a VDEPTHWISE; results saturate now and then, and one channel has a scale of 0."""
     p = machine.params
     mantissas = rng.integers(1 << p.mantissa_bits - 1, 1 << p.mantissa_bits, p.rows)
@@ -140,7 +140,7 @@ def put_depthwise_constants(machine: Machine, at: int, kernel_h: int, rng: np.ra
         for m, s in zip(mantissas, rng.integers(p.mantissa_bits + 6, p.mantissa_bits + 12, p.rows), strict=True)
     ]
     scales[0] = Scale(0, 0)
-    weights = rng.integers(-128, 128, (kernel_h, 3, p.rows)).tolist()
+    weights = rng.integers(-128, 128, (*kernel, p.rows)).tolist()
     biases = [int(b) for b in rng.integers(-20000, 20000, p.rows)]
     data = np.frombuffer(pack_depthwise(weights, biases, scales, p.mantissa_bits), np.int8).reshape(-1, p.rows)
     machine.scratch[at : at + len(data)] = data
@@ -155,18 +155,19 @@ def test_depthwise(index, seed):
     def some(low: int, high: int) -> int:
         return int(rng.integers(low, high + 1))
 
-    in_w, kernel_h, table = some(1, 9), some(1, 5), some(0, 1)
+    in_w, kernel_h, kernel_w, table = some(1, 9), some(1, 5), some(1, 5), some(0, 1)
     out_h, out_w, out_x = some(1, 4), some(1, 5), some(1, 2)
     row = some(in_w, in_w + 1)
     ring = row * some(1, 6) * some(0, 1)
     # Some constants are random bytes: any shift, and mantissas that are not normalized.
     if some(0, 3):
-        put_depthwise_constants(machine, 600, kernel_h, rng)
+        put_depthwise_constants(machine, 600, (kernel_h, kernel_w), rng)
     out = {"out_h": out_h, "out_w": out_w, "out_base": OUT, "out_row": out_w * out_x + 1, "out_x": out_x}
     i = make(
         Kind.VDEPTHWISE, a_base=some(100, 300), a_row_off=some(0, ring - 1 if ring else 20), a_ring=ring, a_row=row,
-        in_h=some(1, 9), in_w=in_w, iy0=some(-4, 4), ix0=some(-4, 4), kernel_h=kernel_h, stride_h=some(1, 4),
-        stride_w=some(1, 4), b_base=600, zp_in=some(-128, 127), zp_out=some(-128, 127), table=table, **out,
+        in_h=some(1, 9), in_w=in_w, iy0=some(-4, 4), ix0=some(-4, 4), kernel_h=kernel_h, kernel_w=kernel_w,
+        stride_h=some(1, 4), stride_w=some(1, 4), b_base=600, zp_in=some(-128, 127), zp_out=some(-128, 127),
+        table=table, **out,
     )  # fmt: skip
     check(machine, i)
 
@@ -178,11 +179,18 @@ def test_a_depthwise_layer_is_the_same_on_the_vector_unit_as_on_the_array(seed):
     rng = np.random.default_rng(seed)
     params = PARAMS[int(rng.integers(2))]
     machine = random_machine(params, rng)
-    kernel_h, stride_h, stride_w, out_h, out_w = (int(n) for n in rng.integers(1, (4, 4, 4, 5, 5)))
-    weights = rng.integers(-128, 128, (kernel_h, 3, params.rows))
+    *kernel, stride_h, stride_w, out_h, out_w = (int(n) for n in rng.integers(1, (4, 6, 4, 4, 5, 5)))
+    weights = rng.integers(-128, 128, (*kernel, params.rows))
     biases = [int(b) for b in rng.integers(-20000, 20000, params.rows)]
     scales = [scale_from_float(float(f)) for f in rng.uniform(1e-4, 1e-2, params.rows)]
-    shape = {"kernel_h": kernel_h, "stride_h": stride_h, "stride_w": stride_w, "out_h": out_h, "out_w": out_w}
+    shape = {
+        "kernel_h": kernel[0],
+        "kernel_w": kernel[1],
+        "stride_h": stride_h,
+        "stride_w": stride_w,
+        "out_h": out_h,
+        "out_w": out_w,
+    }
     shape |= {"in_h": 7, "in_w": 8, "iy0": int(rng.integers(-2, 3)), "ix0": int(rng.integers(-2, 3))}
     shape |= {"zp_in": int(rng.integers(-128, 128)), "zp_out": int(rng.integers(-128, 128))}
     shape |= {"out_base": OUT, "out_row": out_w + 1}
@@ -195,7 +203,7 @@ def test_a_depthwise_layer_is_the_same_on_the_vector_unit_as_on_the_array(seed):
     words = np.frombuffer(constants, np.int8).reshape(-1, params.rows)
     machine.scratch[800 : 800 + len(words)] = words
     before = machine.scratch.copy()
-    SEMANTICS[Kind.CONV](machine, make(Kind.CONV, in_base=100, kernel_w=3, **shape, **rows))
+    SEMANTICS[Kind.CONV](machine, make(Kind.CONV, in_base=100, **shape, **rows))
     expected, machine.scratch = machine.scratch, before
     same = {f"a{name[2:]}": value for name, value in rows.items()}
     SEMANTICS[Kind.VDEPTHWISE](machine, make(Kind.VDEPTHWISE, a_base=100, b_base=800, **shape, **same))

@@ -9,15 +9,15 @@ from tests.sim.random_programs import extremes as x
 from tests.sim.random_programs.results import HIGH, Results
 
 DEPTHWISE = {"a_base": 1000, "in_h": 9, "in_w": 400, "a_row": 300, "out_w": 3}
-DEPTHWISE["b_base"] = x.DEPTHWISE_END - constant_words(1)
+DEPTHWISE["b_base"] = x.DEPTHWISE_END - constant_words(1, 3)
 
 
 def depthwise_steps(results: Results) -> Iterator[tuple[str, Instruction]]:
     """Each with the field that it is for."""
 
-    def depthwise(kernel_h: int = 1, **fields: int) -> Instruction:
-        base = DEPTHWISE | {"b_base": x.DEPTHWISE_END - constant_words(kernel_h)}
-        return results.make(Kind.VDEPTHWISE, **base | fields, kernel_h=kernel_h)
+    def depthwise(kernel_h: int = 1, kernel_w: int = 3, **fields: int) -> Instruction:
+        base = DEPTHWISE | {"b_base": x.DEPTHWISE_END - constant_words(kernel_h, kernel_w)}
+        return results.make(Kind.VDEPTHWISE, **base | fields, kernel_h=kernel_h, kernel_w=kernel_w)
 
     half = 1 << SCRATCH_BITS - 1
     large = {"in_h": 16_000, "in_w": 16_000, "a_row": 1, "out_w": 1}
@@ -37,6 +37,7 @@ def depthwise_steps(results: Results) -> Iterator[tuple[str, Instruction]]:
         yield "iy0", depthwise(2, in_h=9000, iy0=first, a_row_off=-300 % (1 << SCRATCH_BITS) if first < 0 else 9)
         yield "ix0", depthwise(in_w=9000, ix0=first)
     yield "kernel_h", depthwise(9)
+    yield "kernel_w", depthwise(1, 5)
     yield "stride_h", depthwise(stride_h=4, out_h=2, out_row=3)
     yield "stride_w", depthwise(stride_w=4)
     yield "b_base", depthwise(b_base=HIGH + 200)

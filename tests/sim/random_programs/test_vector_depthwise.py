@@ -38,14 +38,16 @@ def test_rtl_and_instruction_simulator_agree(shape: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel_h", [1, 3, 5])
+@pytest.mark.parametrize(("kernel_h", "kernel_w"), [(1, 3), (3, 3), (5, 5), (3, 1), (1, 1)])
 @pytest.mark.parametrize(("stride", "out_h", "out_w"), [(1, 4, 28), (1, 7, 7), (2, 4, 14), (1, 1, 1)])
-def test_the_forecast_has_the_cycles_of_one_instruction(kernel_h: int, stride: int, out_h: int, out_w: int) -> None:
+def test_the_forecast_has_the_cycles_of_one_instruction(
+    kernel_h: int, kernel_w: int, stride: int, out_h: int, out_w: int
+) -> None:
     """Rows of an odd number of words, as the compiler makes them: neighbors in a column lie in different banks."""
     program = random_program(1, WIDE)
     strides = {"stride_h": stride, "stride_w": stride}
     fields = {"a_row": 29, "in_h": 30, "in_w": 29, "iy0": -1, "ix0": -1, "b_base": 2900, "out_base": 3000}
-    shape = {"kernel_h": kernel_h, "out_h": out_h, "out_w": out_w, "out_row": 29}
+    shape = {"kernel_h": kernel_h, "kernel_w": kernel_w, "out_h": out_h, "out_w": out_w, "out_row": 29}
     one = Step(make(Kind.VDEPTHWISE, **fields, **shape, **strides), NO_LAG)
     # The first one waits until both memories are filled.
     first = Step(one.instruction, (0, *NO_LAG[1:]))
