@@ -29,7 +29,7 @@ from intloom.hw.spec.params import HardwareParams, changed, preset
 SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nano": ("nano", {}),
     "small": ("small", {}),
-    "base": ("base", {"vector_norm": False, "constant_check": False}),
+    "base": ("base", {"vector_norm": False, "constant_check": False, "depthwise": True}),
     "narrow": (
         "base",
         {"cols": 8, "multiplier_bits": 25, "lut_products": 0, "vector_norm": False, "constant_check": False},
