@@ -136,7 +136,7 @@ def test_a_bad_change_names_the_nearest_valid_value(word: str, message: str):
 
 
 def test_more_products_in_luts_than_there_are_mean_all():
-    assert changed(BASE, parse_changes(["rows=4", "lut_products=999"])).lut_products == 4 * 16 + 12
+    assert changed(BASE, parse_changes(["rows=4", "lut_products=999"])).lut_products == 4 * 16 + 5 * 4
 
 
 RANGES = {
