@@ -317,8 +317,8 @@ def _depthwise_rings() -> Iterator[Instruction]:
 
 
 def _depthwise_limits() -> Iterator[Instruction]:
-    """The window of the first pixel lies outside the input, that of the second one inside."""
-    shape = {"ix0": -TAPS, "stride_w": TAPS, "out_w": 2, "in_w": TAPS, "in_h": 15, "a_base": INPUT, "a_row": TAPS}
+    """The window of the first pixel lies outside the input, that of the last one inside."""
+    shape = {"ix0": -8, "stride_w": 4, "out_w": 3, "in_w": TAPS, "in_h": 15, "a_base": INPUT, "a_row": TAPS}
     shape["kernel_w"] = TAPS
     zero_points = {"zp_in": (INT8_MIN, INT8_MAX), "zp_out": (INT8_MIN, INT8_MAX)}
     for f in every(**zero_points, kernel_h=range(1, _KERNEL_ROWS + 1), table=(0, 1)):
