@@ -45,7 +45,7 @@ def _coordinates(m: OnnxMaker, x: Value, fixed: bool) -> None:
 
 def _padding(m: OnnxMaker, x: Value, fixed: bool) -> None:
     pads = m.constant(np.array([0, 0, 1, 1, 0, 0, 1, 1]))
-    (value,) = m.node("Pad", [x.name, pads], mode="constant" if fixed else "reflect")
+    (value,) = m.node("Pad", [x.name, pads], mode="constant" if fixed else "wrap")
     m.output(m.pair(value, (1, 8, 8, 8), x.scale, 0))
 
 
