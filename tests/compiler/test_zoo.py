@@ -9,6 +9,9 @@ import pytest
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.ir import ConvTranspose
+from intloom.compiler.program.soundness import check_program
+from intloom.flow.compiling import compile_model
+from intloom.hw.spec.params import preset
 from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, quantize
 from intloom.quantization.tail import float_tail
 from intloom.zoo import build
@@ -85,3 +88,12 @@ def test_whole_quantized_heads(task: str, tmp_path: Path, rng: random.Random) ->
     if task == "-seg":
         assert any(isinstance(n, ConvTranspose) for n in found.folded.graph.nodes)
         assert any("ConvTranspose" in w and "in float" in w for w in found.folded.warnings)
+
+
+@pytest.mark.slow
+def test_a_buffer_that_one_slot_keeps_and_another_does_not_has_memory(tmp_path: Path) -> None:
+    """A scratchpad of a size between the presets' keeps some tensors of an encoder in one slot only."""
+    quantized(tmp_path, "ocr_recognizer", 64)
+    params = preset("nano").replace(vector_softmax=True, vector_norm=True, scratch_kib=64, weight_kib=32)
+    (program,) = compile_model(tmp_path / "quantized.onnx", params).programs
+    check_program(program)

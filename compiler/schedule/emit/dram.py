@@ -7,7 +7,7 @@ from typing import NamedTuple
 from intloom.compiler.program.word_code import encode_words
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan import Plan
-from intloom.compiler.schedule.plan.residency import first_fit
+from intloom.compiler.schedule.plan.residency import Slot, first_fit
 from intloom.compiler.schedule.stages.placement import Buffer
 from intloom.hw.spec.params import HardwareParams
 
@@ -114,22 +114,36 @@ def _image(constants: Iterable[bytes], word: int) -> tuple[bytes, dict[bytes, in
 
 def _stored_buffers(plan: Plan) -> Iterator[Buffer]:
     """Buffers that are in DRAM at some time: those that are not in the scratchpad wherever they are used."""
-    local = [b for slot in plan.slots for b in slot.local.items()]
-    outside = {b for b, held in local if held.stored or held.loaded}
-    # A buffer that one group keeps in the scratchpad may be stored for another.
-    inside = {b for b, _ in local} - outside
+    local = {b for slot in plan.slots for b in slot.local}
+    outside = {
+        buffer
+        for slot in plan.slots
+        for buffer in _used(slot)
+        # A buffer that one group keeps in the scratchpad may be stored for another, or by one that does not keep it.
+        if (held := slot.local.get(buffer)) is None or held.stored or held.loaded
+    }
     for buffer in plan.stages.placement.buffers:
-        if buffer in plan.stages.needed and buffer not in plan.stages.constants and buffer not in inside:
+        if (
+            buffer in plan.stages.needed
+            and buffer not in plan.stages.constants
+            and (buffer in outside or buffer not in local)
+        ):
             yield buffer
+
+
+def _used(slot: Slot) -> Iterator[Buffer]:
+    """The buffers that a slot's stages write or read."""
+    for stage in slot.stages:
+        yield from (buffer for buffer, _ in stage.written)
+        yield from (view.buffer for view in stage.operands)
 
 
 def _live_ranges(plan: Plan, first_writes: Mapping[Buffer, int]) -> dict[Buffer, tuple[int, int]]:
     """The half-open range of slots in which each buffer is live."""
     live: dict[Buffer, tuple[int, int]] = {}
     for slot in plan.slots:
-        for stage in slot.stages:
-            for buffer in (*(b for b, _ in stage.written), *(v.buffer for v in stage.operands)):
-                # Reads extend the range too: a load of the last reader must not meet the next tensor in these words.
-                start, stop = live.get(buffer, (first_writes.get(buffer, slot.index), 0))
-                live[buffer] = (min(start, slot.index), max(stop, slot.index + 1))
+        for buffer in _used(slot):
+            # Reads extend the range too: a load of the last reader must not meet the next tensor in these words.
+            start, stop = live.get(buffer, (first_writes.get(buffer, slot.index), 0))
+            live[buffer] = (min(start, slot.index), max(stop, slot.index + 1))
     return live

@@ -10,15 +10,18 @@ from tests.hw.streams import run
 def test_counts_are_those_of_the_model(rng: random.Random) -> None:
     bench = Outstanding()
     steps: list[dict[str, int]] = []
-    reads = writes = 0
-    for share in (0.8, 0.5, 0.2) * 100:
+    reads = writes = most_reads = most_writes = 0
+    # Up to the largest counts, down again, and about as many requests as ends.
+    for share in (*[0.95] * 600, *[0.1] * 600, *[0.5] * 200):
         step = {f"{channel}_{wire}": int(rng.random() < 0.7) for channel in CHANNELS for wire in ("valid", "ready")}
         step |= {"ar_valid": int(reads < 255 and rng.random() < share), "aw_valid": int(writes < 255)}
         step["read_end"] = int(reads > 0 and rng.random() > share)
         step["write_end"] = int(writes > 0 and rng.random() > share)
         reads += (step["ar_valid"] & step["ar_ready"]) - step["read_end"]
         writes += (step["aw_valid"] & step["aw_ready"]) - step["write_end"]
+        most_reads, most_writes = max(most_reads, reads), max(most_writes, writes)
         steps.append(step)
+    assert (most_reads, most_writes) == (255, 255)
 
     async def testbench(ctx: Any) -> None:
         for step, expected in zip(steps, Outstanding.model(steps), strict=True):

@@ -17,6 +17,7 @@ from amaranth.hdl import (
     DomainRenamer,
     Elaboratable,
     Module,
+    Mux,
     ResetSignal,
     Signal,
     Value,
@@ -31,8 +32,8 @@ from intloom.hw.control.registers import Registers
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.dma.load import LoadUnit
 from intloom.hw.dma.store import READ_AHEAD_WORDS, StoreUnit
-from intloom.hw.spec.params import preset
-from intloom.hw.spec.regs import ADDRESS_BITS, COUNTERS, REGISTER_BYTES, REGISTERS
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.regs import ADDRESS_BITS, COUNTERS, REGISTER_BYTES, REGISTERS, Access
 from tests.hw.formal.order import assert_stream_holds, free_inputs
 from tests.hw.formal.planted import planted, rebased, with_locals
 from tests.hw.formal.prover import prove
@@ -164,23 +165,31 @@ class ResetBench(Elaboratable):
 
 
 class CheckedRegisters(Registers):
-    """The register bank; a hole is an address without a register."""
+    """The register bank. A hole is an address without a register; with `register_errors` it ends in an error."""
 
     def elaborate(self, platform: object) -> Module:
         m, found = with_locals(super().elaborate, platform)
         bus, word = self.bus, found["_serve_reads"]["word"]
-        holes = [w for w in range(1 << ADDRESS_BITS >> 2) if w not in {r.offset // REGISTER_BYTES for r in REGISTERS}]
-        asked, hole = Signal.like(word, name="asked"), Signal()
+        words = range(1 << ADDRESS_BITS >> 2)
+        written = {r.offset // REGISTER_BYTES for r in REGISTERS if r.access is not Access.RO}
+        holes = [w for w in words if w not in {r.offset // REGISTER_BYTES for r in REGISTERS}]
+        asked, hole, wrong = Signal.like(word, name="asked"), Signal(), Signal()
         with m.If(bus.ar.valid & bus.ar.ready):
             m.d.sync += asked.eq(bus.ar.payload.addr // REGISTER_BYTES)
         with m.Switch(asked), m.Case(*holes):
             m.d.comb += hole.eq(1)
+        with m.If(bus.aw.valid & bus.aw.ready):
+            m.d.sync += wrong.eq(1)
+            with m.Switch(bus.aw.payload.addr // REGISTER_BYTES), m.Case(*written):
+                m.d.sync += wrong.eq(0)
+        errors = int(self._params.register_errors)
+        read_error, write_error = (Mux(error & errors, Resp.SLVERR, Resp.OKAY) for error in (hole, wrong))
         # `Counters` reads 0 at an index without a counter; see the proof of it below.
         unused = self.scan_index >= len(COUNTERS)
         m.d.comb += [
             Assume(~unused | (self.count == 0)),
-            Assert(~(bus.b.valid & (bus.b.payload.resp != Resp.OKAY))),
-            Assert(~(bus.r.valid & (bus.r.payload.resp != Resp.OKAY))),
+            Assert(~bus.b.valid | (bus.b.payload.resp == write_error)),
+            Assert(~bus.r.valid | (bus.r.payload.resp == read_error)),
             Assert(~(bus.r.valid & hole) | (bus.r.payload.data == 0)),
             Assert(~self.read_pending | (word == asked)),
             Assert(~(self.read_pending & bus.r.valid)),
@@ -191,12 +200,12 @@ class CheckedRegisters(Registers):
 class RegistersBench(Elaboratable):
     """The register bank under any accesses."""
 
-    def __init__(self, component: type[Registers] = CheckedRegisters) -> None:
-        self.component = component
+    def __init__(self, component: type[Registers] = CheckedRegisters, params: HardwareParams = NANO) -> None:
+        self.component, self.params = component, params
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.registers = registers = self.component(NANO)
+        m.submodules.registers = registers = self.component(self.params)
         m.d.comb += [*free_inputs(registers), Assume(~ResetSignal())]
         return m
 
@@ -274,14 +283,17 @@ def test_without_the_reset_a_valid_stays(tmp_path: Path) -> None:
     assert not prove(ResetBench(fault=True), tmp_path, depth=2, induction=True).holds
 
 
-def test_every_access_is_okay_and_holes_read_zero(tmp_path: Path) -> None:
-    result = prove(RegistersBench(), tmp_path, depth=2, induction=True)
+@pytest.mark.parametrize("errors", [True, False])
+def test_holes_and_writes_that_nothing_takes_end_in_an_error_or_in_none_at_all(errors: bool, tmp_path: Path) -> None:
+    result = prove(RegistersBench(params=NANO.replace(register_errors=errors)), tmp_path, depth=2, induction=True)
     assert result.holds, result.log
 
 
 _BANK_FAULTS = {
-    "an error response": ("bus.b.payload.resp.eq(Resp.OKAY)", "bus.b.payload.resp.eq(Mux(bus.b.valid, 2, 0))"),
-    "an error on reads": ("bus.r.payload.resp.eq(Resp.OKAY)", "bus.r.payload.resp.eq(Mux(word[-1], 2, 0))"),
+    "an error response": ("Mux(writable, Resp.OKAY, Resp.SLVERR)", "Mux(writable, Resp.DECERR, Resp.SLVERR)"),
+    "no error on writes": ("r.access is not Access.RO)", "r.access is not None)"),
+    "an error on reads": ("Mux(error, Resp.SLVERR, Resp.OKAY)", "Mux(error | word[0], Resp.SLVERR, Resp.OKAY)"),
+    "no error on reads": ("word[:SCAN_BITS] >= counters, 1", "word[:SCAN_BITS] > counters, 1"),
     "an address that is decoded in part": ("with m.Switch(word):", "with m.Switch(word[:5]):"),
     "a counter beyond its block": ("word[SCAN_BITS:] == COUNTERS", "word[SCAN_BITS + 1 :] << 1 == COUNTERS"),
 }  # fmt: skip

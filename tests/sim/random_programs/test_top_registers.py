@@ -79,6 +79,7 @@ TESTED_APART = {
     "CONTROL": "tests/hw/control/test_registers.py::test_commands_are_pulses",
     "IRQ_ENABLE": "tests/hw/control/test_registers.py::test_only_what_may_be_written_is",
     "IRQ_STATUS": "tests/hw/control/test_registers.py::test_flags_are_set_and_cleared_in_the_same_cycle",
+    "OUTSTANDING": "tests/hw/control/test_outstanding.py::test_counts_are_those_of_the_model",
     "LOCK": "tests/hw/npu/bench_faults.py::window_is_latched_and_locked",
     "STATUS": "tests/sim/random_programs/test_top_bits.py::"
     "test_header_bits_and_addresses_past_the_scratchpad_end_in_their_error",

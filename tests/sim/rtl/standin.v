@@ -118,8 +118,8 @@ module npu(clk, rst, m_axi_awid, m_axi_awaddr, m_axi_awlen, m_axi_awsize, m_axi_
         10'h008: rdata <= 32'h12345678;
         10'h014: rdata <= {20'd0, cause, 5'd0, error, done, busy};
         10'h018: rdata <= loads;
-        10'h100: rdata <= cycles;
-        10'h104: rdata <= at;
+        10'h180: rdata <= cycles;
+        10'h184: rdata <= at;
         default: rdata <= 0;
       endcase
     end

@@ -159,7 +159,7 @@ def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng:
 )
 def test_a_depthwise_or_continuing_instruction_has_one_strip(fields: dict[str, int], more: int) -> None:
     """A pixel more than a strip has is illegal; sums of several blocks, or of a depthwise one, do not continue."""
-    params = SHAPES["base"]
+    params = SHAPES["base"].replace(depthwise=True, multiplier_bits=18)
     decoder = InstructionDecoder(params)
     conv = make(Kind.CONV, **fields, out_h=1, out_w=params.strip + more)
 
