@@ -14,6 +14,7 @@ import pytest
 import intloom
 from intloom.common.errors import CapacityError, HardwareMismatchError, SimulationError, UsageError
 from intloom.compiler.program.file import save
+from intloom.hw.spec.regs import BY_NAME
 from intloom.sim.backend import BackendRequest, backend_kind
 from intloom.sim.board.address import open_board
 from intloom.sim.board.bus import BoardError
@@ -157,7 +158,7 @@ def test_wrong_uses_of_a_board_that_answers(rtl: RtlBoard) -> None:
     with uart_bridge(rtl) as path:
         at = f"uart:{path},memory={rtl.memory_base:#x}"
         with pytest.raises(BoardError, match="MAGIC must be 0x4d4f4f4c, but reads as 0x0"):
-            open_board(f"{at},registers={REGISTERS_AT + 0x300:#x},bytes=65536").run(PROGRAM, INPUTS)
+            open_board(f"{at},registers={REGISTERS_AT + BY_NAME['CONTROL'].offset:#x},bytes=65536").run(PROGRAM, INPUTS)
         with pytest.raises(CapacityError, match="but the window has 64: enlarge"):
             open_board(f"{at},registers={REGISTERS_AT:#x},bytes=64").run(PROGRAM, INPUTS)
         backend = open_board(f"{at},registers={REGISTERS_AT:#x},bytes=65536")
