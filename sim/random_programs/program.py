@@ -96,7 +96,7 @@ class RandomProgram:
         body.append(order.next(drain, NO_LAG))
         end = make(Kind.END, **{f"wait_{u.name.lower()}": order.counts[u] for u in QUEUED_UNITS})
         code = [begin(p), *body, end]
-        for first, data in self._constants().items():
+        for first, data in self.constant_memory().items():
             code = [*add_crcs(code, data, first, p)]
         return code
 
@@ -108,9 +108,9 @@ class RandomProgram:
         """Memory before the start: bytes by word."""
         noise = np.random.default_rng(self.seed + 1)
         islands = {first: noise.bytes(words * self.params.word_bytes) for first, words in self.islands}
-        return self._constants() | islands | {self.program_word: self.code()}
+        return self.constant_memory() | islands | {self.program_word: self.code()}
 
-    def _constants(self) -> dict[int, bytes]:
+    def constant_memory(self) -> dict[int, bytes]:
         """What no instruction overwrites: the initial scratchpad and weight memory, and the constants."""
         p = self.params
         image = np.random.default_rng(self.seed).bytes((p.scratch_words + p.weight_words) * p.word_bytes)

@@ -35,14 +35,14 @@ class NegativeProgram(RandomProgram):
 
     records: bytes = field(default=b"")
 
-    def contents(self) -> dict[int, bytes]:
+    def constant_memory(self) -> dict[int, bytes]:
         """Memories of such values."""
         p, noise = self.params, np.random.default_rng(self.seed)
         words = p.scratch_words + p.weight_words
         image = bytearray(noise.integers(-128, -100, words * p.word_bytes, dtype=np.int8).tobytes())
         at = p.scratch_words * p.word_bytes
         image[at : at + len(self.records)] = self.records
-        return super().contents() | {self.image_word: bytes(image)}
+        return super().constant_memory() | {self.image_word: bytes(image)}
 
 
 def _machine(program: RandomProgram) -> Machine:
