@@ -4,7 +4,7 @@ import pytest
 
 from intloom.cli import main
 from intloom.common.errors import ExitCode, UnsupportedError
-from intloom.sim.checks import LITERT
+from intloom.sim.checks import LITERT, ONNXRUNTIME
 from intloom.tflite_export import to_tflite
 from intloom.zoo import build
 from tests.compiler.importer.test_tflite import run
@@ -23,7 +23,8 @@ def test_network_in_rtl_equals_litert(name, tmp_path, seed):
     assert main(words) == 0
     _, result = run(path, "base", "rtl", seed)
     assert not [c for c in result.checks if c.mismatches]
-    assert {c.against for c in result.checks} == {"golden", LITERT}
+    # Averages and Softmax have an integer form of their own, which onnxruntime computes.
+    assert {c.against for c in result.checks} - {ONNXRUNTIME} == {"golden", LITERT}
 
 
 def test_what_has_no_form_ends_in_a_line(tmp_path, capsys):
