@@ -30,7 +30,7 @@ from intloom.exploration.explore import Budget, Exploration
 from intloom.exploration.explore import explore as explore_space
 from intloom.exploration.space import device_space, read_space, space_of
 from intloom.files import check_output, read_prefix, write_bytes
-from intloom.flow.bundle import Bundle, bundle_without_model, load_bundle
+from intloom.flow.bundle import Bundle, bundle_of, bundle_without_model, load_bundle
 from intloom.flow.compiling import choose_params, compile_model, store
 from intloom.flow.record import hardware_name, make_record, save_run
 from intloom.hw.spec.arith import RoundingMode
@@ -181,7 +181,7 @@ def compile(  # noqa: A001  # named like torch.compile
     params = choose_params(preset, None if config is None else Path(config), chosen, changes)
     source = _model_source(model)
     compiled = compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates, effort=effort)
-    return Program(Bundle(compiled.programs, source, compiled.folded, compiled.inputs, compiled.outputs))
+    return Program(bundle_of(compiled, source))
 
 
 def explore(

@@ -14,6 +14,7 @@ from intloom.common.errors import FileFormatError
 from intloom.files import atomic_path
 
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
+ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
 _TWO_CORNERS = 4
 _GRAY = (114, 114, 114)
 """Padding color of YOLO."""
@@ -51,6 +52,11 @@ def read_picture(path: Path, height: int, width: int) -> Picture:
     return letterbox(open_picture(path), height, width)
 
 
+def sample_files(folder: Path) -> list[Path]:
+    """The images, .npy and .npz files of a folder, in the order of their names."""
+    return [p for p in sorted(folder.iterdir()) if p.suffix.lower() in PICTURE_SUFFIXES or p.suffix in ARRAY_SUFFIXES]
+
+
 def open_picture(path: Path) -> Image.Image:
     """An image file in RGB, turned upright by its EXIF orientation.
 
@@ -79,10 +85,11 @@ def fitted(original: Image.Image, height: int, width: int, fit: Fit) -> Picture:
         scales = ((min if fit is Fit.LETTERBOX else max)(scales),) * 2
     size = max(1, round(original.width * scales[0])), max(1, round(original.height * scales[1]))
     left, top = (width - size[0]) // 2, (height - size[1]) // 2
-    canvas = Image.new(original.mode, (width, height), _GRAY if original.mode == "RGB" else _GRAY[0])
-    canvas.paste(original.resize(size, Image.Resampling.BILINEAR), (left, top))
     if fit is Fit.CROP:
         canvas = ImageOps.fit(original, (width, height), Image.Resampling.BILINEAR)
+    else:
+        canvas = Image.new(original.mode, (width, height), _GRAY if original.mode == "RGB" else _GRAY[0])
+        canvas.paste(original.resize(size, Image.Resampling.BILINEAR), (left, top))
     pixels = np.asarray(canvas, dtype=np.float32).reshape(height, width, -1) / np.float32(255.0)
     return Picture(np.ascontiguousarray(pixels.transpose(2, 0, 1)[None]), original, scales, left, top)
 

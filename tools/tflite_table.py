@@ -17,7 +17,7 @@ from intloom.common.atomic_write import write_text
 from intloom.common.errors import IntloomError
 from intloom.compiler.fold.target import Target
 from intloom.compiler.program.program import MemoryTiming
-from intloom.flow.bundle import Bundle
+from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
 from intloom.flow.running import execute, open_backend, open_host
@@ -71,7 +71,7 @@ def measure(path: Path, *, backend: str = "golden", vela: bool = False, seed: in
     """
     params = preset(PRESET)
     compiled = compile_model(path, params)
-    bundle = Bundle(compiled.programs, path, compiled.folded, compiled.inputs, compiled.outputs)
+    bundle = bundle_of(compiled, path)
     feeds = read_inputs([], compiled.inputs, seed)
     result = execute(bundle, open_backend(backend, bundle), feeds, host=open_host(bundle), check=True)
     model = compiled.folded.model

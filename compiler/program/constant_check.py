@@ -22,8 +22,11 @@ def run_offsets(load: Instruction, params: HardwareParams) -> list[int]:
 
 def crc_of_load(load: Instruction, memory: NDArray[np.int8], params: HardwareParams) -> int:
     """The CRC of the words that a LOAD reads from `memory`: [word, byte]."""
-    run = memory_run(load)
-    return block_crc(b"".join(memory[at : at + run].tobytes() for at in run_offsets(load, params)))
+    return _crc_of_runs(memory, run_offsets(load, params), memory_run(load))
+
+
+def _crc_of_runs(memory: NDArray[np.int8], offsets: Iterable[int], words: int) -> int:
+    return block_crc(b"".join(memory[at : at + words].tobytes() for at in offsets))
 
 
 def add_crcs(
@@ -37,7 +40,7 @@ def add_crcs(
     words = memory.reshape(-1, params.word_bytes)
     for i in instructions:
         if i.kind is Kind.LOAD and params.constant_check:
-            at = [offset - first for offset in run_offsets(i, params)]
-            if min(at) >= 0 and max(at) + memory_run(i) <= len(words):
-                i = i.with_fields(crc=crc_of_load(i.with_fields(dram=i["dram"] - first), words, params))
+            at, run = [offset - first for offset in run_offsets(i, params)], memory_run(i)
+            if min(at) >= 0 and max(at) + run <= len(words):
+                i = i.with_fields(crc=_crc_of_runs(words, at, run))
         yield i

@@ -11,7 +11,7 @@ from intloom.cli.console import new_table
 from intloom.cli.hardware_options import HardwareOptions
 from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.compiler.program.program import MemoryTiming
-from intloom.flow.bundle import Bundle
+from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
 from intloom.flow.running import execute, open_backend, open_host
@@ -45,7 +45,7 @@ def _run(
     summary, multipliers = summarize(compiled), params.rows * params.cols
     rows = [_row("forecast", summary, multipliers, summary["predicted_cycles"])]
     if rtl:
-        bundle = Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
+        bundle = bundle_of(compiled, model)
         feeds = read_inputs([], compiled.inputs, 0)
         result = execute(bundle, open_backend("rtl", bundle), feeds, host=open_host(bundle), check=True)
         differing = sum(c.mismatches for c in result.checks)

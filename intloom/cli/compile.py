@@ -142,7 +142,7 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
     mhz = measured_mhz(hardware_name(program))
     seconds = program.predicted_cycles / (mhz * 1e6)
     bounds = [bound(p) for p in compiled.programs]
-    totals = {name: sum(getattr(b, name) for b in bounds) for name in ("array", "vector", "bus")}
+    totals = {name: sum(getattr(b, name) for b in bounds) for name in _UNITS}
     largest = max(totals, key=lambda name: totals[name])
     return {
         "name": program.name,

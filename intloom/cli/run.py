@@ -191,9 +191,8 @@ def _record_waves(terminal: Terminal, work: _Workload, done: RunResult) -> dict[
     if simulator.waves_of_whole_run is not None:
         terminal.say(f"waves of the whole run: {folder / WAVES}")
         if len(work.bundle.programs) == 1:
-            terminal.say(
-                f"with instructions and layers: gtkwave {write_save_file(folder / WAVES, work.bundle.program, TOP)}"
-            )
+            save_file = write_save_file(folder / WAVES, work.bundle.program, TOP)
+            terminal.say(f"with instructions and layers: gtkwave {save_file}")
         return None
     window = choose_window(work.bundle.programs, done, simulator.window, simulator.from_layer)
     region = done.regions[window.region]

@@ -44,9 +44,10 @@ def run_frames(terminal: Terminal, bundle: Bundle, given: RunOptions, folder: Pa
     with terminal.progress() as tell:
         tell("frames", 0, len(files))
         for file, done in zip(files, in_turn(map(read, files), run), strict=True):
-            record = make_record(bundle.program, done)
-            if given.output is not None:
-                save_run(given.output / file.name, bundle.program, done)
+            if given.output is None:
+                record = make_record(bundle.program, done)
+            else:
+                record = save_run(given.output / file.name, bundle.program, done)
             rows.append({"frame": file.name, **{n: record[n] for n in ("cycles", "compared_bytes", "mismatches")}})
             tell("frames", len(rows), len(files))
     _show(terminal, given, rows, _rate(bundle, rows, spent))

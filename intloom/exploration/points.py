@@ -96,7 +96,7 @@ def _outcome(networks: Sequence[Network], version: str, task: Task) -> Outcome:
         raise
     except IntloomError as error:
         return Outcome(reason=str(error))
-    except Exception as error:  # noqa: BLE001 - a fault of the compiler at one point must not end the others
+    except Exception as error:  # noqa: BLE001  # a fault of the compiler at one point must not end the others
         return Outcome(reason=f"internal error: {type(error).__name__}: {error}; please report it")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from intloom.compiler.program.program import MemoryTiming
 from intloom.exploration.explore import Exploration, Tell
 from intloom.exploration.points import memory_of
-from intloom.flow.bundle import Bundle
+from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
 from intloom.flow.running import execute, open_backend, open_host
@@ -61,7 +61,7 @@ def run_point(
 ) -> Verified:
     """Run a model in RTL on one configuration with this memory, and compare every byte."""
     compiled = compile_model(model, params, dims=dims, memory=timing)
-    bundle = Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
+    bundle = bundle_of(compiled, model)
     settings = MemorySettings(read_latency=timing.read_latency, bandwidth=timing.bandwidth)
     backend = open_backend("rtl", bundle, RtlOptions(memory=settings), keep_tensors=True)
     run = execute(bundle, backend, read_inputs([], bundle.inputs, 0), host=open_host(bundle), check=True)

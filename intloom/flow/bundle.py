@@ -10,7 +10,7 @@ from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import load_regions
 from intloom.compiler.program.program import Program, combined_program
-from intloom.flow.compiling import model_beside
+from intloom.flow.compiling import Compiled, model_beside
 from intloom.flow.host import output_quant, plain_quant
 from intloom.flow.model_interface import NodeArg, float_args, input_args, output_args
 from intloom.models import ModelSource
@@ -44,6 +44,11 @@ class Bundle:
                 f"{purpose} needs the model that {self.program.name} was compiled from; give it with --model"
             )
         return self.folded
+
+
+def bundle_of(compiled: Compiled, model: ModelSource) -> Bundle:
+    """The bundle of `model`, which has been compiled."""
+    return Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
 
 
 def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int] | None = None) -> Bundle:

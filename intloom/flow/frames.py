@@ -10,7 +10,7 @@ from typing import TypeVar
 from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.flow.host import HostParts, Int8, Int8s
-from intloom.pictures import PICTURE_SUFFIXES
+from intloom.pictures import sample_files
 
 Frame = TypeVar("Frame")
 Result = TypeVar("Result")
@@ -43,8 +43,7 @@ def frame_files(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise UsageError(f"frames {folder} must be a folder of images, .npy or .npz files")
-    kinds = {*PICTURE_SUFFIXES, ".npy", ".npz"}
-    if files := sorted(path for path in folder.iterdir() if path.suffix.lower() in kinds):
+    if files := sample_files(folder):
         return files
     raise UsageError(f"frames {folder} must hold images, .npy or .npz files, but holds none")
 

@@ -9,7 +9,7 @@ from intloom.arrays import Array, check_real, load_arrays
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.flow.model_interface import NodeArg
 from intloom.images import seeded_input
-from intloom.pictures import PICTURE_SUFFIXES
+from intloom.pictures import ARRAY_SUFFIXES, PICTURE_SUFFIXES
 
 Inputs = Mapping[str, NodeArg]
 
@@ -93,7 +93,7 @@ def _read_word(word: str, inputs: Inputs) -> dict[str, Array]:
 def _read_file(path: Path, wanted: NodeArg) -> Array:
     if path.suffix.lower() in PICTURE_SUFFIXES:
         return wanted.preparation.read(path, tuple(wanted.shape), wanted.dtype)
-    if path.suffix not in (".npy", ".npz"):
+    if path.suffix not in ARRAY_SUFFIXES:
         raise UsageError(f"input {path} must be a .npy, .npz or image file ({', '.join(sorted(PICTURE_SUFFIXES))})")
     loaded = load_arrays(path, "input")
     if isinstance(loaded, dict):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from intloom.arrays import Array, check_real, load_arrays
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.images import seeded_input
-from intloom.pictures import PICTURE_SUFFIXES
+from intloom.pictures import ARRAY_SUFFIXES, PICTURE_SUFFIXES, sample_files
 from intloom.preparation import PLAIN, Preparation
 
 Sample = Mapping[str, NDArray[Any]]
@@ -150,9 +150,8 @@ def warn_of_bytes(model: onnx.ModelProto, samples: Samples) -> None:
 
 def _read(specs: Sequence[InputSpec], source: Path, preparation: Preparation) -> Iterator[Callable[[], Sample]]:
     if source.is_dir():
-        for path in sorted(source.iterdir()):
-            if path.suffix.lower() in PICTURE_SUFFIXES or path.suffix in (".npy", ".npz"):
-                yield from _read_file(specs, path, preparation)
+        for path in sample_files(source):
+            yield from _read_file(specs, path, preparation)
     elif source.exists():
         yield from _read_file(specs, source, preparation)
     else:
@@ -161,7 +160,7 @@ def _read(specs: Sequence[InputSpec], source: Path, preparation: Preparation) ->
 
 def _read_file(specs: Sequence[InputSpec], path: Path, preparation: Preparation) -> Iterator[Callable[[], Sample]]:
     picture = path.suffix.lower() in PICTURE_SUFFIXES
-    if not picture and path.suffix not in (".npy", ".npz"):
+    if not picture and path.suffix not in ARRAY_SUFFIXES:
         raise FileFormatError(f"calibration {path} must be a folder, an image, .npy or .npz")
     if len(specs) > 1 and path.suffix != ".npz":
         names = ", ".join(s.name for s in specs)

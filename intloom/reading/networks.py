@@ -44,11 +44,15 @@ def detector_input(picture: Image.Image, shape: tuple[int, ...] = DETECTOR_SHAPE
 
 def recognizer_input(line: Image.Image, shape: tuple[int, ...] = RECOGNIZER_SHAPE) -> Floats:
     """A line in the recognizer's height, filled with gray on the right."""
-    height, width = shape[2:]
-    filled = min(width, max(1, -(-height * line.width // line.height)))
-    tensor = np.zeros(shape, np.float32)
-    tensor[..., :filled] = _normalized(line.resize((filled, height), Image.Resampling.BILINEAR))
+    scaled, tensor = scaled_line(line, shape), np.zeros(shape, np.float32)
+    tensor[..., : scaled.width] = _normalized(scaled)
     return tensor
+
+
+def scaled_line(line: Image.Image, shape: tuple[int, ...] = RECOGNIZER_SHAPE) -> Image.Image:
+    """A line in the recognizer's height, at most as wide as its input."""
+    height, width = shape[2:]
+    return line.resize((min(width, max(1, -(-height * line.width // line.height))), height), Image.Resampling.BILINEAR)
 
 
 def _normalized(picture: Image.Image) -> Floats:

@@ -41,7 +41,7 @@ from intloom.report import write_report
 from intloom.report.reading import write_reading
 
 READ_PRESET = "base"
-_CALIBRATION = 1000
+CALIBRATION = 1000
 """Seeds of calibration pictures start here: they are not those that are read."""
 _SIMULATIONS = 2
 """Lines that are simulated at the same time."""
@@ -129,8 +129,8 @@ def read_text(models: Pretrained, options: ReadOptions, *, say: Callable[[str], 
     """
     check_folder(options.folder, "the output")
     picture = draw_photograph(options.seed)[1] if options.picture is None else open_picture(options.picture)
-    steps = _Steps(options, say, tell)
-    seeds = range(_CALIBRATION, _CALIBRATION + max(options.pages_to_calibrate, options.lines_to_calibrate))
+    steps = Steps(options, say, tell)
+    seeds = range(CALIBRATION, CALIBRATION + max(options.pages_to_calibrate, options.lines_to_calibrate))
     pages = [detector_input(draw_photograph(i)[1], options.shape) for i in seeds[: options.pages_to_calibrate]]
     detector = steps.prepare("detector", models.detector, pages)
     examples = [recognizer_input(draw_line(i)[1]) for i in seeds[: options.lines_to_calibrate]]
@@ -154,7 +154,7 @@ def _names(boxes: Sequence[Box]) -> list[str]:
 
 
 def _read_lines(
-    network: "_Network", model: bytes, picture: Image.Image, boxes: Sequence[Box], tell: Tell
+    network: "Network", model: bytes, picture: Image.Image, boxes: Sequence[Box], tell: Tell
 ) -> tuple[Line, ...]:
     letters = characters(onnx.load_from_string(model))
     inputs = [recognizer_input(crop(picture, box)) for box in boxes]
@@ -169,14 +169,14 @@ def _read_lines(
 
 
 @dataclass(frozen=True)
-class _Steps:
+class Steps:
     """What a user would run for each network."""
 
     options: ReadOptions
     say: Callable[[str], None]
     tell: Tell
 
-    def prepare(self, name: str, model: bytes, samples: Sequence[Floats]) -> "_Network":
+    def prepare(self, name: str, model: bytes, samples: Sequence[Floats]) -> "Network":
         """Quantize a network with the samples, and compile it."""
         folder, params, shape = self.options.folder, self.options.params, samples[0].shape
         floats, arrays, quantized, program = (folder / f"{name}{end}" for end in (".onnx", ".npy", ".q.onnx", ".loom"))
@@ -189,15 +189,15 @@ class _Steps:
         quantize(floats, quantized, arrays, dims=dims, progress=self.tell)
         self.say(f"$ intloom compile {quantized} {hardware_option(params, folder)} -o {program}")
         store(compile_model(quantized, params, progress=self.tell).programs, quantized, program)
-        return _Network(program, model, self.options.backend, self.say)
+        return Network(program, model, self.options.backend, self.say)
 
 
-class _Network:
+class Network:
     """A compiled network and its float model."""
 
     def __init__(self, program: Path, model: bytes, backend: str, say: Callable[[str], None]) -> None:
-        self._path, self._bundle, self._say = program, load_bundle(program), say
-        self._backend, self._host = open_backend(backend, self._bundle, keep_tensors=True), open_host(self._bundle)
+        self._path, self.bundle, self._say = program, load_bundle(program), say
+        self._backend, self._host = open_backend(backend, self.bundle, keep_tensors=True), open_host(self.bundle)
         self._floats = open_session(model)
 
     def run(self, tensor: Floats, name: str) -> tuple[Floats, dict[str, Any]]:
@@ -208,9 +208,9 @@ class _Network:
             np.save(file, tensor)
         command = f"intloom run {self._path} --input {given} --backend {self._backend.name} --check -o {folder}"
         self._say(f"$ {command}")
-        done = execute(self._bundle, self._backend, {"x": tensor}, host=self._host, check=True)
+        done = execute(self.bundle, self._backend, {"x": tensor}, host=self._host, check=True)
         (output,) = done.model_outputs.values()
-        return np.asarray(output, np.float32), save_run(folder, self._bundle.program, done, command)
+        return np.asarray(output, np.float32), save_run(folder, self.bundle.program, done, command)
 
     def by_float(self, tensor: Floats) -> Floats:
         """The output of the float model."""

@@ -7,22 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import onnx
 from PIL import Image
 
 from intloom.common.errors import EnvironmentFault, IntloomError
-from intloom.compiler.reference import open_session
-from intloom.files import write_bytes
-from intloom.flow.bundle import load_bundle
-from intloom.flow.compiling import compile_model, store
-from intloom.flow.running import execute, open_backend, open_host
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.pictures import open_picture
-from intloom.quantization import quantize
 from intloom.reading.drawing import draw_line
-from intloom.reading.networks import RECOGNIZER_SHAPE, characters, decoded, recognizer_input
+from intloom.reading.networks import RECOGNIZER_SHAPE, characters, decoded, recognizer_input, scaled_line
 from intloom.reading.pretrained import pretrained
+from intloom.reading.read import CALIBRATION, ReadOptions, Steps
 from intloom.soc.__main__ import main as check_network
 from intloom.soc.firmware import build_reader, picture_bytes, picture_size
 from intloom.soc.system import SocRun, run_firmware
@@ -31,7 +25,6 @@ SMALLEST = preset("nano").replace(vector_softmax=True, vector_norm=True, constan
 """The smallest hardware that runs the recognizer in one region, and finds damaged constants."""
 _SEED = 5
 _SAMPLES = 16
-_FIRST_SAMPLE = 1000
 _PICTURE_BYTES = picture_size(*RECOGNIZER_SHAPE[2:])
 TEXT = "text: "
 """Before the text on the console."""
@@ -59,19 +52,13 @@ class Reader:
     """
 
     def __init__(self, model: bytes, folder: Path, params: HardwareParams = SMALLEST) -> None:
-        self._folder, self._model = folder.resolve(), model
-        floats, quantized, program = (self._folder / f"recognizer{end}" for end in (".onnx", ".q.onnx", ".loom"))
-        write_bytes(floats, model)
-        samples = self._folder / "samples.npy"
-        lines = [recognizer_input(draw_line(_FIRST_SAMPLE + i)[1]) for i in range(_SAMPLES)]
-        with samples.open("wb") as file:
-            np.save(file, np.concatenate(lines))
-        quantize(floats, quantized, samples, dims={f"x.{axis}": n for axis, n in enumerate(RECOGNIZER_SHAPE)})
-        store(compile_model(quantized, params).programs, quantized, program)
-        self._bundle = load_bundle(program)
+        self._folder = folder.resolve()
+        steps = Steps(ReadOptions(folder=self._folder, params=params, backend="golden"), _ignore, _ignore)
+        samples = [recognizer_input(draw_line(CALIBRATION + i)[1]) for i in range(_SAMPLES)]
+        self._network = steps.prepare("recognizer", model, samples)
         self._letters = characters(onnx.load_from_string(model))
-        (region,) = self._bundle.programs
-        self.firmware = build_reader(region, self._letters, _PICTURE_BYTES, self._folder / "firmware")
+        (self._program,) = self._network.bundle.programs
+        self.firmware = build_reader(self._program, self._letters, _PICTURE_BYTES, self._folder / "firmware")
 
     def read(self, line: Image.Image, name: str, say: Callable[[str], None] | None = None) -> LineRead:
         """Run the firmware with a picture of a line in memory; `say` gets each line of its console.
@@ -81,22 +68,21 @@ class Reader:
         SimulationError
             The firmware did not end with success.
         """
-        params, tensor = self._bundle.program.params, recognizer_input(line)
-        run = run_firmware(self.firmware, params, self._folder / name, as_bytes(line), say=say)
-        golden = execute(
-            self._bundle, open_backend("golden", self._bundle), {"x": tensor}, host=open_host(self._bundle)
-        )
-        (scores,) = golden.model_outputs.values()
-        floats = open_session(self._model).run(None, {"x": tensor})[0]
+        run = run_firmware(self.firmware, self._program.params, self._folder / name, as_bytes(line), say=say)
+        tensor = recognizer_input(line)
+        golden, _ = self._network.run(tensor, f"{name}-golden")
         (text,) = (row.removeprefix(TEXT) for row in run.result.console.splitlines() if row.startswith(TEXT))
-        return LineRead(decoded(floats[0], self._letters), decoded(np.asarray(scores)[0], self._letters), text, run)
+        by_float = decoded(self._network.by_float(tensor)[0], self._letters)
+        return LineRead(by_float, decoded(golden[0], self._letters), text, run)
+
+
+def _ignore(*_told: object) -> None:
+    """No step is shown."""
 
 
 def as_bytes(line: Image.Image) -> bytes:
-    """A line in the network's height as the firmware finds it in memory: its width, then red, green and blue bytes."""
-    height, most = RECOGNIZER_SHAPE[2:]
-    width = min(most, max(1, -(-height * line.width // line.height)))
-    return picture_bytes(line.convert("RGB").resize((width, height), Image.Resampling.BILINEAR))
+    """A line as the firmware finds it in memory."""
+    return picture_bytes(scaled_line(line))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,7 +10,7 @@
 #define COLORS 3u
 #define BYTE_VALUES 256u
 
-/* Whoever starts the system puts it there: rows of red, green and blue bytes, of at most the width of the network. */
+/* A camera, here the simulation, writes it: rows of red, green and blue bytes. Columns beyond the network are cut. */
 struct picture {
     uint32_t width;
     uint8_t pixels[];

@@ -22,7 +22,7 @@ from intloom.compiler.importer import load_model
 from intloom.compiler.importer.tflite.file import parse_tflite
 from intloom.compiler.importer.tflite.load import convert
 from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
-from intloom.flow.bundle import Bundle
+from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.litert import defines
 from intloom.flow.running import execute, open_backend, open_host
@@ -35,7 +35,7 @@ from tests.support.tflite_maker import FILES, TfliteMaker, options, tflite_bytes
 def run(path: Path, preset_name: str, backend: str, seed: int):
     """A checked run of a file with random bytes."""
     compiled = compile_model(path, preset(preset_name))
-    bundle = Bundle(compiled.programs, path, compiled.folded, compiled.inputs, compiled.outputs)
+    bundle = bundle_of(compiled, path)
     rng = np.random.default_rng(seed)
     feeds = {
         a.name: rng.normal(size=a.shape).astype(np.float32)
