@@ -295,27 +295,93 @@ int intloom_reset(struct intloom_device *device)
     return result;
 }
 
-int intloom_run(struct intloom_device *device, intloom_host_part host_part, void *context)
+static void lock(const struct intloom_device *device)
+{
+    if (device->transport.lock)
+        device->transport.lock(device->transport.context);
+}
+
+static void unlock(const struct intloom_device *device)
+{
+    if (device->transport.unlock)
+        device->transport.unlock(device->transport.context);
+}
+
+/* The host's work before a region: its inputs. */
+static int prepare(struct intloom_device *device, uint32_t region, intloom_host_part host_part, void *context)
+{
+    int result = intloom_pass_tensors(device, region);
+
+    if (!result && host_part && host_part(context, device, region))
+        result = INTLOOM_E_HOST;
+    return result;
+}
+
+static int run_regions(struct intloom_device *device, uint32_t first, intloom_host_part host_part, void *context)
 {
     int result = INTLOOM_OK;
 
-    if (!device)
-        return INTLOOM_E_ARGUMENT;
-    if (!device->image)
-        return INTLOOM_E_NOT_LOADED;
-    if (device->transport.lock)
-        device->transport.lock(device->transport.context);
-    for (uint32_t i = 0; !result && i < device->image->regions; i++) {
-        result = intloom_pass_tensors(device, i);
-        if (!result && host_part && host_part(context, device, i))
-            result = INTLOOM_E_HOST;
+    for (uint32_t i = first; !result && i < device->image->regions; i++) {
+        result = prepare(device, i, host_part, context);
         if (!result)
             result = intloom_start(device, i);
         if (!result)
             result = intloom_wait(device);
     }
-    if (device->transport.unlock)
-        device->transport.unlock(device->transport.context);
+    return result;
+}
+
+int intloom_run(struct intloom_device *device, intloom_host_part host_part, void *context)
+{
+    int result;
+
+    if (!device)
+        return INTLOOM_E_ARGUMENT;
+    if (!device->image)
+        return INTLOOM_E_NOT_LOADED;
+    lock(device);
+    result = run_regions(device, 0, host_part, context);
+    unlock(device);
+    return result;
+}
+
+/* The host's work on the other window while the accelerator runs frame `frame`. */
+static int work_meanwhile(struct intloom_device *other, uint32_t frame, uint32_t frames, intloom_host_part host_part,
+                          void *context)
+{
+    if (frame > 0 && host_part(context, other, other->image->regions))
+        return INTLOOM_E_HOST;
+    return frame + 1u < frames ? prepare(other, 0, host_part, context) : INTLOOM_OK;
+}
+
+int intloom_run_frames(struct intloom_device *const devices[2], uint32_t frames, intloom_host_part host_part,
+                       void *context)
+{
+    int result;
+
+    if (!devices || !devices[0] || !devices[1] || !frames || !host_part)
+        return INTLOOM_E_ARGUMENT;
+    if (!devices[0]->image || devices[1]->image != devices[0]->image)
+        return INTLOOM_E_NOT_LOADED;
+    lock(devices[0]);
+    result = prepare(devices[0], 0, host_part, context);
+    for (uint32_t i = 0; !result && i < frames; i++) {
+        struct intloom_device *const device = devices[i % 2u];
+        int ended;
+
+        result = intloom_start(device, 0);
+        if (result)
+            break;
+        result = work_meanwhile(devices[(i + 1u) % 2u], i, frames, host_part, context);
+        /* Also after an error of the host: the accelerator is idle when the stream ends. */
+        ended = intloom_wait(device);
+        result = ended ? ended : result;
+        if (!result)
+            result = run_regions(device, 1, host_part, context);
+    }
+    if (!result && host_part(context, devices[(frames - 1u) % 2u], devices[0]->image->regions))
+        result = INTLOOM_E_HOST;
+    unlock(devices[0]);
     return result;
 }
 

@@ -181,6 +181,13 @@ int intloom_interrupt(struct intloom_device *device);
  * written all inputs. */
 int intloom_run(struct intloom_device *device, intloom_host_part host_part, void *context);
 
+/* Run `frames` frames through two windows, double buffered: while the accelerator runs the first region of a frame in one
+ * window, the host takes the results of the frame before from the other one and writes the inputs of the next.
+ * `devices` have the same transport and image and a window each; probe both before the first run. `host_part` is called
+ * before each region as in intloom_run, and with the number of regions when the results of a frame are there. */
+int intloom_run_frames(struct intloom_device *const devices[2], uint32_t frames, intloom_host_part host_part,
+                       void *context);
+
 /* Soft reset. Registers, memory and the loaded image keep their contents. */
 int intloom_reset(struct intloom_device *device);
 

@@ -25,7 +25,7 @@ Examples:
 
 [bold]intloom export yolov8n.loom --c firmware[/bold]
 
-[bold]intloom export yolov8n.loom --bin yolov8n.bin --cc riscv64-unknown-elf-gcc[/bold]
+[bold]intloom export yolov8n.loom --bin yolov8n.bin --cc "riscv64-unknown-elf-gcc --specs=picolibc.specs"[/bold]
 """
 
 
@@ -41,7 +41,11 @@ class _Options:
     )
     compiler: Annotated[
         str | None,
-        typer.Option("--cc", metavar="COMPILER", help=f"C compiler to measure the code size. Default: {_COMPILER}."),
+        typer.Option(
+            "--cc",
+            metavar="COMPILER",
+            help=f"C compiler, with options, to measure the code size. Default: {_COMPILER}.",
+        ),
     ] = None
 
 

@@ -126,21 +126,22 @@ def export_c(programs: Sequence[Program], image: bytes, folder: Path) -> list[Pa
 
 
 def measure_runtime(compiler: str) -> CodeSize:
-    """Compile the runtime, optimized for size, and measure its sections.
+    """Compile the runtime, optimized for size, and measure its sections; `compiler` is a command with its options.
 
     Raises
     ------
     EnvironmentFault
         The compiler is missing or fails.
     """
-    if shutil.which(compiler) is None:
+    command = [compiler] if shutil.which(compiler) else compiler.split()
+    if not command or shutil.which(command[0]) is None:
         raise EnvironmentFault(f"C compiler {compiler} is missing; install it or name another one with --cc")
     with temporary_folder() as folder:
         for file, text in runtime_headers().items():
             (folder / file).write_text(text, encoding="utf-8")
         sources = [str(p) for p in runtime_sources() if p.suffix == ".c"]
-        _tool([compiler, *_COMPILED, f"-I{folder}", f"-I{RUNTIME}", "-c", *sources], folder)
-        size = _tool([compiler, "-print-prog-name=size"], folder).strip()
+        _tool([*command, *_COMPILED, f"-I{folder}", f"-I{RUNTIME}", "-c", *sources], folder)
+        size = _tool([command[0], "-print-prog-name=size"], folder).strip()
         rows = _tool([size, *sorted(p.name for p in folder.glob("*.o"))], folder).splitlines()[1:]
     numbers = [[int(n) for n in row.split()[:3]] for row in rows]
     return CodeSize(compiler, sum(n[0] for n in numbers), sum(n[1] + n[2] for n in numbers))

@@ -49,6 +49,17 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Frames:
+    """Frames that the firmware runs: one by one in one window, then double buffered in two."""
+
+    one_by_one: int
+    streamed: int
+
+
+NO_FRAMES = Frames(0, 0)
+
+
+@dataclass(frozen=True)
 class Firmware:
     """What lies in memory when the core starts."""
 
@@ -60,16 +71,17 @@ class Firmware:
     """Where data begins that is no part of the binary; at the end of the memory."""
 
 
-def build_firmware(programs: Sequence[Program], check: Check, folder: Path, *, run_again: bool = False) -> Firmware:
-    """Compile the firmware in `folder`; with `run_again` it runs the program once more after all faults.
+def build_firmware(programs: Sequence[Program], check: Check, folder: Path, frames: Frames = NO_FRAMES) -> Firmware:
+    """Compile the firmware in `folder`; after all faults it runs frames.
 
     Raises
     ------
     EnvironmentFault
         The cross compiler or its C library is missing.
     """
-    image, inputs = _write_sources(programs, check, folder, run_again)
-    return _for_soc(programs, _SOC.glob("*.c"), folder, image + inputs)
+    image, inputs = _write_sources(programs, check, folder, frames)
+    window = _pages(plan_image(programs).window_bytes)
+    return _for_soc(_SOC.glob("*.c"), folder, image + inputs, 2 * window if frames.streamed else window)
 
 
 def build_reader(program: Program, letters: Sequence[str], data_bytes: int, folder: Path) -> Firmware:
@@ -84,14 +96,15 @@ def build_reader(program: Program, letters: Sequence[str], data_bytes: int, fold
     UnsupportedError
         The program has other tensors than an input and an output.
     """
-    roles = [tensor.role for tensor in plan_image([program]).tensors]
+    plan = plan_image([program])
+    roles = [tensor.role for tensor in plan.tensors]
     if roles != [ImageRole.INPUT, ImageRole.OUTPUT]:
         raise UnsupportedError(f"a recognizer must have one input and one output, not {len(roles)} tensors")
     image = _write_program([program], folder)
     write_bytes(folder / "check.bin", b"")
     write_text(folder / "reader.h", _reader_header(program, letters))
     sources = [_SOC / "machine.c", *(RUNTIME / "reading").glob("*.c")]
-    return _for_soc([program], sources, folder, image, data_bytes)
+    return _for_soc(sources, folder, image, plan.window_bytes, data_bytes)
 
 
 def picture_size(height: int, width: int) -> int:
@@ -119,17 +132,17 @@ def _reader_header(program: Program, letters: Sequence[str]) -> str:
     return header("reader.h", "What the reader knows of its network.", body, written_by="intloom.soc")
 
 
-def _for_soc(
-    programs: Sequence[Program], own: Iterable[Path], folder: Path, linked_bytes: int, data_bytes: int = 0
-) -> Firmware:
+def _for_soc(own: Iterable[Path], folder: Path, linked_bytes: int, window_bytes: int, data_bytes: int = 0) -> Firmware:
     """The firmware of an application of the simulated system; image and inputs have `linked_bytes` of it."""
-    window = plan_image(programs).window_bytes
-    needed = linked_bytes + window + _SPARE_BYTES
-    data_at = needed + -needed % _PAGE
-    memory = data_at + data_bytes + -data_bytes % _PAGE
-    symbols = {"MEMORY_BYTES": data_at, "WINDOW_BYTES": window, "picture_start": RESET_VECTOR + data_at}
+    data_at = _pages(linked_bytes + window_bytes + _SPARE_BYTES)
+    symbols = {"MEMORY_BYTES": data_at, "WINDOW_BYTES": window_bytes, "picture_start": RESET_VECTOR + data_at}
     binary = _compile(own, _SOC / "soc.ld", folder, symbols)
-    return Firmware(binary, memory, len(binary) - linked_bytes, data_at)
+    return Firmware(binary, data_at + _pages(data_bytes), len(binary) - linked_bytes, data_at)
+
+
+def _pages(size: int) -> int:
+    """Bytes of the pages that hold `size` bytes."""
+    return size + -size % _PAGE
 
 
 def build_board_firmware(
@@ -143,16 +156,18 @@ def build_board_firmware(
         The cross compiler or its C library is missing.
     """
     write_text(folder / BOARD_HEADER, board_header)
-    _write_sources(programs, check, folder, run_again=False)
+    _write_sources(programs, check, folder)
     return _compile((RUNTIME / "board").glob("*.c"), RUNTIME / "board" / "board.ld", folder, symbols)
 
 
-def _write_sources(programs: Sequence[Program], check: Check, folder: Path, run_again: bool) -> tuple[int, int]:
+def _write_sources(
+    programs: Sequence[Program], check: Check, folder: Path, frames: Frames = NO_FRAMES
+) -> tuple[int, int]:
     """Write image, inputs and headers; returns the bytes of image and inputs."""
     image, tensors = _write_program(programs, folder), plan_image(programs).tensors
     given = [_bytes_of(t, check.inputs) for t in tensors if t.role is ImageRole.INPUT and t.source is None]
     write_bytes(folder / "check.bin", b"".join(given))
-    write_text(folder / _CHECK_HEADER, _check_header(tensors, check, run_again, image <= _LARGEST_WITH_CRC))
+    write_text(folder / _CHECK_HEADER, _check_header(tensors, check, frames, image <= _LARGEST_WITH_CRC))
     return image, sum(map(len, given))
 
 
@@ -171,10 +186,11 @@ def _bytes_of(tensor: ImageTensor, values: Int8s) -> bytes:
     return (value ^ 0x80 if tensor.buffer.unsigned else value).tobytes()
 
 
-def _check_header(tensors: Sequence[ImageTensor], check: Check, run_again: bool, image_crc: bool) -> str:
+def _check_header(tensors: Sequence[ImageTensor], check: Check, frames: Frames, image_crc: bool) -> str:
     crcs = [zlib.crc32(_bytes_of(t, check.outputs)) for t in tensors if t.role is ImageRole.OUTPUT]
     body = [
-        f"#define CHECK_RUN_AGAIN {int(run_again)} /* Run once more after all faults. */",
+        f"#define CHECK_FRAMES {frames.one_by_one}u /* After all faults, in one window. */",
+        f"#define CHECK_STREAM {frames.streamed}u /* Then, double buffered in two windows. */",
         f"#define CHECK_IMAGE_CRC {int(image_crc)} /* Compute the image's checksum. */\n",
         "/* CRC-32 of each output, in the order of the image's tensors, computed by the golden model. */",
         "static const uint32_t check_crcs[] = {",

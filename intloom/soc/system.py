@@ -13,11 +13,10 @@ from intloom.compiler.program.program import Program
 from intloom.hw.soc.soc import SOC_TOP, generate_soc
 from intloom.hw.soc.uart import UartTransmitter
 from intloom.hw.spec.params import HardwareParams
-from intloom.sim.rtl.build import BuildWatch
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.soc import SOC_MEMORY, SocResult, SocSources, build_soc, run_soc
 from intloom.sim.rtl.verilog import verilog_of
-from intloom.soc.firmware import Check, Firmware, build_firmware
+from intloom.soc.firmware import NO_FRAMES, Check, Firmware, Frames, build_firmware
 
 _CORE_PACKAGE = "pythondata_cpu_vexriscv"
 _CORE = "VexRiscv.v"
@@ -61,18 +60,19 @@ def run_system(
     folder: Path,
     *,
     say: Callable[[str], None] | None = None,
-    watch: BuildWatch | None = None,
-    run_again: bool = False,
+    frames: Frames = NO_FRAMES,
 ) -> SocRun:
     """Build the firmware that checks a program's outputs, and run it; `say` gets each line of the console.
+
+    At its end it runs `frames`.
 
     Raises
     ------
     SimulationError
         The firmware did not end with success.
     """
-    firmware = build_firmware(programs, check, folder.resolve(), run_again=run_again)
-    return run_firmware(firmware, programs[0].params, folder, say=say, watch=watch)
+    firmware = build_firmware(programs, check, folder.resolve(), frames)
+    return run_firmware(firmware, programs[0].params, folder, say=say)
 
 
 def run_firmware(
@@ -82,7 +82,6 @@ def run_firmware(
     data: bytes = b"",
     *,
     say: Callable[[str], None] | None = None,
-    watch: BuildWatch | None = None,
 ) -> SocRun:
     """Build the simulator and run firmware, with `data` behind its memory; `say` gets each line of the console.
 
@@ -94,7 +93,7 @@ def run_firmware(
     # The simulator runs in this folder, so the paths that it gets must not be relative to another one.
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    simulator = build_soc(soc_sources(params), watch)
+    simulator = build_soc(soc_sources(params))
     files = RunFiles(folder)
     memory = np.zeros(firmware.memory_bytes, np.uint8)
     for at, contents in ((0, firmware.binary), (firmware.data_at, data)):

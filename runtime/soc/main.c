@@ -7,6 +7,8 @@
 #include "machine.h"
 #include "program.h"
 
+#define SECOND_WINDOW_AT ((PROGRAM_WINDOW_BYTES + INTLOOM_WINDOW_ALIGNMENT - 1u) & ~(INTLOOM_WINDOW_ALIGNMENT - 1u))
+
 extern uint8_t window_start[];
 extern const uint8_t check_inputs[];
 
@@ -14,30 +16,31 @@ struct intloom_device device;
 static struct intloom_image image;
 static uintptr_t nothing = NOTHING_ADDRESS;
 static uint8_t values[PROGRAM_LARGEST_TENSOR];
-static const uint8_t *next_input;
 
 /* The model's part before a region is a table here: the inputs that the golden model's run gave to the region. */
 static int write_inputs(void *context, struct intloom_device *used, uint32_t index)
 {
+    static const uint8_t *next_inputs[2]; /* Of the frame in each window. */
+    const uint8_t **next_input = &next_inputs[used != &device];
     struct intloom_region region;
     struct intloom_tensor tensor;
     int result = intloom_get_region(&image, index, &region);
 
     (void)context;
     if (index == 0)
-        next_input = check_inputs;
+        *next_input = check_inputs;
     for (uint32_t i = 0; !result && i < region.tensors; i++) {
         result = intloom_get_tensor(&image, region.first_tensor + i, &tensor);
         if (!result && tensor.role == INTLOOM_ROLE_INPUT && tensor.source == INTLOOM_NO_TENSOR) {
             const uint32_t count = tensor.channels * tensor.height * tensor.width;
-            result = intloom_write_bytes(used, &tensor, INTLOOM_NCHW, next_input, count);
-            next_input += count;
+            result = intloom_write_bytes(used, &tensor, INTLOOM_NCHW, *next_input, count);
+            *next_input += count;
         }
     }
     return result;
 }
 
-static void check_outputs(void)
+static void check_outputs(struct intloom_device *used)
 {
     struct intloom_tensor tensor;
     unsigned equal = 0, outputs = 0;
@@ -46,7 +49,7 @@ static void check_outputs(void)
         if (intloom_get_tensor(&image, i, &tensor) || tensor.role != INTLOOM_ROLE_OUTPUT)
             continue;
         const uint32_t count = tensor.channels * tensor.height * tensor.width;
-        const int result = intloom_read_bytes(&device, &tensor, INTLOOM_NCHW, values, count);
+        const int result = intloom_read_bytes(used, &tensor, INTLOOM_NCHW, values, count);
         const uint32_t crc = intloom_crc32(values, count);
         if (result || crc != check_crcs[outputs])
             printf("output %s: %s, CRC %08lx, golden %08lx\n", tensor.name, intloom_result_name(result),
@@ -77,7 +80,7 @@ static void run(void)
     machine_expect("run", intloom_run(&device, write_inputs, NULL), INTLOOM_OK);
     printf("interrupts: %lu\n", (unsigned long)interrupts);
     machine_failures += interrupts != image.regions;
-    check_outputs();
+    check_outputs(&device);
 }
 
 /* Distinct results for a dead bus, another window, a short file, other hardware. */
@@ -124,6 +127,31 @@ static void faults(void)
     machine_expect("reset while running", intloom_reset(&device), INTLOOM_OK);
 }
 
+static int host_part(void *context, struct intloom_device *used, uint32_t region)
+{
+    if (region < image.regions)
+        return write_inputs(context, used, region);
+    check_outputs(used);
+    return 0;
+}
+
+/* The same frame again and again, in one window and in two. */
+static void run_frames(void)
+{
+    static struct intloom_device second;
+    struct intloom_device *const devices[2] = {&device, &second};
+    struct intloom_window window = device.window;
+
+    for (unsigned i = 0; i < CHECK_FRAMES; i++)
+        run();
+    window.memory += SECOND_WINDOW_AT;
+    window.bus_address += SECOND_WINDOW_AT;
+    machine_expect("second window", intloom_probe(&second, &machine_transport, &window), INTLOOM_OK);
+    machine_expect("second load", intloom_load_image(&second, &image), INTLOOM_OK);
+    second.use_interrupt = 1;
+    machine_expect("stream", intloom_run_frames(devices, CHECK_STREAM, host_part, NULL), INTLOOM_OK);
+}
+
 static int start_up(void)
 {
     const struct intloom_window window = {window_start, (uintptr_t)window_start, PROGRAM_WINDOW_BYTES};
@@ -152,8 +180,8 @@ int main(void)
         print_counters();
         misuse();
         faults();
-        if (CHECK_RUN_AGAIN)
-            run();
+        if (CHECK_STREAM)
+            run_frames();
     }
     machine_finish();
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bench import prepare
-from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build
+from intloom.sim.rtl.build import Build, BuildPlan, build
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.ports import parse_ports
 from intloom.sim.rtl.process import log_tail, run_simulator
@@ -60,9 +60,9 @@ def soc_plan(sources: SocSources) -> BuildPlan:
     )
 
 
-def build_soc(sources: SocSources, watch: BuildWatch | None = None) -> Build:
+def build_soc(sources: SocSources) -> Build:
     """The system's simulator, from the cache or built now."""
-    return build(soc_plan(sources), watch)
+    return build(soc_plan(sources))
 
 
 def run_soc(

@@ -231,6 +231,44 @@ static void runs(void)
     printf("unknown %s %s\n", intloom_result_name(INTLOOM_RESULTS), intloom_result_name(-1));
 }
 
+static struct intloom_device second;
+static char calls[200];
+
+/* Writes window, region (r: results) and the number of starts so far; fails at `context`'s call. */
+static int frame_part(void *context, struct intloom_device *used, uint32_t region)
+{
+    const size_t at = strlen(calls);
+
+    snprintf(calls + at, sizeof calls - at, "%s%c%c%u", at ? "," : "", used == &second ? 'B' : 'A',
+             region < image.regions ? (char)('0' + region) : 'r', (unsigned)fake.starts);
+    return --*(int *)context == 0;
+}
+
+static void show_frames(const char *name, uint32_t frames, int failing)
+{
+    struct intloom_device *const devices[2] = {&device, &second};
+
+    calls[0] = 0;
+    fake.starts = 0;
+    show(name, intloom_run_frames(devices, frames, frame_part, &failing));
+    printf("%s_calls %s\n", name, calls);
+}
+
+static void streams(void)
+{
+    fresh();
+    second = device;
+    show_frames("frames", 3, 0);
+    show_frames("one_frame", 1, 0);
+    show_frames("no_frame", 0, 0);
+    show_frames("frame_fails", 3, 2);
+    show_frames("results_fail", 2, 4);
+    fake.ending = FAKE_ERROR;
+    show_frames("frame_stops", 3, 0);
+    second.image = NULL;
+    show_frames("frames_not_loaded", 3, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2)
@@ -246,5 +284,6 @@ int main(int argc, char **argv)
     ends();
     waits();
     runs();
+    streams();
     return 0;
 }

@@ -12,7 +12,7 @@ from intloom.cli import main
 from intloom.compiler.program.device_image import device_image, plan_image
 from intloom.compiler.program.file import save
 from intloom.compiler.program.program import Program, Role
-from intloom.flow.export import checked_image, export_c
+from intloom.flow.export import checked_image, export_c, measure_runtime
 from intloom.hw.spec.isa import Unit
 from intloom.sim.golden import run_graph
 from intloom.sim.rtl.fast import FastBench
@@ -98,7 +98,7 @@ def test_export_states_sizes_and_compiles_with_the_makefile(tmp_path: Path, caps
     assert told["image_bytes"] == len(image)
     assert told["window_bytes"] == program.memory_words * program.params.word_bytes
     assert {Path(f).name for f in told["files"]} == {*(p.name for p in (tmp_path / "c").iterdir()), "small.bin"}
-    assert 2000 < told["code_bytes"] < 12_000
+    assert told["code_bytes"] == measure_runtime("cc -DNDEBUG").code and 2000 < told["code_bytes"] < 12_000
     assert told["static_bytes"] < 1000
     addresses = "-DREGISTERS_ADDRESS=0x1000u -DWINDOW_ADDRESS=0x2000u -DWINDOW_BYTES=PROGRAM_WINDOW_BYTES"
     command = ["make", f"CPPFLAGS={addresses} -include program.h", f"CFLAGS={' '.join(STRICT)} -Os"]

@@ -78,6 +78,21 @@ EXPECTED = {
     "flushed": "1",
     "locked_after_failure": "0",
     "unknown": "unknown unknown",
+    # Window, region or results, and the starts before: while frame 2 runs in B, the host works on 1 and 3 in A.
+    "frames": "OK",
+    "frames_calls": "A00,B01,Ar2,A02,Br3,Ar3",
+    "one_frame": "OK",
+    "one_frame_calls": "A00,Ar1",
+    "no_frame": "ARGUMENT",
+    "no_frame_calls": "",
+    "frame_fails": "HOST",
+    "frame_fails_calls": "A00,B01",
+    "results_fail": "HOST",
+    "results_fail_calls": "A00,B01,Ar2,Br2",
+    "frame_stops": "STOPPED",
+    "frame_stops_calls": "A00,B01",
+    "frames_not_loaded": "NOT_LOADED",
+    "frames_not_loaded_calls": "",
 }
 
 

@@ -8,11 +8,15 @@ import pytest
 
 from intloom.common.errors import EnvironmentFault, ExitCode, SimulationError
 from intloom.compiler.program.program import Program
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.params import preset
 from intloom.sim.golden import run_graph
 from intloom.sim.result import Arrays
 from intloom.soc import Check, build_firmware, run_system
 from intloom.soc.__main__ import main
+from intloom.soc.firmware import Frames
 from tests.runtime.support import small_graph, small_program
+from tests.support.graph_maker import GraphMaker
 
 NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
 EXPECTED = {
@@ -34,6 +38,9 @@ EXPECTED = {
     "cause": "FETCH_ERROR, instruction 0",
     "time-out": "TIMEOUT",
     "reset while running": "OK",
+    "second window": "OK",
+    "second load": "OK",
+    "stream": "OK",
     "memory": "OK",
 }
 """Last line of each name that the firmware prints."""
@@ -50,12 +57,30 @@ def checked_program() -> tuple[Program, Check]:
 def test_the_firmware_runs_the_program_and_survives_faults(tmp_path: Path) -> None:
     program, check = checked_program()
     lines: list[str] = []
-    run = run_system((program,), check, tmp_path, say=lines.append, run_again=True)
+    run = run_system((program,), check, tmp_path, say=lines.append, frames=Frames(1, 3))
     assert lines == run.result.console.splitlines()
     values = dict(re.findall(r"^([\w -]+): (.*)$", run.result.console, re.MULTILINE))
     assert {name: values.get(name) for name in EXPECTED} == EXPECTED
     assert run.result.console.count("cause: PROGRAM_CHECK") == 1
-    assert run.result.console.count("outputs: 2 of 2") == 2
+    assert run.result.console.count("outputs: 2 of 2") == 5
+
+
+@pytest.mark.slow
+@NEEDS
+def test_the_host_works_on_one_frame_while_another_runs(tmp_path: Path) -> None:
+    maker = GraphMaker(4)
+    x = maker.conv(maker.conv(maker.input(3, 16, 16), 32, 3), 32, 3)
+    graph, inputs = maker.graph(maker.conv(x, 4, 3)), maker.random_inputs()
+    program = compile_graph(graph, preset("nano"))
+    check = Check(inputs, run_graph(graph, inputs, match=program.params.match))
+    frames, cycles = (Frames(4, 1), Frames(1, 4)), []
+    for number, wanted in enumerate(frames):
+        run = run_system((program,), check, tmp_path / str(number), frames=wanted)
+        assert run.result.console.count("outputs: 1 of 1") == 6
+        cycles.append(run.result.cycles)
+    (busy,) = re.findall(r"^  CYCLES +(\d+)$", run.result.console, re.MULTILINE)
+    # Three frames are one by one or in the stream, where the host takes longer and hides the accelerator.
+    assert cycles[0] - cycles[1] > 3 * 0.8 * int(busy)
 
 
 @pytest.mark.slow
