@@ -80,7 +80,7 @@ def preprocess(
     recipe = Recipe(content_hash(source), STEP, options, tool_versions())
     cached = cache.get(recipe)
     if cached is None:
-        data = _prepare(model, source, optimizer)
+        data = _prepare(model, source, optimizer, sized=bool(chosen))
         making = time.perf_counter() - started
         path = cache.put(recipe, data, making)
     else:
@@ -95,7 +95,8 @@ def tool_versions() -> dict[str, str]:
     return {name: version(name) for name in ("intloom", "onnx", "onnxruntime", "onnxslim")}
 
 
-def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> bytes:
+def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer, *, sized: bool) -> bytes:
+    """The preprocessed model; `sized`: open dimensions got sizes."""
     if model.ByteSize() > _MOST_BYTES:
         raise UnsupportedError(f"{source} holds {model.ByteSize()} bytes; models above 2 GiB are not supported")
     try:
@@ -114,6 +115,8 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
     except Exception as error:
         # onnx, onnxslim and onnxruntime raise exceptions without a common base class.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if sized and "dimension" in reason:
+            reason = f"its constants contradict the given sizes; export it with them ({reason})"
         raise ModelError(f"{source} cannot be preprocessed with {optimizer}: {reason}") from error
     return bytes(inferred.SerializeToString(deterministic=True))
 

@@ -78,6 +78,7 @@ _FORMATS = (
     (4, b"ORTM", "is in onnxruntime's own format: give the ONNX file that it was made from"),
     (0, b"<?xml", "is XML, such as an OpenVINO model: give the ONNX file that it was made from"),
     (0, b"\x1f\x8b", "is compressed by gzip: unpack it"),
+    (0, b"INTLOOM\0", "is a program that intloom compile made: give the quantized model, or run it with intloom run"),
     (0, b"7767517", "is an ncnn model: give the ONNX file that it was made from"),
 )
 """Position and bytes by which files of other formats are known, and what to do with them."""

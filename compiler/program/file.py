@@ -75,7 +75,7 @@ def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes],
     """Manifest, code and image of the program at the start of `data`, and where it ends."""
     start = _HEADER.size + _DIGEST_BYTES
     if len(data) < start or bytes(data[: len(MAGIC)]) != MAGIC:
-        raise FileFormatError(f"{path} must be an Intloom program (.loom), but it has no program header")
+        raise FileFormatError(f"{path} must be an Intloom program (.loom), but is none: make it with intloom compile")
     _, version, *lengths = _HEADER.unpack_from(data)
     # Before the checksum: another version may store it elsewhere, and its user needs to know the version.
     if version != FORMAT_VERSION:

@@ -37,7 +37,7 @@ class _Options:
 @subcommand("area", _HELP)
 def _run(context: typer.Context, given: _Options, as_json: AsJson = False) -> None:
     terminal, device, params = terminal_of(context), device_of(given.device), given.hardware.params
-    area, clock = area_of(params, device.family), clock_of(params, None)
+    area, clock = area_of(params, device.family), clock_of(params.macs)
     sums = total(area)
     if as_json:
         terminal.json({

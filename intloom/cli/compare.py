@@ -8,7 +8,7 @@ import typer
 from intloom.cli.console import new_table
 from intloom.cli.options import AsJson, subcommand, terminal_of
 from intloom.files import check_output
-from intloom.report.compare import change, compare_runs, cycles_of, write_compare
+from intloom.report.compare import change, compare_runs, cycles_of, totals, write_compare
 
 _HELP = """Compare two runs: cycles, memory traffic and differences of every layer, before and after a change.
 
@@ -39,9 +39,8 @@ def _run(
         terminal.json({**compared, "path": str(page)})
         return
     table = new_table("", ">before", ">after", ">change")
-    for key, (a, b) in compared["totals"].items():
-        if a is not None and b is not None:
-            table.add_row(key.replace("_", " "), f"{a:,.6g}", f"{b:,.6g}", change(a, b))
+    for total in totals(compared):
+        table.add_row(total["label"], total["a"], total["b"], total["change"])
     changed = [row for row in compared["layers"] if len(set(cycles_of(row))) > 1]
     for row in sorted(changed, key=lambda r: (cycles_of(r)[0] or 0) - (cycles_of(r)[1] or 0))[:_MOST_ROWS]:
         a, b = cycles_of(row)

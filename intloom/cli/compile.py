@@ -17,12 +17,12 @@ from intloom.compiler.program.forecast import bound
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.program import MemoryTiming, array_use
 from intloom.compiler.schedule import DEFAULT_MEMORY
+from intloom.exploration.device import clock_of
 from intloom.files import check_output, write_text
 from intloom.flow.compiling import Compiled, compile_model, model_beside, store
 from intloom.flow.host_share import host_share
 from intloom.flow.record import hardware_name
 from intloom.report.memory_page import write_memory_page
-from intloom.report.page import measured_mhz
 
 _HELP = """Compile a quantized model into a program for the accelerator.
 
@@ -139,8 +139,8 @@ def summary_csv(summary: Mapping[str, Any]) -> str:
 def summarize(compiled: Compiled) -> dict[str, Any]:
     """Result of a compilation as plain values."""
     program, host = compiled.program, host_share(compiled.folded)
-    mhz = measured_mhz(hardware_name(program))
-    seconds = program.predicted_cycles / (mhz * 1e6)
+    clock = clock_of(program.params.macs)
+    seconds = program.predicted_cycles / (clock.mhz * 1e6)
     bounds = [bound(p) for p in compiled.programs]
     totals = {name: sum(getattr(b, name) for b in bounds) for name in _UNITS}
     largest = max(totals, key=lambda name: totals[name])
@@ -150,7 +150,8 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
         "match": str(program.params.match),
         "instructions": len(program.instructions),
         "predicted_cycles": program.predicted_cycles,
-        "clock_mhz": mhz,
+        "clock_mhz": clock.mhz,
+        "clock_source": clock.source,
         "milliseconds": 1000 * seconds,
         "frames_per_second": 1 / seconds,
         "host": asdict(host),
@@ -204,6 +205,6 @@ def _show(terminal: Terminal, output: Path, summary: dict[str, Any]) -> None:
     terminal.say(
         f"host: {host['nodes']} of {host['all_nodes']} nodes with {100 * host['share']:.1f} % of the multiplications"
         f"{regions}; accelerator: {summary['milliseconds']:.2f} ms, {summary['frames_per_second']:.1f} frames/s at "
-        f"{summary['clock_mhz']:g} MHz; {summary['memory_bytes'] / 1e6:.2f} MB of memory, "
+        f"{summary['clock_mhz']:g} MHz, {summary['clock_source']}; {summary['memory_bytes'] / 1e6:.2f} MB of memory, "
         f"{summary['constant_bytes'] / 1e6:.2f} MB of it constants"
     )

@@ -104,7 +104,7 @@ def _show(terminal: Terminal, done: Evaluation) -> None:
         terminal.table(costs)
     if done.rtl_images:
         result = "equal to the golden model" if done.rtl_equal else "NOT equal to the golden model"
-        terminal.say(f"{done.rtl_images} images in RTL: {result}")
+        terminal.say(f"images in RTL: {done.rtl_images}, {result}")
     for line in done.suggestions:
         terminal.say(line, label="suggestion", color="yellow")
 

@@ -15,7 +15,7 @@ from intloom.compiler.frontend import FoldedModel, dump_pass, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment
 from intloom.compiler.program.program import Program
-from intloom.flow.compiling import DEFAULT_PRESET, compile_model
+from intloom.flow.compiling import DEFAULT_PRESET, compile_model, require_static
 from intloom.flow.crossings import Crossing, find_crossings
 from intloom.hw.spec.params import preset
 
@@ -78,6 +78,7 @@ def _run(
         terminal.result(dump_pass(loaded, given.dump_after, match=params.match))
         return
     folded = fold_for(loaded, params)
+    require_static(folded, model)
     if as_json:
         terminal.json(_as_dict(folded))
     else:
@@ -107,14 +108,11 @@ def _crossings(folded: FoldedModel) -> tuple[Crossing, ...]:
 
 
 def _show_nodes(terminal: Terminal, folded: FoldedModel) -> None:
-    """Print every node; those without instructions only with -v."""
+    """Print every node."""
     table = new_table("node", "operator", "runs on", ">row", "reason", "how to change it")
-    shown = [v for v in folded.assignments if v.target != "placement" or terminal.verbosity > 0]
-    for v in shown:
+    for v in folded.assignments:
         table.add_row(v.name, v.op, _target(v), str(v.row or ""), v.reason, v.remedy)
     terminal.table(table)
-    if hidden := len(folded.assignments) - len(shown):
-        terminal.say(f"{hidden} nodes without instructions are not listed (-v lists them)")
 
 
 def _target(assignment: Assignment) -> Text:

@@ -27,7 +27,7 @@ from intloom.flow.reference import host_of
 from intloom.flow.regions import all_inputs
 from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
 from intloom.flow.slicing import PieceFiles, block_pieces, run_pieces, slices_record, tile_pieces
-from intloom.flow.waves import choose_window, record_waves
+from intloom.flow.waves import check_layer, choose_window, record_waves
 from intloom.sim.backend import open_rtl
 from intloom.sim.forecast_error import timing_of
 from intloom.sim.result import RunResult
@@ -86,6 +86,8 @@ def _run(
         bundle = replace(load_bundle(program, given.model, parse_dims(given.dim)), micro=micro)
         if given.check:
             bundle.need_model("--check")
+        if given.simulator.from_layer is not None:
+            check_layer(bundle.programs, given.simulator.from_layer)
         host = open_host(bundle)
     if given.kind.capabilities.cycle_accurate:
         check_temporary_space(_simulator_bytes(bundle))

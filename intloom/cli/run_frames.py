@@ -10,13 +10,13 @@ from intloom.arrays import Array
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.run_options import RunOptions
 from intloom.common.errors import ExitCode
+from intloom.exploration.device import clock_of
 from intloom.flow.bundle import Bundle
 from intloom.flow.frames import FrameRate, Stopwatch, TimedHost, frame_files, in_turn
 from intloom.flow.host import HostParts
 from intloom.flow.inputs import read_inputs
-from intloom.flow.record import hardware_name, make_record, save_run
+from intloom.flow.record import make_record, save_run
 from intloom.flow.running import execute, open_backend
-from intloom.report.page import measured_mhz
 from intloom.sim.result import RunResult
 
 
@@ -59,7 +59,7 @@ def _rate(bundle: Bundle, rows: list[dict[str, Any]], spent: _Host) -> FrameRate
     """The frame rate; None where the backend counts no cycles."""
     if not all(row["cycles"] for row in rows):
         return None
-    hertz = 1e6 * measured_mhz(hardware_name(bundle.program))
+    hertz = 1e6 * clock_of(bundle.program.params.macs).mhz
     cycles = sum(row["cycles"] for row in rows)
     return FrameRate(cycles / len(rows) / hertz, (spent.reading.seconds + spent.parts.seconds) / len(rows))
 

@@ -53,9 +53,9 @@ def decode(outputs: Sequence[NDArray[np.float32]], task: Task, classes: int, pic
     extra = first.shape[1] - 4 - classes if first.ndim == 3 else -1
     fits = {Task.DETECT: extra == 0, Task.SEGMENT: extra == _MASKS, Task.POSE: extra > 0 and extra % 3 == 0}
     if not fits[task]:
+        of_data = f" with the data's {classes} classes" if classes else ""
         raise UnsupportedError(
-            f"output of shape {list(first.shape)} is not that of a YOLO network for {task} with {classes} classes; "
-            "check --task and the classes of the data"
+            f"output of shape {list(first.shape)} is not that of a YOLO network for {task}{of_data}; check --task"
         )
     rows = first[0].T
     scores = rows[:, 4 : 4 + classes]

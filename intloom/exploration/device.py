@@ -8,7 +8,7 @@ from pathlib import Path
 import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import UsageError
-from intloom.hw.spec.params import PRESETS, HardwareParams
+from intloom.hw.spec.params import PRESETS
 
 ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
 _GRADE = "6"
@@ -71,11 +71,11 @@ class Clock:
     source: str
 
 
-def clock_of(params: HardwareParams, chosen: float | None) -> Clock:
-    """The chosen clock, or the measured one of the routed preset with the nearest number of products."""
+def clock_of(macs: int, chosen: float | None = None) -> Clock:
+    """The chosen clock, or the measured one of the routed preset whose array has the nearest number of products."""
     if chosen is not None:
         return Clock(chosen, "chosen")
     routed = {name: row.values for name, row in evidence.read(ROUTED).items() if "mhz" in row.values}
-    nearest = min(routed, key=lambda name: abs(math.log2(PRESETS[name].macs / params.macs)))
+    nearest = min(routed, key=lambda name: abs(math.log2(PRESETS[name].macs / macs)))
     values = routed[nearest]
     return Clock(values["mhz"][_GRADE], f"measured on {nearest}, routed for {values['device']} of grade {_GRADE}")

@@ -277,7 +277,7 @@ class _Search:
         return {params: done[task.key] for params, task in tasks.items()}
 
     def _task(self, params: HardwareParams) -> Task:
-        clock = clock_of(params, self.budget.mhz)
+        clock = clock_of(params.macs, self.budget.mhz)
         memory = memory_of(params, clock.mhz, self.budget.bandwidth, self.budget.latency)
         # Accelerators have the same rate when all transfer; MemoryTiming's 0 means no limit.
         shared = (memory.words_per_cycle if memory.bandwidth <= 0 else memory.bandwidth) / self.budget.accelerators
@@ -290,7 +290,7 @@ class _Search:
         work = sum(rest, first)
         spent = energy(work, params, self.budget.technology)
         area = area_of(params, self.budget.device.family)
-        return Point(params, clock_of(params, self.budget.mhz), work, outcome.works, area, spent, self.budget)
+        return Point(params, clock_of(params.macs, self.budget.mhz), work, outcome.works, area, spent, self.budget)
 
     def advice(self, front: Sequence[Point]) -> dict[HardwareParams, list[Change]]:
         """What single changes of each point of the front do."""

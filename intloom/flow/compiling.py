@@ -86,18 +86,7 @@ def compile_model(
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
     folded = fold_for(model, params)
-    if not folded.regions and not is_quantized(v.op for v in folded.assignments):
-        name = source if isinstance(source, Path) else model.name
-        raise UnsupportedError(
-            f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first", Refusal.FLOAT_MODEL.number
-        )
-    if not folded.regions and any(v.op == "DynamicQuantizeLinear" for v in folded.assignments):
-        name = source if isinstance(source, Path) else model.name
-        raise UnsupportedError(
-            f"{name} is quantized dynamically, its scales are known only when it runs; first run "
-            f"intloom quantize {name} --calibration IMAGES -o QUANTIZED.onnx",
-            Refusal.DYNAMIC.number,
-        )
+    require_static(folded, source if isinstance(source, Path) else model.name)
     tell("fold", 1, 1)
     _ = folded.graph  # an error if no node can be accelerated
     try_host_parts(folded)
@@ -114,6 +103,23 @@ def compile_model(
         programs.append(replace(made, source=folded.source, dims=model.dims, region=index, regions=len(folded.regions)))
     seconds = time.perf_counter() - started
     return Compiled(tuple(programs), folded, input_args(model, source), output_args(model, source), seconds)
+
+
+def require_static(folded: FoldedModel, name: Path | str) -> None:
+    """Raise `UnsupportedError` with the way to a static quantization if the model `name` has none."""
+    if folded.regions:
+        return
+    operators = [v.op for v in folded.assignments]
+    if not is_quantized(operators):
+        raise UnsupportedError(
+            f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first", Refusal.FLOAT_MODEL.number
+        )
+    if "DynamicQuantizeLinear" in operators:
+        raise UnsupportedError(
+            f"{name} is quantized dynamically, its scales are known only when it runs; first run "
+            f"intloom quantize {name} --calibration IMAGES -o QUANTIZED.onnx",
+            Refusal.DYNAMIC.number,
+        )
 
 
 def model_beside(program: Path, source: ModelSource | None = None) -> Path:

@@ -44,7 +44,7 @@ def choose_window(
     Raises
     ------
     UsageError
-        The run has fewer cycles, or no such layer.
+        The run has fewer cycles, or the layer no instruction.
     """
     if from_layer is not None:
         return _from_layer(programs, result, from_layer, None if cycles is None else cycles[1])
@@ -70,8 +70,14 @@ def _from_layer(programs: Sequence[Program], result: RunResult, layer: str, last
         if starts:
             first = min(starts)
             return Window(index, first, first + _LENGTH if last is None else max(first, last))
+    raise UsageError(f"--from-layer must name a layer that runs instructions, which {layer!r} does not")
+
+
+def check_layer(programs: Sequence[Program], layer: str) -> None:
+    """Raise `UsageError` if the programs have no such layer."""
     names = [one.name for program in programs for one in program.layers]
-    raise UsageError(f"--from-layer must be one of the layers {', '.join(names[:8])} …, not {layer!r}")
+    if layer not in names:
+        raise UsageError(f"--from-layer must be one of the layers {', '.join(names[:8])} …, not {layer!r}")
 
 
 def record_waves(program: Program, result: RunResult, window: Window, options: RtlOptions, folder: Path) -> Path:

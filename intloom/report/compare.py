@@ -90,12 +90,11 @@ def write_compare(compared: dict[str, Any], page: Path) -> None:
         for side in ("a", "b")
         if compared[side]["first_divergence"]
     ]
-    totals = [_total(key, *pair) for key, pair in compared["totals"].items()]
     text = fill(
         "compare.html.j2",
         a=compared["a"],
         b=compared["b"],
-        totals=[t for t in totals if t],
+        totals=totals(compared),
         divergences=divergences,
         setup=[{key: _text(value) for key, value in row.items()} for row in compared["setup"]],
         layers=[_layer(row, most) for row in compared["layers"]],
@@ -107,12 +106,15 @@ def _text(value: Any) -> str:
     return "-" if value is None or value == "" else str(value)
 
 
-def _total(key: str, a: float | None, b: float | None) -> dict[str, str] | None:
-    if a is None or b is None:
-        return None
+def totals(compared: dict[str, Any]) -> list[dict[str, str]]:
+    """The totals that both runs have, as text."""
+    return [_total(key, a, b) for key, (a, b) in compared["totals"].items() if a is not None and b is not None]
+
+
+def _total(key: str, a: float, b: float) -> dict[str, str]:
     label = _TOTALS[key]
     if key == "mac_use":
-        points = f"{100 * (b - a):+.1f} points"
+        points = "equal" if a == b else f"{100 * (b - a):+.1f} points"
         return {"label": label, "change": points, "a": f"{100 * a:.1f} %", "b": f"{100 * b:.1f} %"}
     return {"label": label, "change": change(a, b), "a": f"{a:,}", "b": f"{b:,}"}
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import jinja2
 
-import intloom.hw.fpga
-from intloom.common import evidence
 from intloom.common.errors import EncodingError, FileFormatError
+from intloom.exploration.device import clock_of
 from intloom.files import check_output, read_bytes, write_text
 from intloom.hw.spec.formats import memory_words
 from intloom.hw.spec.isa import Kind, LoadTarget, assemble
@@ -19,10 +18,6 @@ from intloom.report.template import embedded, fill
 RECORD = "run.json"
 TIMELINE = "timeline.json"
 PAGE = "report.html"
-_MEASURED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
-_GRADE = "6"
-_OTHER_MHZ = 100.0
-"""Clock shown for hardware that was not placed and routed: the target of the presets."""
 _LAYER_KEYS = (
     "index", "name", "op", "origin", "macs", "vector_macs", "cycles", "mac_use", "busy", "stalls",
     "dram_bytes", "predicted_cycles", "instructions", "compared_bytes", "mismatches", "compared_in",
@@ -68,12 +63,6 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     return page
 
 
-def measured_mhz(hardware: str) -> float:
-    """The clock of a preset after place and route for an ECP5 of speed grade 6."""
-    row = evidence.read(_MEASURED).get(hardware)
-    return row.values.get("mhz", {}).get(_GRADE, _OTHER_MHZ) if row is not None else _OTHER_MHZ
-
-
 def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[str, str]]) -> str:
     """The HTML text of the page."""
     _check_layers(record["layers"])
@@ -89,7 +78,7 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
         files=links,
         chains=[c for c in record["chains"] if len(c["layers"]) > 1],
         single=_single(record["chains"]),
-        clock=measured_mhz(record["hardware"]),
+        clock=clock_of(record["params"]["rows"] * record["params"]["cols"]),
         script="report.js",
         data=embedded(
             {
@@ -113,6 +102,8 @@ def _single(chains: list[dict[str, Any]]) -> dict[str, int]:
 
 def load_record(path: Path) -> dict[str, Any]:
     """A JSON object that `intloom run` wrote."""
+    if not path.is_file():
+        raise FileFormatError(f"{path.parent} must be a folder that intloom run -o wrote, but has no {path.name}")
     try:
         value = json.loads(read_bytes(path, "run record"), parse_constant=_refuse_constant)
     except ValueError as error:

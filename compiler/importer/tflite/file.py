@@ -141,11 +141,11 @@ def read_tflite(path: Path) -> TfliteFile:
         data = path.read_bytes()
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from None
-    return parse_tflite(data, path.stem)
+    return parse_tflite(data, path.name)
 
 
 def parse_tflite(data: bytes, name: str) -> TfliteFile:
-    """The same for the content of a file; `name` becomes the model's name."""
+    """The same for the content of a file; `name`, without .tflite, becomes the model's name."""
     if not is_tflite(data):
         raise FileFormatError(f"{name} must be a TFLite file, but does not begin as one: check that it is complete")
     reader = _Reader(data, name)
@@ -154,9 +154,7 @@ def parse_tflite(data: bytes, name: str) -> TfliteFile:
     except IntloomError:
         raise
     except Exception as error:  # noqa: BLE001  # accessors raise struct.error, TypeError, ValueError, UnicodeError…
-        raise FileFormatError(
-            f"{name} is not a valid TFLite file ({type(error).__name__}): check that it is complete"
-        ) from None
+        raise FileFormatError(f"{name} is not a valid TFLite file: check that it is complete ({error})") from None
 
 
 class _Reader:
@@ -196,7 +194,9 @@ class _Reader:
         if not operators or not inputs or not outputs:
             raise FileFormatError(f"{self._name} must have operators, inputs and outputs: export the model again")
         digest = hashlib.sha256(self._data).hexdigest()
-        result = TfliteFile(self._name, _unique_names(tensors), operators, inputs, outputs, digest)
+        result = TfliteFile(
+            self._name.removesuffix(".tflite"), _unique_names(tensors), operators, inputs, outputs, digest
+        )
         _check_order(result)
         return result
 
