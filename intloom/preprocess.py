@@ -13,7 +13,7 @@ from pathlib import Path
 
 import onnx
 
-from intloom.common.cache.models import ModelCache, Recipe
+from intloom.common.cache.store import Kind, cached_file, key_of
 from intloom.common.errors import ModelError, UnsupportedError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.importer.dims import fix_dims
@@ -56,11 +56,13 @@ class Preprocessed:
 def preprocess(
     source: Path,
     optimizer: Optimizer = Optimizer.ONNXSLIM,
-    cache: ModelCache | None = None,
+    cache: Path | None = None,
     *,
     dims: Mapping[str, int] | None = None,
 ) -> Preprocessed:
-    """The preprocessed model of `source`, from the cache if possible. `dims` sets the sizes of open dimensions.
+    """The preprocessed model of `source`, from the cache if possible; `cache` is another folder than the user's.
+
+    `dims` sets the sizes of open dimensions.
 
     Raises
     ------
@@ -72,22 +74,21 @@ def preprocess(
         The cache cannot be written.
     """
     started = time.perf_counter()
-    cache = cache or ModelCache()
     model = load_onnx(source)
     nodes_before = len(model.graph.node)
     chosen = fix_dims(model.graph, dims or {})
     options = {"optimizer": str(optimizer), **{f"dim {name}": str(size) for name, size in sorted(chosen.items())}}
-    recipe = Recipe(content_hash(source), STEP, options, tool_versions())
-    cached = cache.get(recipe)
-    if cached is None:
-        data = _prepare(model, source, optimizer, sized=bool(chosen))
-        making = time.perf_counter() - started
-        path = cache.put(recipe, data, making)
-    else:
-        path, making = cached[0], cached[1].seconds
-    after = len(onnx.load(path).graph.node)
+    key = key_of(STEP, content_hash(source), options, tool_versions())
+
+    def make(folder: Path) -> Path:
+        (folder / "model.onnx").write_bytes(_prepare(model, source, optimizer, sized=bool(chosen)))
+        return folder / "model.onnx"
+
+    detail = " ".join((STEP, *(f"{k}={v}" for k, v in options.items())))
+    made = cached_file(Kind.MODEL, key, make, detail=detail, home=cache)
+    after = len(onnx.load(made.path).graph.node)
     elapsed = time.perf_counter() - started
-    return Preprocessed(path, recipe.key, cached is not None, elapsed, making, nodes_before, after)
+    return Preprocessed(made.path, key, made.cached, elapsed, made.seconds, nodes_before, after)
 
 
 def tool_versions() -> dict[str, str]:

@@ -3,9 +3,6 @@
 import hashlib
 import io
 import json
-import logging
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.common.atomic_write import write_bytes
-from intloom.common.cache_folder import cache_folder
+from intloom.common.cache.store import Kind, cached_bytes
 from intloom.compiler.program.file import to_bytes
 from intloom.compiler.program.program import Program
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.backend import RtlBackend
 
-_log = logging.getLogger(__name__)
 _FIGURES = "figures"
 
 
@@ -47,29 +42,16 @@ def run_key(program: Program, inputs: Arrays, backend: RtlBackend) -> str:
 
 def run_cached(program: Program, inputs: Arrays, backend: RtlBackend) -> CachedRun:
     """The run's outputs and figures, from the cache when nothing that matters has changed. Failed runs are not kept."""
-    path = cache_folder() / "results" / f"{run_key(program, inputs, backend)}.npz"
-    if (kept := _read(path)) is not None:
-        return kept
-    result = backend.run(program, inputs)
-    figures = result.to_dict()
-    content = io.BytesIO()
-    # A tensor may have any name, so its key carries a prefix that the figures' key lacks.
-    arrays: dict[str, Any] = {f"t:{name}": array for name, array in result.outputs.items()}
-    arrays[_FIGURES] = np.frombuffer(json.dumps(figures).encode(), np.uint8)
-    np.savez_compressed(content, **arrays)
-    # Written in one step: a process that runs the same case at once must not read half a file.
-    write_bytes(path, content.getvalue())
-    return CachedRun(result.outputs, figures, False)
 
+    def make(folder: Path) -> Path:
+        result = backend.run(program, inputs)
+        # A tensor may have any name, so its key carries a prefix that the figures' key lacks.
+        arrays: dict[str, Any] = {f"t:{name}": array for name, array in result.outputs.items()}
+        arrays[_FIGURES] = np.frombuffer(json.dumps(result.to_dict()).encode(), np.uint8)
+        np.savez_compressed(folder / "run.npz", **arrays)
+        return folder / "run.npz"
 
-def _read(path: Path) -> CachedRun | None:
-    """A kept run; None where there is none, or one that was altered, which the archive's own checksums tell."""
-    try:
-        with np.load(path) as stored:
-            figures = json.loads(bytes(stored[_FIGURES]).decode())
-            return CachedRun({n[2:]: stored[n] for n in stored.files if n != _FIGURES}, figures, True)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
-        _log.warning("kept result %s was altered; it is simulated again", path.name)
-        return None
+    content, cached = cached_bytes(Kind.RESULT, run_key(program, inputs, backend), make, detail=program.name)
+    with np.load(io.BytesIO(content)) as stored:
+        figures = json.loads(bytes(stored[_FIGURES]).decode())
+        return CachedRun({n[2:]: stored[n] for n in stored.files if n != _FIGURES}, figures, cached)

@@ -9,7 +9,8 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, CacheFolder, subcommand, terminal_of
-from intloom.common.cache.housekeeping import Item, Kind, clear, items
+from intloom.common.cache.housekeeping import Item, clear, items
+from intloom.common.cache.store import Kind
 from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import UsageError
 

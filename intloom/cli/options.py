@@ -13,7 +13,6 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from intloom.cli.console import Terminal
-from intloom.common.cache.models import ModelCache
 from intloom.common.errors import UsageError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -60,11 +59,6 @@ def parse_dims(words: list[str] | None) -> dict[str, int]:
             raise UsageError(f"--dim must be NAME=N, and --shape INPUT=N,N,..., with sizes of at least 1, not {word!r}")
         sizes |= {name if len(numbers) == 1 else f"{name}.{axis}": int(n) for axis, n in enumerate(numbers)}
     return sizes
-
-
-def cache_at(folder: Path | None) -> ModelCache:
-    """The model cache in the cache folder `folder`, or in the default one."""
-    return ModelCache(None if folder is None else folder / "models")
 
 
 def choice(name: str, values: Iterable[str]) -> Any:

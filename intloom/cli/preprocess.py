@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, parse_dims, subcommand, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, Dims, parse_dims, subcommand, terminal_of
 from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
 
@@ -41,7 +41,7 @@ def _run(
         check_output(given.output, model)
     with terminal.progress() as tell:
         tell("preprocess", 0, 1)
-        done = preprocess(model, given.optimizer, cache_at(given.cache), dims=parse_dims(given.dim))
+        done = preprocess(model, given.optimizer, given.cache, dims=parse_dims(given.dim))
     if given.output is not None:
         with atomic_path(given.output) as temporary:
             shutil.copyfile(done.path, temporary)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, CacheFolder, Dims, FieldOptions, cache_at, parse_dims, subcommand, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, Dims, FieldOptions, parse_dims, subcommand, terminal_of
 from intloom.common.temporary_files import check_temporary_space
 from intloom.pictures import Fit
 from intloom.preparation import PLAIN, Layout, Preparation
@@ -129,7 +129,7 @@ def _run(
             options,
             dims=parse_dims(dim),
             optimizer=optimizer,
-            cache=cache_at(cache),
+            cache=cache,
             progress=tell,
             preparation=None if preparation == PLAIN else preparation,
         )

@@ -4,13 +4,13 @@ import ctypes
 import hashlib
 import shutil
 import subprocess
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from intloom.common.cache_folder import cache_folder
+from intloom.common.cache.store import Kind, cached_file
 from intloom.common.errors import EnvironmentFault
-from intloom.files import atomic_path
 
 _COMPILERS = ("cc", "gcc", "clang")
 
@@ -24,19 +24,19 @@ def build() -> Path:
         No C compiler is installed, or it fails.
     """
     source = (files("intloom.execution_provider") / "entry.c").read_bytes()
-    path = cache_folder() / "execution-provider" / f"{hashlib.sha256(source).hexdigest()[:16]}.so"
-    if path.exists():
-        return path
+    key = hashlib.sha256(source).hexdigest()[:32]
+    return cached_file(Kind.LIBRARY, key, partial(_compile, source), detail="the execution provider").path
+
+
+def _compile(source: bytes, folder: Path) -> Path:
     compiler = next((c for c in _COMPILERS if shutil.which(c)), None)
     if compiler is None:
         raise EnvironmentFault("a C compiler is missing, which builds the execution provider: apt-get install gcc")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(path) as temporary:
-        command = [compiler, "-O1", "-shared", "-fPIC", "-x", "c", "-", "-o", str(temporary)]
-        done = subprocess.run(command, input=source, capture_output=True, check=False)
-        if done.returncode:
-            raise EnvironmentFault(f"{compiler} cannot build the execution provider: {done.stderr.decode().strip()}")
-    return path
+    command = [compiler, "-O1", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / "provider.so")]
+    done = subprocess.run(command, input=source, capture_output=True, check=False)
+    if done.returncode:
+        raise EnvironmentFault(f"{compiler} cannot build the execution provider: {done.stderr.decode().strip()}")
+    return folder / "provider.so"
 
 
 class Library:

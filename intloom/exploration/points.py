@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from intloom.common.cache.texts import cached_text
+from intloom.common.cache.store import Kind, cached_text
 from intloom.common.collector import collector_paused
 from intloom.common.errors import DiskError, IntloomError
 from intloom.compiler.frontend import FoldOptions, fold_for, fold_options
@@ -21,7 +21,6 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.sim.processes import Work as PooledWork
 from intloom.sim.regress.version import project_version
 
-_KIND, _SUFFIX = "forecasts", ".json"
 _WITHOUT_CYCLES = ("trace", "clock_gating", "lut_products", "memory_parity", "multiplier_bits", "axi_addr_bits")
 """Fields that change no cycle and no instruction: configurations that differ only in them share a forecast."""
 
@@ -113,7 +112,7 @@ def _work(network: Network, version: str, task: Task) -> Work:
             return json.dumps({"reason": str(error)})
         return json.dumps(work_of(programs).to_dict())
 
-    values = json.loads(cached_text(_KIND, key, _SUFFIX, make))
+    values = json.loads(cached_text(Kind.FORECAST, key, "work.json", make, detail=network.name))
     if "reason" in values:
         raise _Refused(f"{network.name}: {values['reason']}")
     return Work.from_dict(values)

@@ -6,8 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import intloom
-from intloom.common.cache.models import ModelCache, Recipe
-from intloom.common.temporary_files import temporary_folder
+from intloom.common.cache.store import Kind, cached_file, key_of
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.files import write_bytes
@@ -23,8 +22,6 @@ from intloom.sim.golden import run_graph
 from intloom.sim.regress.case import Network, ReferenceComparison
 from intloom.sim.result import Arrays
 from intloom.zoo import build
-
-_STEP = "zoo"
 
 
 def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
@@ -54,17 +51,15 @@ def _makers_hash() -> str:
     return digest.hexdigest()
 
 
-def quantized_network(name: str, imgsz: int, cache: ModelCache | None = None) -> Path:
+def quantized_network(name: str, imgsz: int, cache: Path | None = None) -> Path:
     """The quantized form of a zoo network, in the cache: as `intloom quantize` makes it without options."""
-    cache = cache or ModelCache()
-    chosen = QuantizeOptions()
-    options = {"imgsz": str(imgsz)} | {name: str(value) for name, value in asdict(chosen).items()}
-    recipe = Recipe(source=f"zoo:{name}:{_makers_hash()}", step=_STEP, options=options, versions=tool_versions())
-    cached = cache.get(recipe)
-    if cached is not None:
-        return cached[0]
-    with temporary_folder() as folder:
+
+    def make(folder: Path) -> Path:
         floats, target = folder / f"{name}.onnx", folder / f"{name}.q.onnx"
         write_bytes(floats, build(name, imgsz).SerializeToString(deterministic=True))
-        done = quantize(floats, target, options=chosen, cache=cache)
-        return cache.put(recipe, target.read_bytes(), done.seconds)
+        quantize(floats, target, options=chosen, cache=cache)
+        return target
+
+    chosen = QuantizeOptions()
+    key = key_of("zoo", name, imgsz, _makers_hash(), asdict(chosen), tool_versions())
+    return cached_file(Kind.MODEL, key, make, detail=f"zoo {name} {imgsz}", home=cache).path

@@ -12,7 +12,6 @@ from typing import Any
 import onnx
 from numpy.typing import NDArray
 
-from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.refusals import Refusal
@@ -79,7 +78,7 @@ def quantize(
     *,
     dims: Mapping[str, int] | None = None,
     optimizer: Optimizer = Optimizer.ONNXSLIM,
-    cache: ModelCache | None = None,
+    cache: Path | None = None,
     progress: Progress | None = None,
     preparation: Preparation | None = None,
 ) -> Quantized:
@@ -96,7 +95,7 @@ def quantize(
     dims
         Sizes of open dimensions by name; see `fix_dims`.
     optimizer, cache
-        Library and cache for preprocessing.
+        Library and cache folder for preprocessing.
     progress
         Called after every step.
     preparation

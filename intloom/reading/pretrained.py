@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from intloom.common.cache.builds import cached_build
+from intloom.common.cache.store import Kind, cached_file
 from intloom.common.errors import EnvironmentFault
 
 _RELEASE = "rapidocr-onnxruntime==1.4.4", "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf"
@@ -44,11 +44,10 @@ def wheel_of(release: str, sha256: str) -> Path:
     EnvironmentFault
         The wheel cannot be downloaded, or has another hash.
     """
-    wheel, _ = cached_build(f"wheel-{sha256[:32]}", "package.whl", partial(_download, release, sha256))
-    return wheel
+    return cached_file(Kind.PACKAGE, sha256[:32], partial(_download, release, sha256), detail=release).path
 
 
-def _download(release: str, sha256: str, folder: Path, log: Path) -> Path:
+def _download(release: str, sha256: str, folder: Path) -> Path:
     wanted = folder / "requirements.txt"
     wanted.write_text(f"{release} --hash=sha256:{sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
@@ -60,7 +59,6 @@ def _download(release: str, sha256: str, folder: Path, log: Path) -> Path:
         reason = (done.stderr.strip().splitlines() or ["pip gives no reason"])[-1]
     except (OSError, subprocess.TimeoutExpired) as error:
         done, reason = None, str(error)
-    log.write_text(reason, encoding="utf-8")
     wheels = list(folder.glob("*.whl"))
     if done is None or done.returncode or len(wheels) != 1:
         raise EnvironmentFault(f"{release} cannot be downloaded from the Python package index: {reason}")

@@ -6,13 +6,12 @@ The key covers the Verilog, the bench's own sources, the flags and the versions 
 import hashlib
 import json
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from intloom.common.cache.builds import cached_build
+from intloom.common.cache.store import Kind, cached_file
 from intloom.sim.rtl.build_steps import (
     MAKE_JOBS,
     build_environment,
@@ -75,17 +74,17 @@ def build(plan: BuildPlan, watch: BuildWatch | None = None) -> Build:
         Verilator or the compiler refused the sources; the message ends with the log's last lines.
     """
     tools = toolchain()
-    return cached(f"{plan.name}-{plan.key(tools)}", lambda work, log: _verilate(plan, tools, work, log, watch))
+    return cached(f"{plan.name}-{plan.key(tools)}", lambda work: _verilate(plan, tools, work, watch))
 
 
-def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
-    """The build called `key`, from the cache or made now by `make(work folder, log file)`, which gives the binary."""
-    start = time.monotonic()
-    binary, was_cached = cached_build(key, BINARY, partial(made_without_spaces, make))
-    return Build(binary, 0.0 if was_cached else time.monotonic() - start, was_cached, key)
+def cached(key: str, make: Callable[[Path], Path]) -> Build:
+    """The build called `key`, from the cache or made now by `make(work folder)`, which gives the binary."""
+    detail = f"{key.partition('-')[0]} bench"
+    entry = cached_file(Kind.SIMULATOR, key, partial(made_without_spaces, make), detail=detail)
+    return Build(entry.path, 0.0 if entry.cached else entry.seconds, entry.cached, key)
 
 
-def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: BuildWatch | None) -> Path:
+def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, watch: BuildWatch | None) -> Path:
     for file, text in plan.generated.items():
         (work / file).write_text(text, encoding="utf-8")
     env, objects = build_environment(work, tools), work / "obj"
@@ -93,16 +92,16 @@ def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: B
     tell = watch or (lambda _done, _all: None)
     tell(0, 1)
     with library_ahead(plan.verilator_flags, tools) as library:
-        run_logged(_verilate_command(work, plan, tools), work, env, log)
+        run_logged(_verilate_command(work, plan, tools), work, env)
         own = [SOURCES / name if (SOURCES / name).exists() else work / name for name in plan.cpp]
         parts = join_sources(objects, own, MAKE_JOBS)
         # Verilation, the library and linking are a step each, like every file that is compiled between them.
         steps = len(parts) + 3
         make = make_command(work, tools, MAKEFILE, plan.optimize)
-        run_logged([*make, "parts"], work, env, log, lambda: tell(1 + _existing(objects, parts), steps))
+        run_logged([*make, "parts"], work, env, lambda: tell(1 + _existing(objects, parts), steps))
         # Copied, because a path with spaces would be several words for make.
         shutil.copy2(library(), objects / LIBRARY)
-        run_logged([*make, BINARY, f"LIBRARY={LIBRARY}"], work, env, log)
+        run_logged([*make, BINARY, f"LIBRARY={LIBRARY}"], work, env)
     tell(steps, steps)
     return objects / BINARY
 

@@ -26,12 +26,12 @@ def build_environment(work: Path, tools: Toolchain) -> dict[str, str]:
     return {**tools.verilator.environment(), **ccache, "GLIBC_TUNABLES": _MALLOC}
 
 
-def made_without_spaces(make: Callable[[Path, Path], Path], work: Path, log: Path) -> Path:
-    """What `make(work folder, log)` builds; in a temporary folder if `work` has spaces, which GNU Make refuses."""
+def made_without_spaces(make: Callable[[Path], Path], work: Path) -> Path:
+    """What `make(work folder)` builds; in a temporary folder if `work` has spaces, which GNU Make refuses."""
     if not any(c.isspace() for c in str(work)):
-        return make(work, log)
+        return make(work)
     with temporary_folder("intloom-build-") as folder:
-        return Path(shutil.copy2(make(folder, log), work))
+        return Path(shutil.copy2(make(folder), work))
 
 
 def verilate_command(work: Path, tools: Toolchain, top: str) -> list[str]:
@@ -58,14 +58,15 @@ def make_command(work: Path, tools: Toolchain, makefile: str, optimize: str) -> 
 
 
 def run_logged(
-    command: list[str], work: Path, env: Mapping[str, str], log: Path, watch: Callable[[], None] | None = None
+    command: list[str], work: Path, env: Mapping[str, str], watch: Callable[[], None] | None = None
 ) -> None:
-    """Run one step of a build; `watch` is called a few times a second, and ends the step if it raises.
+    """Run one step of a build in `work`; `watch` is called a few times a second, and ends the step if it raises.
 
     Raises `SimulationError` with the end of its log when it fails.
     """
     if shutil.which(command[0]) is None:
         raise EnvironmentFault(f"cannot run {command[0]}: it is missing or not executable; see `intloom doctor`")
+    log = work / "build.log"
     with log.open("ab") as out:
         try:
             # A compiler that is killed leaves its temporary files: they go with the work folder.

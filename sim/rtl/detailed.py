@@ -114,13 +114,13 @@ class IcarusBench:
         compiler = icarus()
         key = hashlib.sha256(verilog.encode()).hexdigest()[:24]
 
-        def make(work: Path, log: Path) -> Path:
+        def make(work: Path) -> Path:
             (work / "npu.v").write_text(verilog, encoding="utf-8")
             # The generated Verilog has no `timescale`, and Icarus then assumes 1 s; it accepts +timescale in a
             # command file only.
             (work / "flags").write_text("+timescale+1ns/1ps\n", encoding="utf-8")
             command = [str(compiler), "-g2012", "-s", TOP, "-f", "flags", "-o", "out.vvp", "npu.v"]
-            run_logged(command, work, {"PATH": str(compiler.parent)}, log)
+            run_logged(command, work, {"PATH": str(compiler.parent)})
             return work / "out.vvp"
 
         return cached(f"icarus-{key}", make)

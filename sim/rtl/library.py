@@ -14,8 +14,7 @@ from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 
-from intloom.common.cache.builds import cached_build
-from intloom.common.cache.housekeeping import Kind
+from intloom.common.cache.store import Kind, cached_file
 from intloom.sim.rtl.build_steps import (
     PREFIX,
     build_environment,
@@ -93,20 +92,20 @@ def library(flags: Sequence[str], tools: Toolchain, watch: Callable[[], None] | 
     """The object file for simulators with these flags of Verilator, from the cache or compiled now."""
     shaping, stub = _shaping(flags), _stub(flags)
 
-    def make(work: Path, log: Path) -> Path:
+    def make(work: Path) -> Path:
         env, objects = build_environment(work, tools), work / "obj"
         (work / "stub.sv").write_text(stub, encoding="utf-8")
-        run_logged([*verilate_command(work, tools, "stub"), *shaping, str(work / "stub.sv")], work, env, log, watch)
+        run_logged([*verilate_command(work, tools, "stub"), *shaping, str(work / "stub.sv")], work, env, watch)
         # Its first file sets macros that headers of the others must not see.
         _write(objects / "verilator.cpp", "<verilated.h>", *(f"<{name}>" for name in library_sources(objects)))
         _write(objects / "environment.cpp", *(f'"{SOURCES / name}"' for name in ENVIRONMENT))
         (objects / "library.mk").write_text(_RULES.format(prefix=PREFIX, fastest=FASTEST), encoding="utf-8")
         # One file after the other: elaboration or Verilator uses another core meanwhile.
-        run_logged([*make_command(work, tools, "library.mk", _OPTIMIZE), "-j1", LIBRARY], work, env, log, watch)
+        run_logged([*make_command(work, tools, "library.mk", _OPTIMIZE), "-j1", LIBRARY], work, env, watch)
         return objects / LIBRARY
 
-    path, _ = cached_build(f"{Kind.LIBRARY}-{_key(flags, tools)}", LIBRARY, partial(made_without_spaces, make))
-    return path
+    made = partial(made_without_spaces, make)
+    return cached_file(Kind.LIBRARY, _key(flags, tools), made, detail="Verilator's library").path
 
 
 def _key(flags: Sequence[str], tools: Toolchain) -> str:

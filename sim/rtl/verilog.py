@@ -6,10 +6,9 @@ import importlib.util
 from functools import lru_cache
 from pathlib import Path
 
-from intloom.common.cache.texts import cached_text, has_text
+from intloom.common.cache.store import Kind, cached_text
+from intloom.common.cache_folder import cache_folder
 from intloom.hw.spec.params import HardwareParams
-
-_FOLDER, _SUFFIX = "verilog", ".v"
 
 
 @lru_cache(maxsize=1)
@@ -27,7 +26,7 @@ def _generator() -> str:
 
 def verilog_of(params: HardwareParams) -> str:
     """The Verilog for `params`, from the cache or generated now."""
-    return cached_text(_FOLDER, _key(params), _SUFFIX, lambda: _generated(params))
+    return cached_text(Kind.VERILOG, _key(params), "npu.v", lambda: _generated(params), detail="an accelerator")
 
 
 def _generated(params: HardwareParams) -> str:
@@ -39,7 +38,7 @@ def _generated(params: HardwareParams) -> str:
 
 def is_generated(params: HardwareParams) -> bool:
     """Whether the Verilog for `params` is in the cache."""
-    return has_text(_FOLDER, _key(params), _SUFFIX)
+    return (Kind.VERILOG.folder(cache_folder()) / _key(params)).exists()
 
 
 def _key(params: HardwareParams) -> str:

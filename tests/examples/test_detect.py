@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from intloom.cli import main
-from intloom.common.cache.models import ModelCache
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.zoo import build
 
@@ -32,7 +31,7 @@ def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("detect")
     (folder / "net.onnx").write_bytes(build("mini_yolo", 64).SerializeToString())
     quantize(
-        folder / "net.onnx", folder / "q.onnx", options=QuantizeOptions(samples=1), cache=ModelCache(folder / "cache")
+        folder / "net.onnx", folder / "q.onnx", options=QuantizeOptions(samples=1), cache=folder / "cache"
     )
     assert main(["compile", str(folder / "q.onnx"), "--preset", "nano", "-o", str(folder / "net.loom"), "-q"]) == 0
     return folder / "net.loom"

@@ -30,7 +30,6 @@ def float_models(tmp_path_factory):
 @pytest.fixture(scope="session")
 def quantized_models(float_models, tmp_path_factory):
     """Quantized models as files, made on first use."""
-    from intloom.common.cache.models import ModelCache
     from intloom.quantization import QuantizeOptions, quantize
 
     folder = tmp_path_factory.mktemp("quantized")
@@ -40,7 +39,7 @@ def quantized_models(float_models, tmp_path_factory):
         path = folder / f"{name}-{imgsz}-{tag}.onnx"
         if not path.exists():
             chosen = QuantizeOptions(samples=2, **options)
-            quantize(float_models(name, imgsz), path, options=chosen, cache=ModelCache(folder / "cache"))
+            quantize(float_models(name, imgsz), path, options=chosen, cache=folder / "cache")
         return path
 
     return get

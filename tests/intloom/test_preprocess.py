@@ -6,7 +6,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from intloom.common.cache.models import ModelCache
+from intloom.common.cache.housekeeping import items
 from intloom.common.errors import FileFormatError, ModelError
 from intloom.preprocess import Optimizer, preprocess
 
@@ -32,7 +32,7 @@ def with_batch_norm(path, seed=0):
 @pytest.mark.parametrize("optimizer", [Optimizer.ONNXSLIM, Optimizer.ONNXRUNTIME])
 def test_batch_normalization_is_folded_and_results_stay(tmp_path, optimizer):
     source = with_batch_norm(tmp_path / "bn.onnx")
-    done = preprocess(source, optimizer, ModelCache(tmp_path / "cache"))
+    done = preprocess(source, optimizer, tmp_path / "cache")
     assert [n.op_type for n in onnx.load(done.path).graph.node] == ["Conv"]
     x = np.random.default_rng(1).normal(size=(1, 3, 8, 8)).astype(np.float32)
     before, after = (
@@ -43,7 +43,7 @@ def test_batch_normalization_is_folded_and_results_stay(tmp_path, optimizer):
 
 
 def test_second_time_comes_from_the_cache_and_a_damaged_entry_is_rebuilt(tmp_path):
-    source, cache = with_batch_norm(tmp_path / "bn.onnx"), ModelCache(tmp_path / "cache")
+    source, cache = with_batch_norm(tmp_path / "bn.onnx"), tmp_path / "cache"
     first = preprocess(source, cache=cache)
     second = preprocess(source, cache=cache)
     assert (first.hit, second.hit) == (False, True)
@@ -55,7 +55,7 @@ def test_second_time_comes_from_the_cache_and_a_damaged_entry_is_rebuilt(tmp_pat
 
 
 def test_key_follows_content_not_path(tmp_path):
-    cache = ModelCache(tmp_path / "cache")
+    cache = tmp_path / "cache"
     here = preprocess(with_batch_norm(tmp_path / "a.onnx"), cache=cache)
     there = preprocess(with_batch_norm(tmp_path / "b.onnx"), cache=cache)
     other = preprocess(with_batch_norm(tmp_path / "a.onnx", seed=1), cache=cache)
@@ -68,7 +68,7 @@ def test_external_data_is_part_of_the_key(tmp_path):
     model = onnx.load(with_batch_norm(tmp_path / "bn.onnx"))
     source = tmp_path / "external.onnx"
     onnx.save(model, source, save_as_external_data=True, location="weights.bin", size_threshold=0)
-    cache = ModelCache(tmp_path / "cache")
+    cache = tmp_path / "cache"
     first = preprocess(source, cache=cache)
     data = bytearray((tmp_path / "weights.bin").read_bytes())
     data[0] ^= 1
@@ -84,17 +84,17 @@ def test_a_broken_model_raises_and_leaves_no_entry(tmp_path, optimizer):
     model = onnx.load(with_batch_norm(tmp_path / "bn.onnx"))
     model.graph.node[0].op_type = "Nonsense"
     onnx.save(model, tmp_path / "bad.onnx")
-    cache = ModelCache(tmp_path / "cache")
+    cache = tmp_path / "cache"
     with pytest.raises(ModelError, match="cannot be preprocessed"):
         preprocess(tmp_path / "bad.onnx", optimizer, cache)
-    assert not list(cache.records())
+    assert not items(cache)
 
 
 def test_something_else_is_no_model(tmp_path):
     path = tmp_path / "text.onnx"
     path.write_text("hello")
     with pytest.raises(FileFormatError, match="must be an ONNX model"):
-        preprocess(path, cache=ModelCache(tmp_path / "cache"))
+        preprocess(path, cache=tmp_path / "cache")
 
 
 def test_a_bias_of_one_row_is_flattened(tmp_path):
@@ -105,6 +105,6 @@ def test_a_bias_of_one_row_is_flattened(tmp_path):
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, size]) for n, size in (("x", 4), ("y", 3)))
     graph = helper.make_graph(nodes, "row", [x], [y], [weights, bias])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
-    made = onnx.load(preprocess(tmp_path / "m.onnx", cache=ModelCache(tmp_path / "cache")).path)
+    made = onnx.load(preprocess(tmp_path / "m.onnx", cache=tmp_path / "cache").path)
     (node,) = made.graph.node
     assert [list(t.dims) for t in made.graph.initializer if t.name == node.input[2]] == [[3]]

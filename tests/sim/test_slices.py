@@ -1,10 +1,12 @@
 """Parts of a network run alone with golden inputs, and together give the whole network's bytes."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+from intloom.common.cache.store import cached_bytes
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import Add, IntGraph
 from intloom.compiler.schedule import compile_graph
@@ -25,7 +27,8 @@ NANO = preset("nano")
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """A separate folder for results; simulators stay in the shared cache."""
-    monkeypatch.setattr("intloom.sim.result_cache.cache_folder", lambda: tmp_path)
+    results = partial(cached_bytes, home=tmp_path)
+    monkeypatch.setattr("intloom.sim.result_cache.cached_bytes", results)
     return tmp_path
 
 
@@ -81,7 +84,7 @@ def test_every_block_runs_alone_on_the_rtl_and_the_second_time_from_the_cache(ne
         assert first.figures == again.figures
         for run in (first, again):
             compare(part.expected, run.outputs).require_equal()
-    kept = sorted((cache / "results").glob("*.npz"))
+    kept = sorted((cache / "results").glob("*/*.npz"))
     for damage in (lambda b: b[: len(b) // 2], lambda b: b[:200] + bytes([b[200] ^ 1]) + b[201:], lambda b: b""):
         kept_file = max(kept, key=lambda p: p.stat().st_mtime_ns)
         kept_file.write_bytes(damage(kept_file.read_bytes()))

@@ -1,38 +1,13 @@
-"""Lists and clears the cache: models, Verilog, simulators and their library, results.
-
-Entries that another process is making or has pinned stay.
-"""
+"""Lists and clears the cache. Entries that another process is making or has pinned stay."""
 
 import contextlib
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 import filelock
 
-from intloom.common.cache.models import ModelCache
 from intloom.common.cache.pin import remove_unpinned
-
-_STALE_SECONDS = 3600
-"""A temporary file older than this is stale: its writer was killed."""
-
-
-class Kind(StrEnum):
-    """What an entry is."""
-
-    MODEL = "model"
-    VERILOG = "verilog"
-    SIMULATOR = "simulator"
-    LIBRARY = "library"
-    RESULT = "result"
-    FORECAST = "forecast"
-
-    @property
-    def plural(self) -> str:
-        """The word for several entries of this kind."""
-        return {Kind.VERILOG: "verilog", Kind.LIBRARY: "libraries"}.get(self, f"{self}s")
+from intloom.common.cache.store import Kind, read_record
 
 
 @dataclass(frozen=True)
@@ -60,8 +35,22 @@ class Cleared:
 
 
 def items(home: Path) -> list[Item]:
-    """Everything in the cache folder `home`, kind by kind."""
-    return [*_models(ModelCache(home / "models")), *_texts(home), *_builds(home), *_results(home)]
+    """Everything in the cache folder `home`, kind by kind; other files are left out."""
+    found = ((kind, path) for kind in Kind for path in sorted(kind.folder(home).glob("*")))
+    return [item for kind, path in found if (item := _item(kind, path)) is not None]
+
+
+def _item(kind: Kind, path: Path) -> Item | None:
+    record, finished = read_record(path), not path.name.startswith(".")
+    if finished and record is None:
+        return None
+    size = used = 0.0
+    # Files may vanish while they are counted.
+    with contextlib.suppress(OSError):
+        used = path.stat().st_mtime
+        size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    detail = record.detail if record is not None and finished else "unfinished"
+    return Item(kind, path.name[:12], detail, path, int(size), used, finished)
 
 
 def clear(home: Path, kinds: frozenset[Kind] = frozenset(Kind)) -> Cleared:
@@ -70,7 +59,7 @@ def clear(home: Path, kinds: frozenset[Kind] = frozenset(Kind)) -> Cleared:
     for item in items(home):
         if item.kind not in kinds:
             continue
-        if _REMOVERS[item.kind](item):
+        if _removed(item):
             count += item.finished
             freed += item.size
         else:
@@ -78,80 +67,13 @@ def clear(home: Path, kinds: frozenset[Kind] = frozenset(Kind)) -> Cleared:
     return Cleared(count, freed, in_use)
 
 
-def _models(cache: ModelCache) -> Iterator[Item]:
-    for r in cache.records():
-        options = " ".join(f"{k}={v}" for k, v in r.options.items())
-        detail = f"{r.step} {options}, {r.seconds:.1f} s to make"
-        yield _item(Kind.MODEL, r.key[:12], detail, cache.folder / r.key)
-    for path in cache.unfinished():
-        yield _item(Kind.MODEL, path.name, "unfinished", path, finished=False)
-
-
-def _texts(home: Path) -> Iterator[Item]:
-    for kind, pattern, what in (
-        (Kind.VERILOG, "verilog/*.v", "an accelerator"),
-        (Kind.FORECAST, "forecasts/*.json", "a model on an accelerator"),
-    ):
-        for path in sorted(home.glob(pattern)):
-            yield _item(kind, path.stem[:12], what, path)
-
-
-def _builds(home: Path) -> Iterator[Item]:
-    for path in sorted((home / "builds").glob("*")):
-        if path.is_dir():
-            made, _, key = _build_key(path).partition("-")
-            finished = not path.name.startswith(".")
-            kind, what = (
-                (Kind.LIBRARY, "Verilator's library") if made == Kind.LIBRARY else (Kind.SIMULATOR, f"{made} bench")
-            )
-            yield _item(kind, key[:12], what if finished else "unfinished", path, finished=finished)
-
-
-def _build_key(path: Path) -> str:
-    """A build's key; work goes on in a folder `.key.random`."""
-    return path.name[1:].rpartition(".")[0] if path.name.startswith(".") else path.name
-
-
-def _results(home: Path) -> Iterator[Item]:
-    for path in sorted((home / "results").glob("*")):
-        finished = path.suffix == ".npz"
-        detail = "a simulated block of layers" if finished else "unfinished"
-        yield _item(Kind.RESULT, path.name[:12], detail, path, finished=finished)
-
-
-def _item(kind: Kind, name: str, detail: str, path: Path, *, finished: bool = True) -> Item:
-    size = used = 0.0
-    # Files may vanish while they are counted.
-    with contextlib.suppress(OSError):
-        used = path.stat().st_mtime
-        for file in [path] if path.is_file() else path.rglob("*"):
-            size += file.stat().st_size if file.is_file() else 0
-    return Item(kind, name, detail, path, int(size), used, finished)
-
-
-def _remove_locked(item: Item, key: str) -> bool:
-    """Removes what is made under a lock file, unless that lock is taken."""
+def _removed(item: Item) -> bool:
+    """Remove an entry, unless a process makes it or has pinned it; return whether it is gone."""
+    name = item.path.name
+    # Work on an entry goes on in a folder `.key.random`.
+    key = name if item.finished else name[1:].rpartition(".")[0]
     try:
-        with filelock.FileLock(item.path.parent / f"{key}.lock", timeout=0):
+        with filelock.FileLock(item.path.with_name(f"{key}.lock"), timeout=0):
             return remove_unpinned(item.path)
     except filelock.Timeout:
         return False
-
-
-def _remove_build(item: Item) -> bool:
-    return _remove_locked(item, _build_key(item.path))
-
-
-def _remove_result(item: Item) -> bool:
-    if not item.finished and time.time() - item.used < _STALE_SECONDS:
-        return False
-    return remove_unpinned(item.path)
-
-
-_REMOVERS: dict[Kind, Callable[[Item], bool]] = {
-    Kind.MODEL: lambda item: remove_unpinned(item.path),
-    **dict.fromkeys((Kind.VERILOG, Kind.FORECAST), lambda item: _remove_locked(item, item.path.stem.partition("-")[0])),
-    Kind.SIMULATOR: _remove_build,
-    Kind.LIBRARY: _remove_build,
-    Kind.RESULT: _remove_result,
-}

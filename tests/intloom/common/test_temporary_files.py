@@ -67,7 +67,6 @@ _WRITER = """
 import sys, time
 from pathlib import Path
 from intloom.common.atomic_write import atomic_path
-from intloom.common.cache.models import ModelCache, Recipe
 from intloom.common.temporary_files import temporary_folder
 
 here = Path(sys.argv[1])

@@ -234,7 +234,7 @@ def disturbed(command, environment, at, disturb):
                 disturb(run)
         code = run.wait()
     folder = Path(environment["INTLOOM_CACHE"]) / "forecasts"
-    return code, {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+    return code, {path: path.stat().st_mtime_ns for path in folder.glob("*/work.json")}
 
 
 def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(tmp_path, model):

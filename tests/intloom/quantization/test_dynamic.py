@@ -9,7 +9,6 @@ from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from intloom.cli import main
-from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ExitCode
 from intloom.preprocess import preprocess
 from intloom.quantization import QuantizeOptions, quantize
@@ -23,7 +22,7 @@ def dynamic(folder, **options):
     try:
         operators = ["Conv", "MatMul", "Gemm"]
         # As exported for inference: with the BatchNormalization folded.
-        prepared = preprocess(folder / "float.onnx", cache=ModelCache(folder / "cache")).path
+        prepared = preprocess(folder / "float.onnx", cache=folder / "cache").path
         quantize_dynamic(prepared, folder / "dyn.onnx", op_types_to_quantize=operators, **options)
     finally:
         logging.disable(logging.NOTSET)
@@ -46,7 +45,7 @@ def integers(model, operators):
 def test_weights_are_kept(tmp_path, per_channel):
     source = dynamic(tmp_path, weight_type=QuantType.QInt8, per_channel=per_channel)
     options = QuantizeOptions(samples=2)
-    done = quantize(source, tmp_path / "q.onnx", options=options, cache=ModelCache(tmp_path / "cache"))
+    done = quantize(source, tmp_path / "q.onnx", options=options, cache=tmp_path / "cache")
     made = onnx.load(done.path)
     assert not {"ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"} & {n.op_type for n in made.graph.node}
     theirs = integers(onnx.load(source), ("ConvInteger", "MatMulInteger"))

@@ -9,7 +9,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from intloom import Session
 from intloom.cli import main
-from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ExitCode, UnsupportedError
 from intloom.preprocess import Optimizer
 from intloom.quantization import QuantizeOptions, quantize
@@ -84,7 +83,7 @@ def classifier(opset, ir, shape=SHAPE):
 def quantized(model, folder, **more):
     onnx.save(model, folder / "old.onnx")
     options = QuantizeOptions(samples=2)
-    return quantize(folder / "old.onnx", folder / "q.onnx", options=options, cache=ModelCache(folder / "cache"), **more)
+    return quantize(folder / "old.onnx", folder / "q.onnx", options=options, cache=folder / "cache", **more)
 
 
 @pytest.mark.parametrize(("opset", "ir"), [(7, 3), (8, 7), (9, 3), (10, 7), (11, 7), (12, 3)])

@@ -7,7 +7,6 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 import intloom
-from intloom.common.cache.models import ModelCache
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.quantization import quantize
 from intloom.quantization.samples import InputSpec, load_samples
@@ -119,7 +118,7 @@ def test_other_inputs_are_quantized_and_compared(kind, tmp_path):
     stored = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(np.float32(1 / 255), "s")]
     graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", real, (1, 8, 8, 8))], stored)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "f.onnx")
-    done = quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", cache=ModelCache(tmp_path / "cache"))
+    done = quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", cache=tmp_path / "cache")
     assert done.samples == 8
     program = intloom.compile(tmp_path / "q.onnx", "nano")
     session = intloom.Session(program, backend="isa", check=True)

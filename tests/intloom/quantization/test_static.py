@@ -6,7 +6,6 @@ import numpy as np
 import onnx
 import pytest
 
-from intloom.common.cache.models import ModelCache
 from intloom.common.errors import FileFormatError, UnsupportedError, UsageError
 from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch, synthetic_image
@@ -16,7 +15,7 @@ from intloom.quantization import ActivationType, Calibration, Form, Head, Quanti
 def quantized(float_models, tmp_path, name="mini_yolo", calibration=None, **options):
     options = QuantizeOptions(samples=2, **options)
     target = tmp_path / "q.onnx"
-    done = quantize(float_models(name), target, calibration, options, cache=ModelCache(tmp_path / "cache"))
+    done = quantize(float_models(name), target, calibration, options, cache=tmp_path / "cache")
     return done, onnx.load(target)
 
 
@@ -63,7 +62,7 @@ def test_silu_has_a_pair_behind_sigmoid_and_product(float_models, tmp_path):
 @pytest.mark.parametrize("method", list(Calibration))
 def test_calibration_methods(float_models, tmp_path, method):
     options = QuantizeOptions(samples=2, calibration=method)
-    done = quantize(float_models("tiny"), tmp_path / "q.onnx", None, options, cache=ModelCache(tmp_path / "cache"))
+    done = quantize(float_models("tiny"), tmp_path / "q.onnx", None, options, cache=tmp_path / "cache")
     assert len(done.noise) == 4
     assert all(n.snr_db > 15 for n in done.noise)
 
@@ -72,7 +71,7 @@ def test_percentile_clips_and_reports_it(float_models, tmp_path):
     loose, _ = quantized(float_models, tmp_path, "tiny")
     assert max(n.saturated for n in loose.noise) == 0.0
     options = QuantizeOptions(samples=2, calibration=Calibration.PERCENTILE, percentile=90.0)
-    tight = quantize(float_models("tiny"), tmp_path / "p.onnx", None, options, cache=ModelCache(tmp_path / "cache"))
+    tight = quantize(float_models("tiny"), tmp_path / "p.onnx", None, options, cache=tmp_path / "cache")
     assert max(n.saturated for n in tight.noise) > 0.05
 
 
@@ -132,7 +131,7 @@ def test_unknown_node_and_unquantizable_model(float_models, tmp_path):
     model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
     onnx.save(model, tmp_path / "open.onnx")
     with pytest.raises(UnsupportedError, match="--shape images=1,3,N,16"):
-        quantize(tmp_path / "open.onnx", tmp_path / "o.onnx", cache=ModelCache(tmp_path / "cache"))
+        quantize(tmp_path / "open.onnx", tmp_path / "o.onnx", cache=tmp_path / "cache")
 
 
 def test_result_prints_as_json(float_models, tmp_path, capsys):

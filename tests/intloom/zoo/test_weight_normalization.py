@@ -3,7 +3,6 @@
 import onnx
 import pytest
 
-from intloom.common.cache.models import ModelCache
 from intloom.images import seeded_input
 from intloom.quantization import QuantizeOptions, measure_noise, quantize
 from intloom.quantization.samples import input_specs
@@ -41,7 +40,7 @@ def test_activations_are_not_degenerate(name, tmp_path):
     """Measured on an image outside the calibration set; zeros of a ReLU count as values at an end."""
     size = size_of(name)
     (tmp_path / "f.onnx").write_bytes(build(name, size).SerializeToString())
-    cache, options = ModelCache(tmp_path / "cache"), QuantizeOptions(samples=SAMPLES.get(name, 4))
+    cache, options = tmp_path / "cache", QuantizeOptions(samples=SAMPLES.get(name, 4))
     done = quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", options=options, cache=cache)
     reference, quantized = onnx.load(done.preprocessed.path), onnx.load(tmp_path / "q.onnx")
     noise = measure_noise(

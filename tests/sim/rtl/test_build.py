@@ -38,18 +38,18 @@ def test_equal_sources_are_built_once_and_changed_ones_again(cache):
     assert (first.cached, again.cached, other.cached) == (False, True, False)
     assert first.binary == again.binary != other.binary
     assert again.seconds == 0
-    assert len(list((cache / "builds").glob("library-*/library.o"))) == 1, "both simulators have the same flags"
+    assert len(list((cache / "libraries").glob("*/library.o"))) == 1, "both simulators have the same flags"
     assert not leftovers(cache)
 
 
 def test_a_truncated_library_is_compiled_again(cache, caplog):
     build(tiny("module t(input g); endmodule\n"))
-    (library,) = (cache / "builds").glob("library-*/library.o")
+    (library,) = (cache / "libraries").glob("*/library.o")
     whole = library.read_bytes()
     library.write_bytes(whole[: len(whole) // 2])
     made = build(tiny("module t(input h); endmodule\n"))
     assert not made.cached
-    assert f"{library.name} {library.parent.name} was altered; it is built again" in caplog.text
+    assert f"cache entry {library.parent.name} was altered; it is made again" in caplog.text
     assert len(library.read_bytes()) == len(whole)
     assert not subprocess.run([made.binary], check=False).returncode
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from intloom.common.cache.builds import recorded
-from intloom.common.cache.housekeeping import Kind, items
+from intloom.common.cache.housekeeping import items
+from intloom.common.cache.store import Kind, read_record
 from intloom.sim.rtl import bench
 from intloom.sim.rtl.bench import build_for
 from intloom.sim.rtl.build import Build
@@ -24,7 +24,7 @@ def test_a_block_in_a_block_waits_for_the_same_library(cache):
     with library_ahead(flags, tools) as outer, library_ahead(flags, tools) as inner:
         assert inner() == outer()
     assert [i.kind for i in items(cache)] == [Kind.LIBRARY]
-    assert recorded(outer().parent)[0] == outer()
+    assert read_record(outer().parent).file == outer()
     assert library(("--vpi", "--no-timing"), tools) == outer(), "with and without cocotb"
 
 
@@ -38,7 +38,7 @@ def test_an_interrupt_ends_the_compilation(cache, monkeypatch):
     monkeypatch.setenv("CCACHE_DISABLE", "1")
 
     def interrupted():
-        while not list((cache / "builds").glob(".library-*/obj/verilator.cpp")):
+        while not list((cache / "libraries").glob(".*/obj/verilator.cpp")):
             time.sleep(0.01)
         moments.append(time.monotonic())
         raise KeyboardInterrupt
