@@ -12,7 +12,7 @@ from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.inputs import read_inputs
 from intloom.flow.record import save_run
-from intloom.flow.running import execute, open_backend, open_host
+from intloom.flow.running import execute, open_backend
 from intloom.hw.spec.params import PRESETS, HardwareParams, preset_name
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.report import write_report
@@ -67,8 +67,7 @@ def hardware_option(params: HardwareParams, folder: Path) -> str:
 
 def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str, Any]:
     bundle = load_bundle(program)
-    host = open_host(bundle)
     feeds = read_inputs([], bundle.inputs, seed=0)
     backend = open_backend("rtl", bundle, keep_tensors=True)
-    done = execute(bundle, backend, feeds, host=host, check=True, progress=watch)
+    done = execute(bundle, backend, feeds, check=True, progress=watch)
     return save_run(folder, bundle.program, done, why=advise(bundle, MemoryTiming()))

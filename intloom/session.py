@@ -15,7 +15,7 @@ from intloom.common.errors import MismatchError, UnsupportedError, UsageError
 from intloom.flow.frames import in_turn
 from intloom.flow.model_interface import ModelMetadata, NodeArg, read_metadata, split_batch, typed_feeds
 from intloom.flow.record import hardware_name
-from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
+from intloom.flow.running import can_locate, execute, locate, open_backend
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.options import RtlOptions
 
@@ -79,7 +79,7 @@ class Session:
         self._options = sess_options
         name = backend or ("golden" if compiled_now and rtl is None else "rtl")
         self._backend = open_backend(name, bundle, rtl, keep_tensors=check)
-        self._host = open_host(bundle)
+        _ = bundle.host  # loads them
         self._check = check
         self._rtl = rtl or RtlOptions()
         files_are_kept = rtl is not None and rtl.folder is not None
@@ -157,7 +157,7 @@ class Session:
         """The outputs for inputs of the program's shapes."""
         feeds = typed_feeds(feed, self._program.bundle.inputs)
         with self._turn:
-            done = execute(self._program.bundle, self._backend, feeds, host=self._host, check=self._check)
+            done = execute(self._program.bundle, self._backend, feeds, check=self._check)
             if can_locate(done):
                 done, _ = locate(self._program.bundle, done, self._rtl)
         self.last = Run(self._program.program, done)

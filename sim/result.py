@@ -75,6 +75,8 @@ class RunResult:
     """The quantized inputs that the host passed to the accelerator."""
     regions: tuple[RunResult, ...] = ()
     """The results of a model's regions, in order."""
+    host_s: float = 0.0
+    """Seconds of the host's parts around the accelerator."""
     model_outputs: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """The model's outputs after the host's part; without the model the accelerator's own, dequantized."""
     checks: tuple[Check, ...] = ()

@@ -20,7 +20,7 @@ from intloom.compiler.program.program import MemoryTiming
 from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
-from intloom.flow.running import execute, open_backend, open_host
+from intloom.flow.running import execute, open_backend
 from intloom.flow.vela import estimate, peers
 from intloom.hw.spec.params import preset
 
@@ -73,7 +73,7 @@ def measure(path: Path, *, backend: str = "golden", vela: bool = False, seed: in
     compiled = compile_model(path, params)
     bundle = bundle_of(compiled, path)
     feeds = read_inputs([], compiled.inputs, seed)
-    result = execute(bundle, open_backend(backend, bundle), feeds, host=open_host(bundle), check=True)
+    result = execute(bundle, open_backend(backend, bundle), feeds, check=True)
     model = compiled.folded.model
     assert model is not None and model.tflite is not None
     file = model.tflite.file

@@ -14,7 +14,7 @@ from intloom.compiler.program.program import MemoryTiming
 from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
-from intloom.flow.running import execute, open_backend, open_host
+from intloom.flow.running import execute, open_backend
 from intloom.flow.vela import check_tool, estimate, peers
 
 _HELP = """Compare a TFLite file on this accelerator with what Arm's Vela estimates for the Ethos-U.
@@ -47,7 +47,7 @@ def _run(
     if rtl:
         bundle = bundle_of(compiled, model)
         feeds = read_inputs([], compiled.inputs, 0)
-        result = execute(bundle, open_backend("rtl", bundle), feeds, host=open_host(bundle), check=True)
+        result = execute(bundle, open_backend("rtl", bundle), feeds, check=True)
         differing = sum(c.mismatches for c in result.checks)
         rows.append(_row(f"RTL, {differing} bytes differ", summary, multipliers, result.cycles))
     for ethos in peers(multipliers):

@@ -20,12 +20,11 @@ from intloom.exploration.advice import advise
 from intloom.exploration.energy import Technology, choose_technology, energy
 from intloom.exploration.work import work_of
 from intloom.flow.bundle import Bundle, load_bundle
-from intloom.flow.host import HostParts
 from intloom.flow.inputs import read_inputs
 from intloom.flow.record import forget_run, make_record, save_run
 from intloom.flow.reference import host_of
 from intloom.flow.regions import all_inputs
-from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
+from intloom.flow.running import can_locate, execute, locate, open_backend
 from intloom.flow.slicing import PieceFiles, block_pieces, run_pieces, slices_record, tile_pieces
 from intloom.flow.waves import check_layer, choose_window, record_waves
 from intloom.sim.backend import open_rtl
@@ -88,18 +87,18 @@ def _run(
             bundle.need_model("--check")
         if given.simulator.from_layer is not None:
             check_layer(bundle.programs, given.simulator.from_layer)
-        host = open_host(bundle)
+        _ = bundle.host  # loads them
     if given.kind.capabilities.cycle_accurate:
         check_temporary_space(_simulator_bytes(bundle))
     if given.frames is not None:
-        run_frames(terminal, bundle, given, given.frames, host)
+        run_frames(terminal, bundle, given, given.frames)
         return
     feeds = read_inputs(given.inputs or [], bundle.inputs, given.seed)
     work = _Workload(bundle, feeds, given, given.rtl_options(), technology)
     if given.part.layers is not None:
         _run_layers(terminal, work, given.part.layers)
     else:
-        _run_whole(terminal, work, host)
+        _run_whole(terminal, work)
 
 
 def _simulator_bytes(bundle: Bundle) -> int:
@@ -136,7 +135,7 @@ def _run_layers(terminal: Terminal, work: _Workload, pattern: str) -> None:
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
-def _run_whole(terminal: Terminal, work: _Workload, host: HostParts | None) -> None:
+def _run_whole(terminal: Terminal, work: _Workload) -> None:
     """Run the whole program; if the RTL differs from the golden model, find the first wrong instruction."""
     given, bundle = work.given, work.bundle
     if given.output is not None:
@@ -145,7 +144,7 @@ def _run_whole(terminal: Terminal, work: _Workload, host: HostParts | None) -> N
         shown = replace(work.rtl, on_build=lambda built, steps: tell("build", built, steps))
         runner = open_backend(given.backend_name, bundle, shown, keep_tensors=given.check)
         watch = watcher(tell, given.kind.capabilities.progress_unit)
-        done = execute(bundle, runner, work.feeds, host=host, check=given.check, progress=watch)
+        done = execute(bundle, runner, work.feeds, check=given.check, progress=watch)
     divergence = None
     if can_locate(done):
         terminal.say("results differ: searching for the first instruction with a wrong write")

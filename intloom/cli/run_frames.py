@@ -1,6 +1,6 @@
 """`intloom run --frames`: every frame of a folder, and the frame rate."""
 
-from dataclasses import dataclass, field
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,56 +12,52 @@ from intloom.cli.run_options import RunOptions
 from intloom.common.errors import ExitCode
 from intloom.exploration.device import clock_of
 from intloom.flow.bundle import Bundle
-from intloom.flow.frames import FrameRate, Stopwatch, TimedHost, frame_files, in_turn
-from intloom.flow.host import HostParts
+from intloom.flow.frames import FrameRate, frame_files, in_turn
 from intloom.flow.inputs import read_inputs
 from intloom.flow.record import make_record, save_run
 from intloom.flow.running import execute, open_backend
 from intloom.sim.result import RunResult
 
 
-@dataclass
-class _Host:
-    """The host's work around the accelerator: files are read in one thread, the model's host parts run in another."""
-
-    reading: Stopwatch = field(default_factory=Stopwatch)
-    parts: Stopwatch = field(default_factory=Stopwatch)
-
-
-def run_frames(terminal: Terminal, bundle: Bundle, given: RunOptions, folder: Path, host: HostParts | None) -> None:
+def run_frames(terminal: Terminal, bundle: Bundle, given: RunOptions, folder: Path) -> None:
     """Run every frame of a folder; the next file is read, and the last result written, while the accelerator runs."""
-    files, spent = frame_files(folder), _Host()
+    files = frame_files(folder)
     backend = open_backend(given.backend_name, bundle, given.rtl_options(), keep_tensors=given.check)
-    timed = None if host is None else TimedHost(host, spent.parts)
+    host_s = 0.0
 
     def run(feeds: dict[str, Array]) -> RunResult:
-        return execute(bundle, backend, feeds, host=timed, check=given.check)
+        return execute(bundle, backend, feeds, check=given.check)
 
     def read(file: Path) -> dict[str, Array]:
-        return spent.reading.time(lambda: read_inputs([str(file)], bundle.inputs, given.seed))
+        nonlocal host_s
+        started = time.perf_counter()
+        feeds = read_inputs([str(file)], bundle.inputs, given.seed)
+        host_s += time.perf_counter() - started
+        return feeds
 
     rows: list[dict[str, Any]] = []
     with terminal.progress() as tell:
         tell("frames", 0, len(files))
         for file, done in zip(files, in_turn(map(read, files), run), strict=True):
+            host_s += done.host_s
             if given.output is None:
                 record = make_record(bundle.program, done)
             else:
                 record = save_run(given.output / file.name, bundle.program, done)
             rows.append({"frame": file.name, **{n: record[n] for n in ("cycles", "compared_bytes", "mismatches")}})
             tell("frames", len(rows), len(files))
-    _show(terminal, given, rows, _rate(bundle, rows, spent))
+    _show(terminal, given, rows, _rate(bundle, rows, host_s))
     if any(row["mismatches"] for row in rows):
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
-def _rate(bundle: Bundle, rows: list[dict[str, Any]], spent: _Host) -> FrameRate | None:
+def _rate(bundle: Bundle, rows: list[dict[str, Any]], host_s: float) -> FrameRate | None:
     """The frame rate; None where the backend counts no cycles."""
     if not all(row["cycles"] for row in rows):
         return None
     hertz = 1e6 * clock_of(bundle.program.params.macs).mhz
     cycles = sum(row["cycles"] for row in rows)
-    return FrameRate(cycles / len(rows) / hertz, (spent.reading.seconds + spent.parts.seconds) / len(rows))
+    return FrameRate(cycles / len(rows) / hertz, host_s / len(rows))
 
 
 def _show(terminal: Terminal, given: RunOptions, rows: list[dict[str, Any]], rate: FrameRate | None) -> None:

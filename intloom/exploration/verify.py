@@ -11,7 +11,7 @@ from intloom.exploration.points import memory_of
 from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
-from intloom.flow.running import execute, open_backend, open_host
+from intloom.flow.running import execute, open_backend
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
@@ -64,7 +64,7 @@ def run_point(
     bundle = bundle_of(compiled, model)
     settings = MemorySettings(read_latency=timing.read_latency, bandwidth=timing.bandwidth)
     backend = open_backend("rtl", bundle, RtlOptions(memory=settings), keep_tensors=True)
-    run = execute(bundle, backend, read_inputs([], bundle.inputs, 0), host=open_host(bundle), check=True)
+    run = execute(bundle, backend, read_inputs([], bundle.inputs, 0), check=True)
     return Verified(
         name=name,
         network=model.stem,

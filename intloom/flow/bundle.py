@@ -11,8 +11,9 @@ from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import load_regions
 from intloom.compiler.program.program import Program, combined_program
 from intloom.flow.compiling import Compiled, model_beside
-from intloom.flow.host import output_quant, plain_quant
+from intloom.flow.host import HostParts, output_quant, plain_quant
 from intloom.flow.model_interface import NodeArg, float_args, input_args, output_args
+from intloom.flow.reference import host_of
 from intloom.models import ModelSource
 
 
@@ -36,6 +37,11 @@ class Bundle:
     def program(self) -> Program:
         """All regions merged into one program, for totals and listings."""
         return combined_program(self.programs)
+
+    @cached_property
+    def host(self) -> HostParts | None:
+        """The host parts of the model, or None without the model."""
+        return None if self.folded is None else host_of(self.folded)
 
     def need_model(self, purpose: str) -> FoldedModel:
         """The folded model; `purpose` names in the message what needs it."""

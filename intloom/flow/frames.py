@@ -1,15 +1,12 @@
 """A stream of frames: the host works on one frame while the accelerator runs another."""
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from intloom.arrays import Array
 from intloom.common.errors import UsageError
-from intloom.flow.host import HostParts, Int8, Int8s
 from intloom.pictures import sample_files
 
 Frame = TypeVar("Frame")
@@ -75,37 +72,3 @@ class FrameRate:
     def as_dict(self) -> dict[str, float]:
         """All of them as plain values, for JSON."""
         return {name: getattr(self, name) for name in ("accelerator_s", "host_s", "alone", "overlapped", "one_by_one")}
-
-
-class Stopwatch:
-    """The seconds that some work takes."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def time(self, work: Callable[[], Result]) -> Result:
-        """The result of `work`."""
-        started = time.perf_counter()
-        result = work()
-        self.seconds += time.perf_counter() - started
-        return result
-
-
-@dataclass(frozen=True)
-class TimedHost:
-    """Host parts whose seconds are measured."""
-
-    parts: HostParts
-    watch: Stopwatch
-
-    def input_shapes(self) -> dict[str, tuple[int, ...]]:
-        """As in `HostParts`."""
-        return self.parts.input_shapes()
-
-    def before(self, feeds: Mapping[str, Array], region: int = 0, made: Mapping[str, Int8] | None = None) -> Int8s:
-        """As in `HostParts`."""
-        return self.watch.time(lambda: self.parts.before(feeds, region, made))
-
-    def after(self, outputs: Mapping[str, Int8], feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """As in `HostParts`."""
-        return self.watch.time(lambda: self.parts.after(outputs, feeds))

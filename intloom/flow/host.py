@@ -104,9 +104,6 @@ def as_internal(values: Array, shape: tuple[int, ...]) -> Int8:
 class HostParts(Protocol):
     """The host parts of a model: before the first region, between regions, and after the last."""
 
-    def input_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of the model's inputs."""
-
     def before(self, feeds: Mapping[str, Array], region: int = 0, made: Mapping[str, Int8] | None = None) -> Int8s:
         """Inputs of a region, computed from the model's inputs and from the outputs `made` by earlier regions."""
 
@@ -132,10 +129,6 @@ class HostSide:
         with _onnxruntime(UsageError, "cannot run the host part"):
             made = dict(zip(names, session.run(names, feeds), strict=True))
         return {name: as_signed(array, name in shifted) for name, array in made.items()}
-
-    def input_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of the model's inputs."""
-        return dict(self._folded.inputs)
 
     def before(self, feeds: Mapping[str, Array], region: int = 0, made: Mapping[str, Int8] | None = None) -> Int8s:
         """Inputs of a region, computed from the model's inputs and from the outputs `made` by earlier regions."""

@@ -44,10 +44,6 @@ class LitertHost:
         assert folded.model is not None
         self._folded, self._model, self._source = folded, folded.model, _source(folded)
 
-    def input_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of the model's inputs."""
-        return dict(self._folded.inputs)
-
     def before(self, feeds: Mapping[str, Array], region: int = 0, made: Mapping[str, Int8] | None = None) -> Int8s:
         """Inputs of a region, computed from the model's inputs and from the outputs `made` by earlier regions."""
         folded, known = self._folded, {**feeds, **self.stored(made or {})}

@@ -29,7 +29,7 @@ def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
     path = quantized_network(name, imgsz)
     folded = fold_model(load_model(path), match=RoundingMode.ORT)
     host = HostSide(folded)
-    feeds = {n: seeded_input(shape, seed) for n, shape in host.input_shapes().items()}
+    feeds = {n: seeded_input(shape, seed) for n, shape in folded.inputs.items()}
     inputs = all_inputs(folded, host, feeds, RoundingMode.ORT)
 
     def compare(outputs: Arrays) -> ReferenceComparison:

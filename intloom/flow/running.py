@@ -1,5 +1,6 @@
 """Execution of a program: inputs, backend, host parts, comparison."""
 
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -9,9 +10,9 @@ from intloom.common.errors import UsageError
 from intloom.flow.bundle import Bundle
 from intloom.flow.checking import check_golden, compare_reference, covering_layers
 from intloom.flow.first_divergence import first_difference, located
-from intloom.flow.host import HostParts, Int8, dequantize_array, output_quant, plain_quant, quantize_array
+from intloom.flow.host import Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
-from intloom.flow.reference import Reference, host_of, reference_of
+from intloom.flow.reference import Reference, reference_of
 from intloom.flow.regions import Runner, run_regions
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.backend import Backend, BackendRequest, backend_kind
@@ -34,24 +35,11 @@ def open_backend(name: str, bundle: Bundle, rtl: RtlOptions | None = None, *, ke
     return backend_kind(name).open(request)
 
 
-def input_shapes(bundle: Bundle, host: HostParts | None) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the inputs of a run."""
-    if host is not None:
-        return host.input_shapes()
-    return {name: quant.shape for name, quant in plain_quant(bundle.program).items()}
-
-
-def open_host(bundle: Bundle) -> HostParts | None:
-    """The host parts of the model, or None without the model."""
-    return None if bundle.folded is None else host_of(bundle.folded)
-
-
 def execute(
     bundle: Bundle,
     backend: Backend,
     feeds: Mapping[str, Array],
     *,
-    host: HostParts | None = None,
     check: bool = False,
     progress: ProgressCallback | None = None,
 ) -> RunResult:
@@ -66,23 +54,29 @@ def execute(
     """
     if len(bundle.programs) > 1:
         bundle.need_model("a program of several regions")
-    feeds = _as_inputs(feeds, input_shapes(bundle, host))
+    feeds = _as_inputs(feeds, {i.name: tuple(i.shape) for i in bundle.inputs})
     results: list[RunResult] = []
+    started, accelerated = time.perf_counter(), 0.0
     # With one region the inputs of the graph are known before the run, so the expected values are computed meanwhile.
     ahead: list[Future[Expected]] = []
 
     def run(index: int, values: Mapping[str, Int8]) -> Mapping[str, Int8]:
         if check and len(bundle.programs) == 1:
             ahead.append(pool.submit(_expected, bundle, feeds, values))
+        nonlocal accelerated
+        before = time.perf_counter()
         result = backend.run(bundle.programs[index], values, progress=progress)
+        accelerated += time.perf_counter() - before
         results.append(replace(result, inputs=values))
         return result.outputs
 
     pool = ThreadPoolExecutor(1)
     try:
-        inputs = _run_all(bundle, host, feeds, run)
+        inputs = _run_all(bundle, feeds, run)
         merged = merge_results(results)
-        result = replace(merged, inputs=inputs, model_outputs=_model_outputs(bundle, host, feeds, merged))
+        outputs = _model_outputs(bundle, feeds, merged)
+        host_s = time.perf_counter() - started - accelerated
+        result = replace(merged, inputs=inputs, model_outputs=outputs, host_s=host_s)
         if not check:
             return result
         return _checked(result, bundle, feeds, ahead[0].result() if ahead else _expected(bundle, feeds, inputs))
@@ -140,21 +134,19 @@ def _as_inputs(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
     return {name: as_input(name, feeds[name], tuple(shape)) for name, shape in shapes.items()}
 
 
-def _run_all(bundle: Bundle, host: HostParts | None, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:
+def _run_all(bundle: Bundle, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:
     """Run every region; return the accelerator's inputs."""
-    if host is not None and bundle.folded is not None:
-        return run_regions(bundle.folded, host, feeds, run)[0]
+    if bundle.host is not None and bundle.folded is not None:
+        return run_regions(bundle.folded, bundle.host, feeds, run)[0]
     program = bundle.program
     inputs = {n: quantize_array(feeds[n], q, program.tensor(n).shape) for n, q in plain_quant(program).items()}
     run(0, inputs)
     return inputs
 
 
-def _model_outputs(
-    bundle: Bundle, host: HostParts | None, feeds: Mapping[str, Array], result: RunResult
-) -> dict[str, Array]:
-    if host is not None:
-        made = host.after(result.outputs, feeds)
+def _model_outputs(bundle: Bundle, feeds: Mapping[str, Array], result: RunResult) -> dict[str, Array]:
+    if bundle.host is not None:
+        made = bundle.host.after(result.outputs, feeds)
         return {name: made[name] for name in (o.name for o in bundle.outputs) if name in made}
     return {n: dequantize_array(result.outputs[n], q) for n, q in output_quant(bundle.program).items()}
 

@@ -18,7 +18,7 @@ from intloom.files import atomic_path, check_folder, write_bytes
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.record import save_run
-from intloom.flow.running import execute, open_backend, open_host
+from intloom.flow.running import execute, open_backend
 from intloom.hw.spec.params import PRESETS, HardwareParams
 from intloom.notebook import html_table
 from intloom.pictures import draw_boxes, open_picture
@@ -197,7 +197,7 @@ class Network:
 
     def __init__(self, program: Path, model: bytes, backend: str, say: Callable[[str], None]) -> None:
         self._path, self.bundle, self._say = program, load_bundle(program), say
-        self._backend, self._host = open_backend(backend, self.bundle, keep_tensors=True), open_host(self.bundle)
+        self._backend = open_backend(backend, self.bundle, keep_tensors=True)
         self._floats = open_session(model)
 
     def run(self, tensor: Floats, name: str) -> tuple[Floats, dict[str, Any]]:
@@ -208,7 +208,7 @@ class Network:
             np.save(file, tensor)
         command = f"intloom run {self._path} --input {given} --backend {self._backend.name} --check -o {folder}"
         self._say(f"$ {command}")
-        done = execute(self.bundle, self._backend, {"x": tensor}, host=self._host, check=True)
+        done = execute(self.bundle, self._backend, {"x": tensor}, check=True)
         (output,) = done.model_outputs.values()
         return np.asarray(output, np.float32), save_run(folder, self.bundle.program, done, command)
 

@@ -34,9 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
         params = hardware(chosen)
         path = quantized_network(chosen.network, chosen.imgsz)
         folded = fold_for(load_model(path), params)
-        host = host_of(folded)
-        feeds = {n: seeded_input(shape, 0) for n, shape in host.input_shapes().items()}
-        inputs = all_inputs(folded, host, feeds, RoundingMode(params.match))
+        feeds = {n: seeded_input(shape, 0) for n, shape in folded.inputs.items()}
+        inputs = all_inputs(folded, host_of(folded), feeds, RoundingMode(params.match))
         golden = run_graph(folded.graph, inputs, match=params.match, keep=True)
         programs = compile_model(path, params).programs
         print(

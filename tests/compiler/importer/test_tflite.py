@@ -25,7 +25,7 @@ from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
 from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.litert import defines
-from intloom.flow.running import execute, open_backend, open_host
+from intloom.flow.running import execute, open_backend
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
 from intloom.sim.checks import LITERT, ONNXRUNTIME, TFLITE_MICRO
@@ -44,7 +44,7 @@ def run(path: Path, preset_name: str, backend: str, seed: int):
         for a in compiled.inputs
     }
     opened = open_backend(backend, bundle)
-    return compiled, execute(bundle, opened, feeds, host=open_host(bundle), check=True)
+    return compiled, execute(bundle, opened, feeds, check=True)
 
 
 @pytest.mark.parametrize("backend", ["isa", pytest.param("rtl", marks=pytest.mark.slow)])
