@@ -26,6 +26,9 @@ class Check:
     expected: int | None = None
     got: int | None = None
 
+    def __str__(self) -> str:
+        return f"tensor {self.tensor!r} differs from {self.against} in {self.mismatches} of {self.bytes} values, {self.first}"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)

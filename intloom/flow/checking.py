@@ -14,19 +14,8 @@ from intloom.compiler.ir import IntGraph
 from intloom.compiler.partition.host import before
 from intloom.flow.host import Int8, as_internal, as_signed, as_unsigned, run_with_outputs
 from intloom.sim.checks import GOLDEN, ONNXRUNTIME, Check
+from intloom.sim.compare import compare_tensor
 from intloom.sim.result import RunResult
-
-
-def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
-    """Compare two arrays of the same shape element by element."""
-    different = got != expected
-    count = int(np.count_nonzero(different))
-    if not count:
-        return Check(tensor, layer, against, got.size, 0)
-    at = tuple(int(i) for i in np.argwhere(different)[0])
-    wanted, actual = int(expected[at]), int(got[at])
-    first = f"at {list(at)}: expected {wanted}, got {actual}"
-    return Check(tensor, layer, against, got.size, count, first, at, wanted, actual)
 
 
 def check_golden(expected: Mapping[str, Int8], folded: FoldedModel, result: RunResult) -> list[Check]:

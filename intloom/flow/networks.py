@@ -18,8 +18,9 @@ from intloom.images import seeded_input
 from intloom.models import load_onnx
 from intloom.preprocess import tool_versions
 from intloom.quantization import QuantizeOptions, quantize
+from intloom.sim.compare import Comparison
 from intloom.sim.golden import run_graph
-from intloom.sim.regress.case import Network, ReferenceComparison
+from intloom.sim.regress.case import Network
 from intloom.sim.result import Arrays
 from intloom.zoo import build
 
@@ -32,11 +33,9 @@ def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
     feeds = {n: seeded_input(shape, seed) for n, shape in folded.inputs.items()}
     inputs = all_inputs(folded, host, feeds, RoundingMode.ORT)
 
-    def compare(outputs: Arrays) -> ReferenceComparison:
+    def compare(outputs: Arrays) -> Comparison:
         golden = run_graph(folded.graph, inputs, match=RoundingMode.ORT, keep=True)
-        checks = check_onnxruntime(folded, load_onnx(path), feeds, {**inputs, **golden, **outputs})
-        wrong = tuple(f"{c.tensor} differs from onnxruntime in {c.mismatches} bytes" for c in checks if c.mismatches)
-        return ReferenceComparison(sum(c.bytes for c in checks), wrong)
+        return Comparison(tuple(check_onnxruntime(folded, load_onnx(path), feeds, {**inputs, **golden, **outputs})))
 
     return Network(folded.graph, inputs, compare)
 

@@ -12,12 +12,10 @@ from typing import Any
 from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.program.program import Program, Role, array_use
 from intloom.compiler.schedule import compile_graph
-from intloom.flow.checking import compare_tensor
 from intloom.flow.host import Int8
 from intloom.flow.record import forget_run, safe_name, save_run
 from intloom.flow.waves import choose_window, record_waves
 from intloom.hw.spec.params import HardwareParams
-from intloom.sim.checks import GOLDEN
 from intloom.sim.compare import compare
 from intloom.sim.result import Arrays, RunResult
 from intloom.sim.result_cache import CachedRun, run_cached
@@ -113,10 +111,8 @@ class PieceFiles:
     def save(self, piece: Piece, program: Program, backend: RtlBackend) -> RunResult:
         """Run a piece and keep its files."""
         result = backend.run(program, piece.inputs)
-        checks = (compare_tensor(n, "", GOLDEN, result.outputs[n], piece.expected[n]) for n in result.outputs)
-        result = replace(
-            result, inputs=piece.inputs, checks=tuple(checks), model_outputs=result.outputs, regions=(result,)
-        )
+        checks = compare(piece.expected, result.outputs).checks
+        result = replace(result, inputs=piece.inputs, checks=checks, model_outputs=result.outputs, regions=(result,))
         if self.records is not None:
             save_run(self.records / safe_name(piece.name), program, result)
         if self.waves is not None:
@@ -156,7 +152,7 @@ def _run(piece: Piece, backend: RtlBackend, files: PieceFiles | None) -> SliceRu
         saved = files.save(piece, program, backend)
         result = CachedRun(saved.outputs, saved.to_dict(), False)
     comparison = compare(piece.expected, result.outputs)
-    first = str(comparison.mismatches[0]) if comparison.mismatches else ""
+    first = next(iter(comparison.differences), "")
     return SliceRun(
         piece.name, result.figures, comparison.compared_bytes, comparison.differing_bytes, first, result.cached
     )

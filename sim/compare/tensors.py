@@ -1,76 +1,63 @@
-"""Compares output tensors byte for byte. There is no tolerance: integers are equal or they are not."""
+"""Compares tensors byte for byte. There is no tolerance: integers are equal or they are not."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import MismatchError
+from intloom.sim.checks import GOLDEN, Check
 from intloom.sim.result import Arrays
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """The differences of one tensor; channel, y and x are those of its first differing value."""
-
-    tensor: str
-    count: int
-    size: int
-    channel: int
-    y: int
-    x: int
-    expected: int
-    got: int
-
-    def __str__(self) -> str:
-        return (
-            f"tensor {self.tensor!r}: {self.count} of {self.size} values differ, first at channel {self.channel}, "
-            f"y {self.y}, x {self.x}: expected {self.expected}, got {self.got}"
-        )
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Result of a comparison."""
 
-    expected: str
-    got: str
-    compared_bytes: int
-    differing_bytes: int
-    mismatches: tuple[Mismatch, ...]
+    checks: tuple[Check, ...]
 
     @property
-    def equal(self) -> bool:
-        """Whether every byte was equal."""
-        return not self.mismatches
+    def compared_bytes(self) -> int:
+        """Bytes of all tensors."""
+        return sum(c.bytes for c in self.checks)
+
+    @property
+    def differing_bytes(self) -> int:
+        """How many of them differ."""
+        return sum(c.mismatches for c in self.checks)
+
+    @property
+    def differences(self) -> list[str]:
+        """Each tensor that differs, in words."""
+        return [str(c) for c in self.checks if c.mismatches]
 
     def require_equal(self) -> None:
         """Raise `MismatchError` that names every differing tensor."""
-        if self.mismatches:
-            lines = "\n".join(f"  {m}" for m in self.mismatches)
-            raise MismatchError(f"{self.got} must equal {self.expected} byte for byte, but:\n{lines}")
+        if self.differences:
+            raise MismatchError("\n  ".join(["all bytes must be equal, but:", *self.differences]))
 
 
-def compare(expected: Arrays, got: Arrays, *, expected_name: str = "golden", got_name: str = "rtl") -> Comparison:
+def compare(expected: Arrays, got: Arrays) -> Comparison:
     """Compare all tensors of `expected` with those of `got`; a missing tensor or another shape is an error at once."""
     if set(expected) != set(got):
-        raise MismatchError(
-            f"{got_name} must give tensors {sorted(expected)} as {expected_name} does, not {sorted(got)}"
-        )
-    mismatches = [m for name in expected if (m := _difference(name, expected[name], got[name])) is not None]
-    total = sum(a.nbytes for a in expected.values())
-    return Comparison(expected_name, got_name, total, sum(m.count for m in mismatches), tuple(mismatches))
+        raise MismatchError(f"a run must give tensors {sorted(expected)}, not {sorted(got)}")
+    for name, array in expected.items():
+        if array.shape != got[name].shape or array.dtype != got[name].dtype:
+            raise MismatchError(
+                f"tensor {name!r} must be {array.dtype} {array.shape}, not {got[name].dtype} {got[name].shape}: "
+                "the two sides ran different programs"
+            )
+    return Comparison(tuple(compare_tensor(name, "", GOLDEN, got[name], array) for name, array in expected.items()))
 
 
-def _difference(name: str, expected: NDArray[np.int8], got: NDArray[np.int8]) -> Mismatch | None:
-    if expected.shape != got.shape or expected.dtype != got.dtype:
-        raise MismatchError(
-            f"tensor {name!r} must be {expected.dtype} {expected.shape}, not {got.dtype} {got.shape}: "
-            "the two sides ran different programs"
-        )
-    positions = np.argwhere(expected != got)
-    if not len(positions):
-        return None
-    _, channel, y, x = (int(v) for v in positions[0])
-    at = tuple(positions[0])
-    return Mismatch(name, len(positions), expected.size, channel, y, x, int(expected[at]), int(got[at]))
+def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
+    """Compare two arrays of the same shape element by element."""
+    different = got != expected
+    count = int(np.count_nonzero(different))
+    if not count:
+        return Check(tensor, layer, against, got.size, 0)
+    at = tuple(int(i) for i in np.argwhere(different)[0])
+    wanted, actual = int(expected[at]), int(got[at])
+    first = f"at {list(at)}: expected {wanted}, got {actual}"
+    return Check(tensor, layer, against, got.size, count, first, at, wanted, actual)

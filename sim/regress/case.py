@@ -10,6 +10,7 @@ from enum import StrEnum
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.params import HardwareParams
+from intloom.sim.compare import Comparison
 from intloom.sim.result import Arrays
 
 PROGRAM = "program"
@@ -77,22 +78,13 @@ class CaseResult:
     """The project's sources that gave this result; see `intloom.sim.regress.version`."""
 
 
-@dataclass(frozen=True)
-class ReferenceComparison:
-    """Results against a reference outside the project."""
-
-    compared_bytes: int
-    problems: tuple[str, ...] = ()
-    """Differences; none in a case that passes."""
-
-
 @dataclass(frozen=True, eq=False)
 class Network:
     """A network with inputs, and what it must give."""
 
     graph: IntGraph
     inputs: Arrays
-    compare: Callable[[Arrays], ReferenceComparison]
+    compare: Callable[[Arrays], Comparison]
     """Compares the graph's outputs with the original network's."""
 
 

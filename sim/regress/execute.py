@@ -10,9 +10,9 @@ from intloom.common.errors import IntloomError, SimulationError, UsageError
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.params import HardwareParams, from_dict
 from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
-from intloom.sim.compare import compare
+from intloom.sim.compare import Comparison, compare
 from intloom.sim.compare.divergence import find_divergence
-from intloom.sim.regress.case import PROGRAM, Case, CaseResult, Network, Outcome, ReferenceComparison, Tools
+from intloom.sim.regress.case import PROGRAM, Case, CaseResult, Network, Outcome, Tools
 from intloom.sim.regress.faults import fault
 from intloom.sim.regress.graphs import make_graph
 from intloom.sim.regress.program_case import run_program_case
@@ -75,7 +75,7 @@ def _network(case: Case, tools: Tools) -> Network:
     arguments: dict[str, Any] = dict(case.arguments)
     if case.graph != "network":
         graph, inputs = make_graph(case.graph, case.seed, arguments)
-        return Network(graph, inputs, lambda _outputs: ReferenceComparison(0))
+        return Network(graph, inputs, lambda _outputs: Comparison(()))
     if tools.load_network is None:
         raise UsageError(f"case {case.name!r} needs a network, but the caller gave no way to load one")
     return tools.load_network(arguments["name"], arguments["size"])
@@ -90,11 +90,12 @@ def _equal_case(case: Case, hardware: HardwareParams, network: Network, program:
     # Another seed than the graph's, so that stalls and data are independent.
     options = RtlOptions(memory=MemorySettings(stall_permille=case.stall_permille, seed=case.seed + 1))
     rtl = RtlBackend(options).run(program, inputs)
-    against_isa = compare(golden.outputs, isa.outputs, got_name="isa")
+    against_isa = compare(golden.outputs, isa.outputs)
     against_rtl = compare(golden.outputs, rtl.outputs)
-    messages = [*reference.problems, *(str(m) for c in (against_isa, against_rtl) for m in c.mismatches)]
+    messages = [*reference.differences]
+    messages += [*(f"isa: {d}" for d in against_isa.differences), *(f"rtl: {d}" for d in against_rtl.differences)]
     # Only where the instruction simulator is right can it be the reference for each write.
-    if not against_rtl.equal and against_isa.equal:
+    if against_rtl.differences and not against_isa.differences:
         messages.append(str(find_divergence(program, inputs, options)))
     return _Finding(
         message="\n".join(messages),

@@ -111,7 +111,7 @@ def test_a_network_by_slices_and_in_one_run_gives_the_same_bytes(network, cache)
     for name, nodes in blocks(graph).items():
         part = extract(graph, nodes, name)
         made |= run_cached(compile_graph(part, NANO), {t: made[t] for t in part.inputs}, RtlBackend()).outputs
-    compare(whole, {t: made[t] for t in graph.outputs}, expected_name="one run", got_name="slices").require_equal()
+    compare(whole, {t: made[t] for t in graph.outputs}).require_equal()
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def test_one_convolution():
     golden = GoldenBackend(graph).run(program, inputs)
     isa = IsaBackend(check=True).run(program, inputs)
     rtl = RtlBackend().run(program, inputs)
-    compare(golden.outputs, isa.outputs, got_name="isa").require_equal()
+    compare(golden.outputs, isa.outputs).require_equal()
     compare(golden.outputs, rtl.outputs).require_equal()
     assert rtl.cycles > 0 and rtl.macs == 9 * 11 * 9 * 8 * 12
     np.testing.assert_array_equal(rtl.memory, isa.memory)
