@@ -2,15 +2,15 @@
 
 import mmap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from intloom.common.errors import UsageError
 from intloom.hw.spec.regs import ADDRESS_BITS
-from intloom.sim.board.backend import Board, BoardBackend, EventInterrupt, PolledInterrupt
+from intloom.sim.board.backend import Board, BoardBackend, PolledInterrupt
 from intloom.sim.board.bus import Bus, BusMemory, BusRegisters
 from intloom.sim.board.etherbone import PORT, TcpEtherbone, UdpEtherbone
-from intloom.sim.board.mapped import MappedBus, UioInterrupts
+from intloom.sim.board.mapped import MappedBus, UioInterrupt
 from intloom.sim.board.pynq import PynqBus, open_overlay
 from intloom.sim.board.uart import BAUD, UartBus
 
@@ -100,18 +100,6 @@ def _on_one_bus(address: BoardAddress, bus: Bus) -> Board:
     return _board(address, registers, bus, base, address.number("bytes"))
 
 
-def _etherbone(address: BoardAddress) -> Board:
-    return _on_one_bus(address, UdpEtherbone(*address.host()))
-
-
-def _litex_server(address: BoardAddress) -> Board:
-    return _on_one_bus(address, TcpEtherbone(*address.host()))
-
-
-def _uart(address: BoardAddress) -> Board:
-    return _on_one_bus(address, UartBus(Path(address.where), address.number("baud", BAUD)))
-
-
 def _mapped_memory(address: BoardAddress) -> Bus:
     """The memory window: of /dev/mem by physical address, of another device from its beginning."""
     base, device = address.number("memory"), address.settings.get("memory_device", "/dev/mem")
@@ -132,8 +120,8 @@ def _uio(address: BoardAddress) -> Board:
     registers = BusRegisters(MappedBus(path, 0, _REGISTER_BYTES, offset), 0)
     board = _board(address, registers, _mapped_memory(address), address.number("memory"), address.number("bytes"))
     if address.number("interrupt", 1):
-        source = UioInterrupts(Path(address.settings.get("interrupt_device", path)))
-        return Board(**{**vars(board), "interrupt": EventInterrupt(source, board.seconds)})
+        source = Path(address.settings.get("interrupt_device", path))
+        return replace(board, interrupt=UioInterrupt(source, board.seconds))
     return board
 
 
@@ -146,8 +134,8 @@ TRANSPORTS: dict[str, tuple[frozenset[str], Callable[[BoardAddress], Board]]] = 
     "devmem": (_COMMON | {"registers", "memory_device", "memory_offset"}, _devmem),
     "uio": (_COMMON | {"map", "interrupt", "interrupt_device", "memory_device", "memory_offset"}, _uio),
     "pynq": (frozenset({"ip", "bytes", "timeout"}), _pynq),
-    "etherbone": (_NETWORK, _etherbone),
-    "litex_server": (_NETWORK, _litex_server),
-    "uart": (_NETWORK | {"baud"}, _uart),
+    "etherbone": (_NETWORK, lambda a: _on_one_bus(a, UdpEtherbone(*a.host()))),
+    "litex_server": (_NETWORK, lambda a: _on_one_bus(a, TcpEtherbone(*a.host()))),
+    "uart": (_NETWORK | {"baud"}, lambda a: _on_one_bus(a, UartBus(Path(a.where), a.number("baud", BAUD)))),
 }
 """Settings and opener of each transport."""

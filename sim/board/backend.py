@@ -1,9 +1,7 @@
 """The backend that runs programs on a board."""
 
-import select
 import time
 from dataclasses import dataclass
-from typing import Protocol
 
 from intloom.common.errors import CapacityError, HardwareMismatchError, SimulationError
 from intloom.compiler.program.memory import memory_parts, unpack_tensor
@@ -22,18 +20,6 @@ _SLOW_MEMORY = 16
 """A board's memory is shared; pauses may be this much longer than those of the simulated one."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.02
 """Seconds between two polls."""
-
-
-class EventSource(Protocol):
-    """Where interrupts come from; its descriptor becomes readable."""
-
-    descriptor: int
-
-    def enable(self) -> None:
-        """Let the next interrupt come."""
-
-    def take(self) -> None:
-        """Take the interrupt that has come."""
 
 
 class PolledInterrupt:
@@ -69,38 +55,6 @@ class PolledInterrupt:
                 return "timeout"
             time.sleep(pause)  # noqa: ASYNC251  # a transport whose calls block, see run_blocking
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-class EventInterrupt:
-    """The end of a run by an interrupt that the operating system passes on.
-
-    Parameters
-    ----------
-    source
-        The interrupt.
-    seconds
-        After this time a run is given up.
-    """
-
-    cycle = 0
-
-    def __init__(self, source: EventSource, seconds: float) -> None:
-        self._source = source
-        self._seconds = seconds
-        self._end = 0.0
-
-    def arm(self, limit: int) -> None:
-        """Enable the interrupt and start the time limit, which is in seconds here."""
-        self._source.enable()
-        self._end = time.monotonic() + self._seconds
-
-    async def wait(self) -> Ending:
-        """Wait for the interrupt or the limit."""
-        ready, _, _ = select.select([self._source.descriptor], [], [], max(0.0, self._end - time.monotonic()))
-        if not ready:
-            return "timeout"
-        self._source.take()
-        return "interrupt"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Access to a board's bus, and the driver's registers and memory on top of it."""
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from intloom.common.errors import ExitCode, IntloomError
@@ -24,8 +25,36 @@ class Bus(Protocol):
     def write(self, address: int, data: bytes) -> None:
         """Store `data` from `address` on."""
 
-    def close(self) -> None:
-        """Release the connection."""
+
+class PacketBus:
+    """A bus behind a connection that moves a limited number of words at once."""
+
+    most_read, most_written = 1, 1
+    """Words."""
+
+    def read(self, address: int, length: int) -> bytes:
+        """The `length` bytes from `address` on."""
+        return b"".join(self._read(at, (stop - at) // WORD_BYTES) for at, stop in _parts(address, length, self.most_read))
+
+    def write(self, address: int, data: bytes) -> None:
+        """Store `data` from `address` on."""
+        for at, stop in _parts(address, len(data), self.most_written):
+            # A single word may be a register that reads as another value.
+            self._write(at, data[at - address : stop - address], checked=len(data) > WORD_BYTES)
+
+    def _read(self, address: int, words: int) -> bytes:
+        raise NotImplementedError
+
+    def _write(self, address: int, data: bytes, *, checked: bool) -> None:
+        """Store a part; `checked` asks a connection that loses packets to read it back."""
+        raise NotImplementedError
+
+
+def _parts(address: int, length: int, most: int) -> Iterator[tuple[int, int]]:
+    """First address and end of each part of at most so many words."""
+    step = WORD_BYTES * most
+    for at in range(address, address + length, step):
+        yield at, min(at + step, address + length)
 
 
 class BusRegisters:

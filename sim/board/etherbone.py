@@ -2,10 +2,10 @@
 
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 
-from intloom.sim.board.bus import WORD_BYTES, BoardError
+from intloom.sim.board.bus import WORD_BYTES, BoardError, PacketBus
 
 PORT = 1234
 _MAGIC, _VERSION, _SIZES = 0x4E6F, 1, 0x44
@@ -45,14 +45,15 @@ def parse_answer(packet: bytes) -> tuple[int, tuple[int, ...]]:
     return identifier, tuple(words)
 
 
-def _pieces(address: int, length: int) -> Iterator[tuple[int, int]]:
-    """Address and number of words of each packet."""
-    words = length // WORD_BYTES
-    for first in range(0, words, _MOST_WORDS):
-        yield address + WORD_BYTES * first, min(_MOST_WORDS, words - first)
+def _words(data: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(data) // WORD_BYTES}I", data)
 
 
-class UdpEtherbone:
+def _addresses(address: int, words: int) -> range:
+    return range(address, address + WORD_BYTES * words, WORD_BYTES)
+
+
+class UdpEtherbone(PacketBus):
     """A board with LiteEth's Etherbone core.
 
     UDP loses packets. A read is repeated until its answer comes; the memory's contents are read back after each write.
@@ -62,6 +63,8 @@ class UdpEtherbone:
     host, port
         The board.
     """
+
+    most_read = most_written = _MOST_WORDS
 
     def __init__(self, host: str, port: int = PORT) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -73,14 +76,10 @@ class UdpEtherbone:
         except OSError as error:
             raise BoardError(f"cannot reach {self._host}: {error}") from None
 
-    def read(self, address: int, length: int) -> bytes:
-        """The `length` bytes from `address` on."""
-        return b"".join(self._read(at, words) for at, words in _pieces(address, length))
-
     def _read(self, address: int, words: int) -> bytes:
         for _ in range(_TRIES):
             number = next(self._numbers)
-            self._send(read_request(number, [address + WORD_BYTES * i for i in range(words)]))
+            self._send(read_request(number, _addresses(address, words)))
             answer = self._answer(number)
             if answer is not None:
                 return struct.pack(f"<{words}I", *answer)
@@ -99,19 +98,12 @@ class UdpEtherbone:
             # A closed port answers with ICMP's "port unreachable".
             raise BoardError(f"{self._host} does not answer: {error}") from None
 
-    def write(self, address: int, data: bytes) -> None:
-        """Store `data` from `address` on; more than one word is read back."""
-        for at, words in _pieces(address, len(data)):
-            piece = data[at - address :][: WORD_BYTES * words]
-            request = write_request(at, struct.unpack(f"<{words}I", piece))
-            self._send(request)
-            # A single word may be a register that reads as another value.
-            tries = 0
-            while len(data) > WORD_BYTES and self._read(at, words) != piece:
-                tries += 1
-                if tries == _TRIES:
-                    raise BoardError(f"memory at {at:#x} of {self._host} does not keep what is written")
-                self._send(request)
+    def _write(self, address: int, data: bytes, *, checked: bool) -> None:
+        for _ in range(_TRIES):
+            self._send(write_request(address, _words(data)))
+            if not checked or self._read(address, len(data) // WORD_BYTES) == data:
+                return
+        raise BoardError(f"memory at {address:#x} of {self._host} does not keep what is written")
 
     def _send(self, packet: bytes) -> None:
         try:
@@ -119,12 +111,8 @@ class UdpEtherbone:
         except OSError as error:
             raise BoardError(f"cannot send to {self._host}: {error}") from None
 
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
 
-
-class TcpEtherbone:
+class TcpEtherbone(PacketBus):
     """A board behind LiteX's `litex_server`.
 
     Parameters
@@ -132,6 +120,8 @@ class TcpEtherbone:
     host, port
         The server.
     """
+
+    most_read = most_written = _MOST_WORDS
 
     def __init__(self, host: str, port: int = PORT) -> None:
         self._host = f"{host}:{port}"
@@ -142,14 +132,10 @@ class TcpEtherbone:
         except OSError as error:
             raise BoardError(f"cannot reach {self._host}: {error}; start litex_server") from None
 
-    def read(self, address: int, length: int) -> bytes:
-        """The `length` bytes from `address` on."""
-        parts = []
-        for at, words in _pieces(address, length):
-            self._send(read_request(0, [at + WORD_BYTES * i for i in range(words)]))
-            size = _PACKET.size + _RECORD.size + WORD_BYTES * (1 + words)
-            parts.append(struct.pack(f"<{words}I", *parse_answer(self._receive(size))[1]))
-        return b"".join(parts)
+    def _read(self, address: int, words: int) -> bytes:
+        self._send(read_request(0, _addresses(address, words)))
+        answer = self._receive(_PACKET.size + _RECORD.size + WORD_BYTES * (1 + words))
+        return struct.pack(f"<{words}I", *parse_answer(answer)[1])
 
     def _receive(self, size: int) -> bytes:
         data = b""
@@ -163,18 +149,11 @@ class TcpEtherbone:
             data += more
         return data
 
-    def write(self, address: int, data: bytes) -> None:
-        """Store `data` from `address` on."""
-        for at, words in _pieces(address, len(data)):
-            piece = data[at - address :][: WORD_BYTES * words]
-            self._send(write_request(at, struct.unpack(f"<{words}I", piece)))
+    def _write(self, address: int, data: bytes, *, checked: bool) -> None:
+        self._send(write_request(address, _words(data)))
 
     def _send(self, packet: bytes) -> None:
         try:
             self._socket.sendall(packet)
         except OSError as error:
             raise BoardError(f"cannot send to {self._host}: {error}") from None
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()

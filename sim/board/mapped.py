@@ -3,10 +3,13 @@
 import contextlib
 import mmap
 import os
+import select
 import struct
+import time
 from pathlib import Path
 
 from intloom.sim.board.bus import WORD_BYTES, BoardError
+from intloom.sim.host.run_program import Ending
 
 
 class MappedBus:
@@ -61,37 +64,39 @@ class MappedBus:
         else:
             self._words[where] = memoryview(data).cast("I")
 
-    def close(self) -> None:
-        """Unmap."""
-        self._words.release()
-        self._map.close()
 
-
-class UioInterrupts:
-    """The interrupt of a UIO device: a read returns after the next one, a write enables it again.
+class UioInterrupt:
+    """The end of a run by the interrupt of a UIO device: a read returns after the next one, a write enables it again.
 
     Parameters
     ----------
     path
         The device, such as /dev/uio0.
+    seconds
+        After this time a run is given up.
     """
 
-    def __init__(self, path: Path) -> None:
+    cycle = 0
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = 0.0
         try:
-            self.descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         except OSError as error:
             raise BoardError(f"cannot open {path}: {error.strerror}") from None
 
-    def enable(self) -> None:
-        """Let the next interrupt come; an earlier one is forgotten."""
+    def arm(self, limit: int) -> None:
+        """Forget an earlier interrupt, enable the next one, and start the time limit, which is in seconds here."""
         with contextlib.suppress(BlockingIOError):
-            self.take()
-        os.write(self.descriptor, struct.pack("I", 1))
+            os.read(self._descriptor, WORD_BYTES)
+        os.write(self._descriptor, struct.pack("I", 1))
+        self._end = time.monotonic() + self._seconds
 
-    def take(self) -> None:
-        """Take the interrupt that has come."""
-        os.read(self.descriptor, WORD_BYTES)
-
-    def close(self) -> None:
-        """Close the device."""
-        os.close(self.descriptor)
+    async def wait(self) -> Ending:
+        """Wait for the interrupt or the limit."""
+        ready, _, _ = select.select([self._descriptor], [], [], max(0.0, self._end - time.monotonic()))
+        if not ready:
+            return "timeout"
+        os.read(self._descriptor, WORD_BYTES)
+        return "interrupt"

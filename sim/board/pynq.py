@@ -59,7 +59,3 @@ class PynqBus:
         at = address - self.memory_base
         self._buffer[at : at + len(data)] = np.frombuffer(data, np.uint8)
         self._buffer.flush()
-
-    def close(self) -> None:
-        """Free the buffer."""
-        self._buffer.freebuffer()

@@ -7,18 +7,16 @@ import termios
 import tty
 from pathlib import Path
 
-from intloom.sim.board.bus import WORD_BYTES, BoardError
+from intloom.sim.board.bus import WORD_BYTES, BoardError, PacketBus
 
 BAUD = 115200
 _WRITE, _READ = 1, 2
 _COMMAND = struct.Struct(">BBI")
 """Command, number of words, word address."""
-_MOST_READ, _MOST_WRITTEN = 128, 8
-"""Words per command. The bridge has a FIFO of 16 bytes and no flow control, so writes are as short as LiteX's own."""
 _SECONDS = 2.0
 
 
-class UartBus:
+class UartBus(PacketBus):
     """A board with a UART bridge.
 
     Parameters
@@ -28,6 +26,9 @@ class UartBus:
     baud
         Its rate; that of the board's bridge.
     """
+
+    most_read, most_written = 128, 8
+    """The bridge has a FIFO of 16 bytes and no flow control, so writes are as short as LiteX's own."""
 
     def __init__(self, path: Path, baud: int = BAUD) -> None:
         self._path = path
@@ -44,24 +45,12 @@ class UartBus:
         except (OSError, termios.error) as error:
             raise BoardError(f"cannot open {path} as a serial port: {error}") from None
 
-    def read(self, address: int, length: int) -> bytes:
-        """The `length` bytes from `address` on."""
-        parts = []
-        for first in range(0, length, WORD_BYTES * _MOST_READ):
-            words = min(_MOST_READ, (length - first) // WORD_BYTES)
-            self._send(_COMMAND.pack(_READ, words, (address + first) // WORD_BYTES))
-            data = self._receive(WORD_BYTES * words)
-            parts.append(struct.pack(f"<{words}I", *struct.unpack(f">{words}I", data)))
-        return b"".join(parts)
+    def _read(self, address: int, words: int) -> bytes:
+        self._send(_COMMAND.pack(_READ, words, address // WORD_BYTES))
+        return _swapped(self._receive(WORD_BYTES * words))
 
-    def write(self, address: int, data: bytes) -> None:
-        """Store `data` from `address` on."""
-        step = WORD_BYTES * _MOST_WRITTEN
-        for first in range(0, len(data), step):
-            piece = data[first : first + step]
-            words = len(piece) // WORD_BYTES
-            head = _COMMAND.pack(_WRITE, words, (address + first) // WORD_BYTES)
-            self._send(head + struct.pack(f">{words}I", *struct.unpack(f"<{words}I", piece)))
+    def _write(self, address: int, data: bytes, *, checked: bool) -> None:
+        self._send(_COMMAND.pack(_WRITE, len(data) // WORD_BYTES, address // WORD_BYTES) + _swapped(data))
 
     def _send(self, data: bytes) -> None:
         view = memoryview(data)
@@ -80,6 +69,8 @@ class UartBus:
             data += more
         return data
 
-    def close(self) -> None:
-        """Close the port."""
-        os.close(self._port)
+
+def _swapped(data: bytes) -> bytes:
+    """Words with their bytes in the opposite order."""
+    words = len(data) // WORD_BYTES
+    return struct.pack(f"<{words}I", *struct.unpack(f">{words}I", data))

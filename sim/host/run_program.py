@@ -10,12 +10,30 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from intloom.hw.spec import regs
-from intloom.sim.host.memory import Memory
-from intloom.sim.host.registers import Registers
 
 Ending = Literal["interrupt", "timeout", "violation"]
 T = TypeVar("T")
 _MAX_LIMIT = (1 << 32) - 1
+
+
+class Memory(Protocol):
+    """The memory that host and accelerator share, addressed in bytes from its base."""
+
+    def read(self, address: int, length: int) -> bytes:
+        """The `length` bytes from `address` on."""
+
+    def write(self, address: int, data: bytes) -> None:
+        """Store `data` from `address` on."""
+
+
+class Registers(Protocol):
+    """The registers of `intloom.hw.spec.regs` by name; each call is one bus access."""
+
+    async def read(self, name: str) -> int:
+        """Value of the register."""
+
+    async def write(self, name: str, value: int) -> None:
+        """Set the register."""
 
 
 class Interrupt(Protocol):

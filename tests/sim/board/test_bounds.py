@@ -107,9 +107,6 @@ class _SilentBus:
     def write(self, address: int, data: bytes) -> None:
         self.writes.append(address)
 
-    def close(self) -> None:
-        """Nothing to close."""
-
 
 def test_an_unsound_program_never_reaches_the_board():
     program, inputs = small_program()
