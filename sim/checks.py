@@ -27,7 +27,8 @@ class Check:
     got: int | None = None
 
     def __str__(self) -> str:
-        return f"tensor {self.tensor!r} differs from {self.against} in {self.mismatches} of {self.bytes} values, {self.first}"
+        count = f"{self.mismatches} of {self.bytes} values"
+        return f"tensor {self.tensor!r} differs from {self.against} in {count}, {self.first}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -34,7 +34,9 @@ class PacketBus:
 
     def read(self, address: int, length: int) -> bytes:
         """The `length` bytes from `address` on."""
-        return b"".join(self._read(at, (stop - at) // WORD_BYTES) for at, stop in _parts(address, length, self.most_read))
+        return b"".join(
+            self._read(at, (stop - at) // WORD_BYTES) for at, stop in _parts(address, length, self.most_read)
+        )
 
     def write(self, address: int, data: bytes) -> None:
         """Store `data` from `address` on."""

@@ -57,9 +57,7 @@ def make_command(work: Path, tools: Toolchain, makefile: str, optimize: str) -> 
     return command + [f"{name}={value}" for name, value in variables.items()]
 
 
-def run_logged(
-    command: list[str], work: Path, env: Mapping[str, str], watch: Callable[[], None] | None = None
-) -> None:
+def run_logged(command: list[str], work: Path, env: Mapping[str, str], watch: Callable[[], None] | None = None) -> None:
     """Run one step of a build in `work`; `watch` is called a few times a second, and ends the step if it raises.
 
     Raises `SimulationError` with the end of its log when it fails.

@@ -13,8 +13,7 @@ from cocotb.triggers import ClockCycles, First, RisingEdge, Timer
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from intloom.hw.spec import regs
-from intloom.sim.host.run_program import Registers
-from intloom.sim.host.run_program import Ending, run_program
+from intloom.sim.host.run_program import Ending, Registers, run_program
 from intloom.sim.rtl.axi_slave import AxiSlaveModel
 from intloom.sim.rtl.fast_test import TestbenchError, given_job, write_report
 from intloom.sim.rtl.job import Job, RunFiles

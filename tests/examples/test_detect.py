@@ -30,9 +30,7 @@ def detect():
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("detect")
     (folder / "net.onnx").write_bytes(build("mini_yolo", 64).SerializeToString())
-    quantize(
-        folder / "net.onnx", folder / "q.onnx", options=QuantizeOptions(samples=1), cache=folder / "cache"
-    )
+    quantize(folder / "net.onnx", folder / "q.onnx", options=QuantizeOptions(samples=1), cache=folder / "cache")
     assert main(["compile", str(folder / "q.onnx"), "--preset", "nano", "-o", str(folder / "net.loom"), "-q"]) == 0
     return folder / "net.loom"
 

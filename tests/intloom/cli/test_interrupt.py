@@ -1,6 +1,5 @@
 """Ctrl-C at any point ends a command within two seconds, with code 130, no child process and no half-written file."""
 
-import hashlib
 import json
 import os
 import signal
