@@ -84,7 +84,7 @@ forecast: $(READY)  ## forecast against RTL: five networks on 20 random configur
 formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal
 
-coverage: $(READY)  ## lines, branches and toggles of the RTL and cover points, in out/coverage/index.html
+coverage: $(READY)  ## lines, branches and toggles of the RTL and cover points, what is missed in out/coverage/missed.txt
 	$(BIN)/python -m tests.hw.coverage
 
 python-coverage: $(READY)  ## lines and branches of the Python packages by all tests, in out/python-coverage/html

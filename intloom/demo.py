@@ -11,7 +11,7 @@ from intloom.files import check_folder, write_bytes, write_text
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.inputs import read_inputs
-from intloom.flow.record import save_run
+from intloom.flow.record import Notes, save_run
 from intloom.flow.running import execute, open_backend
 from intloom.hw.spec.params import PRESETS, HardwareParams, preset_name
 from intloom.quantization import QuantizeOptions, quantize
@@ -70,4 +70,4 @@ def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str,
     feeds = read_inputs([], bundle.inputs, seed=0)
     backend = open_backend("rtl", bundle, keep_tensors=True)
     done = execute(bundle, backend, feeds, check=True, progress=watch)
-    return save_run(folder, bundle.program, done, why=advise(bundle, MemoryTiming()))
+    return save_run(folder, bundle.program, done, Notes(why=advise(bundle, MemoryTiming())))

@@ -10,8 +10,7 @@ from typing import Any
 from intloom.common import evidence
 from intloom.hw.area.model import MEASURED
 from tools.components import components, name_of
-from tools.coverage.page import KINDS
-from tools.coverage.summary import SUMMARY, Share, read_shares
+from tools.coverage.summary import KINDS, SUMMARY, Share, read_shares, total
 from tools.coverage.waivers import read_waivers
 from tools.figures import FIGURES
 from tools.forecast_error import RESULTS
@@ -88,7 +87,7 @@ def _components(covered: Mapping[str, Mapping[str, Share]], scores: Mapping[str,
 def _totals(covered: Mapping[str, Mapping[str, Share]], values: Mapping[str, Any]) -> Iterator[str]:
     yield "\n## Coverage\n\n" + _table("", "covered", "missed", "waived")
     for kind in KINDS:
-        share = sum((kinds[kind] for kinds in covered.values() if kind in kinds), Share())
+        share = total(covered, kind)
         covers = f"{share.percent:.2f} % of {share.reached + share.missed:,}"
         yield f"| {kind} | {covers} | {share.missed:,} | {share.waived:,} |\n"
     missed = len(values["missed_cover_points"])

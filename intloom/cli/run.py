@@ -21,7 +21,7 @@ from intloom.exploration.energy import Technology, choose_technology, energy
 from intloom.exploration.work import work_of
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.inputs import read_inputs
-from intloom.flow.record import forget_run, make_record, save_run
+from intloom.flow.record import Notes, forget_run, make_record, save_run
 from intloom.flow.reference import host_of
 from intloom.flow.regions import all_inputs
 from intloom.flow.running import can_locate, execute, locate, open_backend
@@ -170,9 +170,9 @@ def _keep(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any
     program, folder = work.bundle.program, work.given.output
     spent = _energy(work, done)
     if folder is None:
-        return make_record(program, done, energy=spent)
+        return make_record(program, done, Notes(energy=spent))
     why = advise(work.bundle, timing_of(work.rtl.memory)) if done.cycles else ""
-    return save_run(folder, program, done, terminal.command, why, spent)
+    return save_run(folder, program, done, Notes(command=terminal.command, why=why, energy=spent))
 
 
 def _energy(work: _Workload, done: RunResult) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,23 @@ def hardware_name(program: Program) -> str:
     return preset_name(program.params)
 
 
-def make_record(
-    program: Program, result: RunResult, why: str = "", energy: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """A run as plain values, for JSON; `program` has all regions of the model, `why` says what limits it.
+@dataclass(frozen=True, kw_only=True)
+class Notes:
+    """What a record says beside the run's results."""
 
-    `energy` is an estimate, if one was asked for.
-    """
+    command: str = ""
+    """What made the run."""
+    why: str = ""
+    """What limits it."""
+    energy: Mapping[str, Any] = field(default_factory=dict)
+    """An estimate, if one was asked for."""
+
+
+_NO_NOTES = Notes()
+
+
+def make_record(program: Program, result: RunResult, notes: Notes = _NO_NOTES) -> dict[str, Any]:
+    """A run as plain values, for JSON; `program` has all regions of the model."""
     checks = result.checks
     return {
         "name": program.name,
@@ -66,8 +77,8 @@ def make_record(
         "dram_bytes": result.dram_bytes or None,
         "conditions": dict(result.conditions),
         "predicted_cycles": program.predicted_cycles,
-        "why": why,
-        "energy": energy or None,
+        "why": notes.why,
+        "energy": notes.energy or None,
         "units": _units(result),
         "clock_stopped": dict(result.clock_stopped),
         "layers": _layers(program, result),
@@ -172,16 +183,9 @@ def forget_run(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def save_run(
-    folder: Path,
-    program: Program,
-    result: RunResult,
-    command: str = "",
-    why: str = "",
-    energy: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Write record, timeline, tables, trace and model outputs; return the record. `command` made the run."""
-    record, trace = make_record(program, result, why, energy), trace_events(program, result)
+def save_run(folder: Path, program: Program, result: RunResult, notes: Notes = _NO_NOTES) -> dict[str, Any]:
+    """Write record, timeline, tables, trace and model outputs; return the record."""
+    record, trace = make_record(program, result, notes), trace_events(program, result)
     names: dict[str, str] = {}
     for name, array in result.model_outputs.items():
         names[name] = _array_file(name, set(names.values()))
@@ -193,7 +197,7 @@ def save_run(
         write_chrome(folder / TRACE, trace, record["name"], counter_tracks(program, result, trace))
         write_csv(folder / TRACE_CSV, trace)
     # Written last: a folder with a record is complete.
-    write_text(folder / RECORD, json.dumps({**record, "outputs": names, "command": command}, indent=1))
+    write_text(folder / RECORD, json.dumps({**record, "outputs": names, "command": notes.command}, indent=1))
     return record
 
 

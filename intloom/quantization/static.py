@@ -133,7 +133,8 @@ def quantize(
             # Synthetic images do not show which values of real ones are outliers.
             options = replace(options, calibration=Calibration.MINMAX)
         without_pairs = (*excluded, *inner_nodes(model.graph), *normalization_nodes(model))
-        made, options, agreed = _calibrated(floats, folder, samples, options, without_pairs, report)
+        quantizer = _Quantizer(floats, without_pairs, report)
+        made, options, agreed = quantizer.calibrated(folder, samples, options)
         if options.correct_bias:
             correct_biases(model, made, samples, lambda done, total: report("biases", done, total))
         preparation.store(made)
@@ -220,81 +221,77 @@ class _Reader:
         return len(self._samples)
 
 
-def _calibrated(
-    floats: Path,
-    folder: Path,
-    samples: Samples,
-    options: QuantizeOptions,
-    excluded: tuple[str, ...],
-    report: Progress,
-) -> tuple[onnx.ModelProto, QuantizeOptions, dict[Calibration, float]]:
-    """The quantized model, the options with the method that made it, and the agreement by each method tried."""
-    target = folder / "quantized.onnx"
-    if options.calibration is not Calibration.AUTO:
-        _run_quantizer(floats, target, samples, options, excluded, report)
-        return onnx.load(target), options, {}
-    calibrating, held_back = hold_back(samples)
-    model, tried, agreed = load_onnx(floats), {}, {}
-    for method in CANDIDATES:
-        tried[method] = replace(options, calibration=method)
-        _run_quantizer(floats, folder / method, calibrating, tried[method], excluded, report)
-        agreed[method] = agreement(model, onnx.load(folder / method), held_back)
-    best = max(agreed, key=lambda method: agreed[method])
-    return onnx.load(folder / best), tried[best], agreed
+@dataclass(frozen=True)
+class _Quantizer:
+    """onnxruntime's quantizer for one float model."""
 
+    model: Path
+    excluded: tuple[str, ...]
+    report: Progress
 
-def _run_quantizer(
-    model: Path,
-    target: Path,
-    samples: Samples,
-    options: QuantizeOptions,
-    excluded: tuple[str, ...],
-    report: Progress,
-) -> None:
-    from onnxruntime.quantization import (
-        CalibrationDataReader,
-        CalibrationMethod,
-        QuantFormat,
-        QuantType,
-        quantize_static,
-    )
+    def calibrated(
+        self, folder: Path, samples: Samples, options: QuantizeOptions
+    ) -> tuple[onnx.ModelProto, QuantizeOptions, dict[Calibration, float]]:
+        """The quantized model, the options with the method that made it, and the agreement by each method tried."""
+        target = folder / "quantized.onnx"
+        if options.calibration is not Calibration.AUTO:
+            self.run(target, samples, options)
+            return onnx.load(target), options, {}
+        calibrating, held_back = hold_back(samples)
+        model, tried, agreed = load_onnx(self.model), {}, {}
+        for method in CANDIDATES:
+            tried[method] = replace(options, calibration=method)
+            self.run(folder / method, calibrating, tried[method])
+            agreed[method] = agreement(model, onnx.load(folder / method), held_back)
+        best = max(agreed, key=lambda method: agreed[method])
+        return onnx.load(folder / best), tried[best], agreed
 
-    methods = {
-        Calibration.MINMAX: CalibrationMethod.MinMax,
-        Calibration.ENTROPY: CalibrationMethod.Entropy,
-        Calibration.PERCENTILE: CalibrationMethod.Percentile,
-        Calibration.MSE: CalibrationMethod.MinMax,
-    }
-    # quantize_static requires an instance of CalibrationDataReader.
-    reader_class = type("Reader", (_Reader, CalibrationDataReader), {})
-    extra: dict[str, Any] = {"ForceQuantizeNoInputCheck": True}
-    if options.calibration is Calibration.PERCENTILE:
-        extra["CalibPercentile"] = options.percentile or DEFAULT_PERCENTILE
-    if options.calibration is Calibration.MSE:
-        extra["TensorQuantOverrides"] = as_overrides(best_ranges(load_onnx(model), samples))
-    unsigned = options.activations is ActivationType.UINT8
-    try:
-        with _quiet():
-            quantize_static(
-                str(model),
-                str(target),
-                reader_class(samples, report),
-                quant_format=QuantFormat.QDQ if options.form is Form.QDQ else QuantFormat.QOperator,
-                per_channel=options.weights is WeightScales.PER_CHANNEL,
-                activation_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
-                weight_type=QuantType.QInt8,
-                nodes_to_exclude=list(excluded),
-                calibrate_method=methods[options.calibration],
-                extra_options=extra,
-            )
-    except (OSError, UsageError):
-        raise
-    except Exception as error:
-        # onnxruntime's quantizer raises exceptions without a common base class, even AssertionError.
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if reason == "scale issue":
-            reason = "a value is not finite on the calibration inputs; give inputs of your data with --calibration"
-        raise ModelError(f"onnxruntime cannot quantize the model: {reason}") from error
+    def run(self, target: Path, samples: Samples, options: QuantizeOptions) -> None:
+        """Write the model quantized by one method to `target`."""
+        from onnxruntime.quantization import (
+            CalibrationDataReader,
+            CalibrationMethod,
+            QuantFormat,
+            QuantType,
+            quantize_static,
+        )
+
+        methods = {
+            Calibration.MINMAX: CalibrationMethod.MinMax,
+            Calibration.ENTROPY: CalibrationMethod.Entropy,
+            Calibration.PERCENTILE: CalibrationMethod.Percentile,
+            Calibration.MSE: CalibrationMethod.MinMax,
+        }
+        # quantize_static requires an instance of CalibrationDataReader.
+        reader_class = type("Reader", (_Reader, CalibrationDataReader), {})
+        extra: dict[str, Any] = {"ForceQuantizeNoInputCheck": True}
+        if options.calibration is Calibration.PERCENTILE:
+            extra["CalibPercentile"] = options.percentile or DEFAULT_PERCENTILE
+        if options.calibration is Calibration.MSE:
+            extra["TensorQuantOverrides"] = as_overrides(best_ranges(load_onnx(self.model), samples))
+        unsigned = options.activations is ActivationType.UINT8
+        try:
+            with _quiet():
+                quantize_static(
+                    str(self.model),
+                    str(target),
+                    reader_class(samples, self.report),
+                    quant_format=QuantFormat.QDQ if options.form is Form.QDQ else QuantFormat.QOperator,
+                    per_channel=options.weights is WeightScales.PER_CHANNEL,
+                    activation_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
+                    weight_type=QuantType.QInt8,
+                    nodes_to_exclude=list(self.excluded),
+                    calibrate_method=methods[options.calibration],
+                    extra_options=extra,
+                )
+        except (OSError, UsageError):
+            raise
+        except Exception as error:
+            # onnxruntime's quantizer raises exceptions without a common base class, even AssertionError.
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            if reason == "scale issue":
+                reason = "a value is not finite on the calibration inputs; give inputs of your data with --calibration"
+            raise ModelError(f"onnxruntime cannot quantize the model: {reason}") from error
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from intloom.demo import hardware_option
 from intloom.files import atomic_path, check_folder, write_bytes
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
-from intloom.flow.record import save_run
+from intloom.flow.record import Notes, save_run
 from intloom.flow.running import execute, open_backend
 from intloom.hw.spec.params import PRESETS, HardwareParams
 from intloom.notebook import html_table
@@ -210,7 +210,7 @@ class Network:
         self._say(f"$ {command}")
         done = execute(self.bundle, self._backend, {"x": tensor}, check=True)
         (output,) = done.model_outputs.values()
-        return np.asarray(output, np.float32), save_run(folder, self.bundle.program, done, command)
+        return np.asarray(output, np.float32), save_run(folder, self.bundle.program, done, Notes(command=command))
 
     def by_float(self, tensor: Floats) -> Floats:
         """The output of the float model."""

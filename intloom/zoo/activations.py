@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 
 ABOVE_ZERO = 2.2
 """Mean before a ReLU, in standard deviations: few values are negative, so few results are zero."""
@@ -48,7 +48,7 @@ def squeeze_excitation(b: Builder, path: str, x: Value, hidden: int, *, spread: 
     `spread` is the standard deviation before the HardSigmoid.
     """
     y = b.op(f"{path}/avgpool/GlobalAveragePool", "GlobalAveragePool", [x], x.channels)
-    y = relu(b, f"{path}/activation", b.conv(f"{path}/fc1", y, hidden, mean=ABOVE_ZERO, pooled=True))
-    y = b.conv(f"{path}/fc2", y, x.channels, mean=1.0, spread=spread, pooled=True)
+    y = relu(b, f"{path}/activation", b.conv(f"{path}/fc1", y, hidden, target=Target(ABOVE_ZERO, per_channel=False)))
+    y = b.conv(f"{path}/fc2", y, x.channels, target=Target(1.0, spread, per_channel=False))
     y = b.op(f"{path}/scale_activation/HardSigmoid", "HardSigmoid", [y], x.channels, alpha=1 / 6, beta=0.5)
     return b.op(f"{path}/Mul", "Mul", [y, x], x.channels)

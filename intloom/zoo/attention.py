@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intloom.zoo.activations import gelu
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 from intloom.zoo.yolo_blocks import concat, conv_silu
 
 
@@ -56,7 +56,7 @@ def _conv_attention(b: Builder, path: str, x: Value, shape: tuple[int, int], for
     """Attention over all pixels of a feature map of this height and width."""
     heads, key = form.heads, form.key
     tokens, width = shape[0] * shape[1], x.channels // heads
-    y = b.conv(f"{path}/qkv/conv", x, x.channels + 2 * heads * key, mean=0.0, spread=form.spread)
+    y = b.conv(f"{path}/qkv/conv", x, x.channels + 2 * heads * key, target=Target(0.0, form.spread))
     y = b.reshape(f"{path}/Reshape", y, [heads, 2 * key + width, tokens], heads)
     q, k, v = b.split(f"{path}/Split", y, [key, key, width], axis=2)
     q = b.transpose(f"{path}/Transpose", q, [0, 1, 3, 2], heads)
@@ -69,47 +69,19 @@ def _conv_attention(b: Builder, path: str, x: Value, shape: tuple[int, int], for
     y = b.reshape(f"{path}/Reshape_1", y, [x.channels, *shape], x.channels)
     if form.positional:
         v = b.reshape(f"{path}/Reshape_2", v, [x.channels, *shape], x.channels)
-        position = b.conv(f"{path}/pe/conv", v, x.channels, 3, group=x.channels, mean=0.0)
+        position = b.depthwise(f"{path}/pe/conv", v, mean=0.0)
         y = b.op(f"{path}/Add", "Add", [y, position], x.channels)
     # Without a position, the average of tokens differs more between images than inside of one.
-    return b.conv(f"{path}/proj/conv", y, x.channels, mean=0.0, pooled=not form.positional)
+    return b.conv(f"{path}/proj/conv", y, x.channels, target=Target(0.0, per_channel=form.positional))
 
 
 def transformer_block(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:
     """LayerNorm, attention and a GELU network of four times the width on [batch, tokens, channels]."""
     y = _token_attention(b, f"{path}/attn", layer_norm(b, f"{path}/norm1", x), tokens, heads)
     x = b.op(f"{path}/Add", "Add", [x, y], x.channels)
-    y = b.linear(f"{path}/mlp/fc1", layer_norm(b, f"{path}/norm2", x), 4 * x.channels, mean=0.8, spread=0.6)
+    y = b.linear(f"{path}/mlp/fc1", layer_norm(b, f"{path}/norm2", x), 4 * x.channels, Target(0.8, 0.6))
     y = b.linear(f"{path}/mlp/fc2", gelu(b, f"{path}/mlp/act", y), x.channels)
     return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
-
-
-def encoder_layer(b: Builder, path: str, x: Value, mask: Value, tokens: int, heads: int) -> Value:
-    """BERT's layer: attention with three products and a mask, a GELU network; LayerNorm after each sum."""
-    width, at = x.channels // heads, f"{path}/attention"
-    q, k, v = (
-        b.transpose(
-            f"{at}/self/Transpose_{name}",
-            b.reshape(f"{at}/self/Reshape_{name}", b.linear(f"{at}/self/{name}", x, x.channels, spread=0.85),
-                      [tokens, heads, width], tokens),
-            [0, 2, 3, 1] if name == "key" else [0, 2, 1, 3],
-            heads,
-        )
-        for name in ("query", "key", "value")
-    )  # fmt: skip
-    scores = b.op(f"{at}/self/MatMul", "MatMul", [q, k], heads)
-    root = b.constant("attention.root", np.array(width**0.5, np.float32))
-    scores = b.op(f"{at}/self/Add", "Add", [b.op(f"{at}/self/Div", "Div", [scores, root], heads), mask], heads)
-    weights = b.op(f"{at}/self/Softmax", "Softmax", [scores], heads, axis=-1)
-    y = b.transpose(
-        f"{at}/self/Transpose", b.op(f"{at}/self/MatMul_1", "MatMul", [weights, v], heads), [0, 2, 1, 3], tokens
-    )
-    y = b.reshape(f"{at}/self/Reshape", y, [tokens, x.channels], x.channels)
-    y = b.linear(f"{at}/output/dense", y, x.channels, per_channel=False)
-    x = layer_norm(b, f"{at}/output/LayerNorm", b.op(f"{at}/output/Add", "Add", [y, x], x.channels))
-    y = b.linear(f"{path}/intermediate/dense", x, 4 * x.channels, mean=0.8, spread=0.6)
-    y = b.linear(f"{path}/output/dense", gelu(b, f"{path}/intermediate/act", y), x.channels)
-    return layer_norm(b, f"{path}/output/LayerNorm", b.op(f"{path}/output/Add", "Add", [y, x], x.channels))
 
 
 def layer_norm(b: Builder, path: str, x: Value) -> Value:
@@ -121,7 +93,7 @@ def layer_norm(b: Builder, path: str, x: Value) -> Value:
 
 def _token_attention(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:
     width = x.channels // heads
-    y = b.linear(f"{path}/qkv", x, 3 * x.channels, spread=0.85)
+    y = b.linear(f"{path}/qkv", x, 3 * x.channels, Target(0.0, 0.85))
     y = b.reshape(f"{path}/Reshape", y, [tokens, 3, heads, width], tokens)
     y = b.transpose(f"{path}/Transpose", y, [2, 0, 3, 1, 4], heads)
     q, k, v = (
@@ -143,4 +115,4 @@ def _token_attention(b: Builder, path: str, x: Value, tokens: int, heads: int) -
     )
     y = b.reshape(f"{path}/Reshape_1", y, [tokens, x.channels], x.channels)
     # Attention averages tokens: a channel differs more between images than the few of the measurement show.
-    return b.linear(f"{path}/proj", y, x.channels, per_channel=False)
+    return b.linear(f"{path}/proj", y, x.channels, Target(0.0, per_channel=False))

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -22,25 +22,34 @@ class Value:
     channels: int
 
 
+class Target(NamedTuple):
+    """Mean and standard deviation that a layer's output gets."""
+
+    mean: float = 1.4
+    spread: float = 1.0
+    per_channel: bool = True
+    """Whether statistics are taken for each channel; a layer with one value per image takes them over all."""
+    slope: float = 0.0
+    """Added to the mean from one channel to the next within each group of `period` channels."""
+    period: int = 1
+
+
 @dataclass(frozen=True)
 class Layer:
-    """A layer with weights, and the target mean and standard deviation of its output."""
+    """A layer with weights, and the statistics of its output."""
 
     output: str
     weight: str
     bias: str
     channel_axis: int
     """Axis of the output channels in the weight."""
-    mean: float
-    spread: float
-    per_channel: bool
-    """Whether statistics are taken for each channel; a layer with one value per image takes them over all."""
+    target: Target
     rank: int = 4
     output_axis: int = 1
     """Axis of the channels in the output."""
-    slope: float = 0.0
-    """Added to the mean from one channel to the next within each group of `period` channels."""
-    period: int = 1
+
+
+_CENTERED = Target(0.0)
 
 
 @dataclass
@@ -104,16 +113,12 @@ class Builder:
         group: int = 1,
         *,
         mean: float = 1.4,
-        spread: float = 1.0,
-        slope: float = 0.0,
-        period: int = 1,
-        pooled: bool = False,
+        target: Target | None = None,
         padded: bool = True,
     ) -> Value:
-        """A convolution with bias, named `path/Conv`; its output gets the given mean and spread.
+        """A convolution with bias, named `path/Conv`; its output gets the given mean, or the statistics of `target`.
 
-        A pair of strides is vertical, horizontal. `pooled` says that the input has one pixel. Padding is `same`, or
-        none with `padded` false.
+        A pair of strides is vertical, horizontal. Padding is `same`, or none with `padded` false.
         """
         shape = (channels, x.channels // group, kernel, kernel)
         weight, bias = self._layer(path, shape, channels)
@@ -123,37 +128,38 @@ class Builder:
             f"{path}/Conv", "Conv", [x, weight, bias], channels,
             kernel_shape=[kernel] * 2, strides=strides, pads=pads, dilations=[1, 1], group=group,
         )  # fmt: skip
-        record = Layer(y.name, weight, bias, 0, mean, spread, per_channel=not pooled, slope=slope, period=period)
-        self.layers.append(record)
+        self.layers.append(Layer(y.name, weight, bias, 0, target or Target(mean)))
         return y
 
-    def conv_transpose(
-        self, path: str, x: Value, channels: int, kernel: int = 2, stride: int = 2, *, mean: float = 0.5
+    def depthwise(
+        self, path: str, x: Value, kernel: int = 3, stride: int | tuple[int, int] = 1, *, mean: float = 1.4
     ) -> Value:
-        """A transposed convolution without padding, named `path/ConvTranspose`."""
-        weight, bias = self._layer(path, (x.channels, channels, kernel, kernel), channels)
+        """A depthwise convolution; see `conv`."""
+        return self.conv(path, x, x.channels, kernel, stride, x.channels, mean=mean)
+
+    def conv_transpose(self, path: str, x: Value, channels: int, *, mean: float = 0.5) -> Value:
+        """A transposed 2x2 convolution of stride 2 without padding, named `path/ConvTranspose`."""
+        weight, bias = self._layer(path, (x.channels, channels, 2, 2), channels)
         y = self.op(
             f"{path}/ConvTranspose", "ConvTranspose", [x, weight, bias], channels,
-            kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[0] * 4, dilations=[1, 1], group=1,
+            kernel_shape=[2, 2], strides=[2, 2], pads=[0] * 4, dilations=[1, 1], group=1,
         )  # fmt: skip
-        self.layers.append(Layer(y.name, weight, bias, 1, mean, 1.0, per_channel=True))
+        self.layers.append(Layer(y.name, weight, bias, 1, Target(mean)))
         return y
 
     def gemm(self, path: str, x: Value, channels: int, *, mean: float = 0.0, spread: float = 2.0) -> Value:
         """A fully connected layer on a flat tensor, named `path/Gemm`."""
         weight, bias = self._layer(path, (channels, x.channels), channels)
         y = self.op(f"{path}/Gemm", "Gemm", [x, weight, bias], channels, alpha=1.0, beta=1.0, transB=1)
-        self.layers.append(Layer(y.name, weight, bias, 0, mean, spread, per_channel=False, rank=2))
+        self.layers.append(Layer(y.name, weight, bias, 0, Target(mean, spread, per_channel=False), rank=2))
         return y
 
-    def linear(
-        self, path: str, x: Value, channels: int, *, mean: float = 0.0, spread: float = 1.0, per_channel: bool = True
-    ) -> Value:
+    def linear(self, path: str, x: Value, channels: int, target: Target = _CENTERED) -> Value:
         """A fully connected layer on [batch, tokens, channels], exported as MatMul and Add."""
         weight, bias = self._layer(path, (x.channels, channels), channels)
         y = self.op(f"{path}/MatMul", "MatMul", [x, weight], channels)
         y = self.op(f"{path}/Add", "Add", [bias, y], channels)
-        self.layers.append(Layer(y.name, weight, bias, 1, mean, spread, per_channel, rank=3, output_axis=2))
+        self.layers.append(Layer(y.name, weight, bias, 1, target, rank=3, output_axis=2))
         return y
 
     def reshape(self, name: str, x: Value, shape: Sequence[int], channels: int) -> Value:

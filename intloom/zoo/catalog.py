@@ -85,12 +85,8 @@ _ENTRIES = (
     _classifier("mobilenet_v4_conv_small", "MobileNetV4 conv small", mobile_classifiers.mobilenet_v4_conv_small),
     _classifier("efficientnet_lite0", "EfficientNet-lite0", mobile_classifiers.efficientnet_lite0),
     _classifier("shufflenet_v2", "ShuffleNetV2 1.0x", shufflenet.shufflenet_v2),
-    _classifier("vit_tiny", "vision transformer, 12 blocks", partial(vit.vit, width=192, depth=12, heads=3)),
-    _classifier(
-        "deit_tiny",
-        "vision transformer with a class token, 12 blocks",
-        partial(vit.vit, width=192, depth=12, heads=3, class_token=True),
-    ),
+    _classifier("vit_tiny", "vision transformer, 12 blocks", vit.vit),
+    _classifier("deit_tiny", "vision transformer with a class token, 12 blocks", partial(vit.vit, class_token=True)),
     Entry(
         "minilm_l6", "sentence vectors, a BERT encoder of 6 layers; size is the number of tokens", 128, 1, bert.minilm
     ),

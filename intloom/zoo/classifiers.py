@@ -1,10 +1,10 @@
 """ResNet-18 as torchvision exports it."""
 
 from intloom.zoo.activations import ABOVE_ZERO, relu
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 
 CLASSES = 1000
-_HALF_MEAN, _HALF_SPREAD = 1.3, 0.7
+_HALF = Target(1.3, 0.7)
 """The same for each of the two summands before a ReLU."""
 
 
@@ -21,10 +21,10 @@ def resnet18(b: Builder, imgsz: int) -> None:
 def basic_block(b: Builder, path: str, x: Value, channels: int, stride: int) -> Value:
     """Two 3x3 convolutions and a shortcut, which is a 1x1 convolution if the shape changes."""
     y = relu(b, f"{path}/relu", b.conv(f"{path}/conv1", x, channels, 3, stride, mean=ABOVE_ZERO))
-    y = b.conv(f"{path}/conv2", y, channels, 3, mean=_HALF_MEAN, spread=_HALF_SPREAD)
+    y = b.conv(f"{path}/conv2", y, channels, 3, target=_HALF)
     if stride > 1 or x.channels != channels:
         name = f"{path}/downsample/downsample.0"
-        x = b.conv(name, x, channels, 1, stride, mean=_HALF_MEAN, spread=_HALF_SPREAD)
+        x = b.conv(name, x, channels, 1, stride, target=_HALF)
     return relu(b, f"{path}/relu_1", b.op(f"{path}/Add", "Add", [y, x], channels))
 
 

@@ -2,20 +2,30 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from intloom.zoo.activations import ABOVE_ZERO, hard_swish, relu, relu6, squeeze_excitation
 from intloom.zoo.builder import Builder, Value
 from intloom.zoo.classifiers import CLASSES, pooled
 
 Activation = Callable[[Builder, str, Value], Value]
-Stage = tuple[int, int, int, int, int]
-"""Expansion, channels, repeats, stride of the first block, kernel."""
+
+
+class _Stage(NamedTuple):
+    """A row of MobileNetV2's table."""
+
+    expand: int
+    channels: int
+    repeats: int
+    stride: int
+    """Of the first block."""
+    kernel: int = 3
 
 
 def mobilenet_v2(b: Builder, imgsz: int) -> None:
     """Sandler et al. 2018, width 1.0: inverted residuals with depthwise convolutions."""
     stages = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
-    _inverted_residuals(b, imgsz, [(*stage, 3) for stage in stages], 1280)
+    _inverted_residuals(b, imgsz, [_Stage(*stage) for stage in stages], 1280)
 
 
 def efficientnet_lite0(b: Builder, imgsz: int) -> None:
@@ -24,19 +34,18 @@ def efficientnet_lite0(b: Builder, imgsz: int) -> None:
         (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5),
         (6, 320, 1, 1, 3),
     )  # fmt: skip
-    _inverted_residuals(b, imgsz, stages, 1280)
+    _inverted_residuals(b, imgsz, [_Stage(*stage) for stage in stages], 1280)
 
 
-def _inverted_residuals(b: Builder, imgsz: int, stages: Sequence[Stage], last: int) -> None:
+def _inverted_residuals(b: Builder, imgsz: int, stages: Sequence[_Stage], last: int) -> None:
     """Stem, stages of inverted residuals, and a linear classifier."""
     stem = "/features/features.0"
     x = b.conv(f"{stem}/features.0.0", b.input("images", imgsz, imgsz), 32, 3, 2, mean=ABOVE_ZERO)
     x = relu6(b, stem, x)
     number = 1
-    for expand, channels, repeats, stride, kernel in stages:
-        for i in range(repeats):
-            path = f"/features/features.{number}"
-            x = _inverted_residual(b, path, x, channels, expand, stride if i == 0 else 1, kernel)
+    for stage in stages:
+        for i in range(stage.repeats):
+            x = _inverted_residual(b, f"/features/features.{number}", x, stage, stage.stride if i == 0 else 1)
             number += 1
     x = relu6(
         b, f"/features/features.{number}", b.conv(f"/features/features.{number}/features.{number}.0", x, last,
@@ -45,23 +54,17 @@ def _inverted_residuals(b: Builder, imgsz: int, stages: Sequence[Stage], last: i
     b.output(b.gemm("/classifier/classifier.1", pooled(b, x), CLASSES), "logits", [1, CLASSES])
 
 
-def _inverted_residual(
-    b: Builder, path: str, x: Value, channels: int, expand: int, stride: int, kernel: int = 3
-) -> Value:
+def _inverted_residual(b: Builder, path: str, x: Value, block: _Stage, stride: int) -> Value:
     y, stage = x, 0
-    if expand != 1:
-        y = b.conv(f"{path}/conv/conv.0/conv.0.0", x, x.channels * expand, mean=ABOVE_ZERO)
+    if block.expand != 1:
+        y = b.conv(f"{path}/conv/conv.0/conv.0.0", x, x.channels * block.expand, mean=ABOVE_ZERO)
         y, stage = relu6(b, f"{path}/conv/conv.0", y), 1
     name = f"{path}/conv/conv.{stage}"
-    y = relu6(b, name, _depthwise(b, f"{name}/conv.{stage}.0", y, kernel, stride))
-    y = b.conv(f"{path}/conv/conv.{stage + 1}", y, channels, mean=0.0)
-    if stride == 1 and x.channels == channels:
-        y = b.op(f"{path}/Add", "Add", [x, y], channels)
+    y = relu6(b, name, b.depthwise(f"{name}/conv.{stage}.0", y, block.kernel, stride, mean=ABOVE_ZERO))
+    y = b.conv(f"{path}/conv/conv.{stage + 1}", y, block.channels, mean=0.0)
+    if stride == 1 and x.channels == block.channels:
+        y = b.op(f"{path}/Add", "Add", [x, y], block.channels)
     return y
-
-
-def _depthwise(b: Builder, path: str, x: Value, kernel: int, stride: int = 1, mean: float = ABOVE_ZERO) -> Value:
-    return b.conv(path, x, x.channels, kernel, stride, group=x.channels, mean=mean)
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def _v3_block(b: Builder, path: str, x: Value, block: _V3Block) -> Value:
         y = b.conv(f"{path}/block/block.0/block.0.0", x, block.expanded, mean=mean)
         y, stage = block.activation(b, f"{path}/block/block.0/block.0.2", y), 1
     name = f"{path}/block/block.{stage}"
-    y = _depthwise(b, f"{name}/block.{stage}.0", y, block.kernel, block.stride, mean)
+    y = b.depthwise(f"{name}/block.{stage}.0", y, block.kernel, block.stride, mean=mean)
     y = block.activation(b, f"{name}/block.{stage}.2", y)
     if block.squeeze:
         stage += 1
@@ -170,11 +173,12 @@ def _universal(b: Builder, path: str, x: Value, block: _Universal) -> Value:
     y = x
     if block.start:
         # The depthwise convolution in the middle has the stride if there is one.
-        y = _depthwise(b, f"{path}/dw_start", y, block.start, 1 if block.middle else block.stride, 0.0)
+        y = b.depthwise(f"{path}/dw_start", y, block.start, 1 if block.middle else block.stride, mean=0.0)
     expanded = round(x.channels * block.expand / 8) * 8
     y = relu(b, f"{path}/pw_exp/act", b.conv(f"{path}/pw_exp", y, expanded, mean=ABOVE_ZERO))
     if block.middle:
-        y = relu(b, f"{path}/dw_mid/act", _depthwise(b, f"{path}/dw_mid", y, block.middle, block.stride))
+        y = b.depthwise(f"{path}/dw_mid", y, block.middle, block.stride, mean=ABOVE_ZERO)
+        y = relu(b, f"{path}/dw_mid/act", y)
     y = b.conv(f"{path}/pw_proj", y, block.channels, mean=0.0)
     if block.stride == 1 and x.channels == block.channels:
         y = b.op(f"{path}/Add", "Add", [x, y], block.channels)

@@ -73,7 +73,7 @@ def _backbone(b: Builder, imgsz: int) -> list[Value]:
 def _inverted(b: Builder, path: str, x: Value, block: _Block) -> Value:
     act, mean = (hard_swish, 1.4) if block.swish else (relu, ABOVE_ZERO)
     y = act(b, f"{path}/act0", b.conv(f"{path}/expand", x, block.expanded, mean=mean))
-    y = b.conv(f"{path}/depthwise", y, y.channels, block.kernel, block.stride, group=y.channels, mean=mean)
+    y = b.depthwise(f"{path}/depthwise", y, block.kernel, block.stride, mean=mean)
     y = b.conv(f"{path}/project", act(b, f"{path}/act1", y), block.channels, mean=0.0)
     if block.stride == 1 and x.channels == y.channels:
         y = b.op(f"{path}/Add", "Add", [x, y], y.channels)

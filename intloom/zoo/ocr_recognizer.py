@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from intloom.zoo.activations import hard_swish, squeeze_excitation
 from intloom.zoo.attention import column_block
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 from intloom.zoo.yolo_blocks import concat, conv_silu
 
 HEIGHT = 48
@@ -51,7 +51,7 @@ def ocr_recognizer(b: Builder, width: int) -> None:
     y = concat(b, "/encoder/Concat", [x, conv_silu(b, "/encoder/conv3", y, x.channels)])
     y = conv_silu(b, "/encoder/conv4", y, x.channels // 8, 3)
     y = conv_silu(b, "/encoder/conv1x1", y, _FEATURES)
-    y = b.conv("/head/fc", y, CLASSES, mean=0.0, spread=2.0)
+    y = b.conv("/head/fc", y, CLASSES, target=Target(0.0, 2.0))
     y = b.reshape("/head/Reshape", y, [CLASSES, columns], CLASSES)
     y = b.transpose("/head/Transpose", y, [0, 2, 1], CLASSES)
     y = b.op("/head/Softmax", "Softmax", [y], CLASSES, axis=2)
@@ -63,7 +63,7 @@ def _backbone(b: Builder, width: int) -> Value:
     x = hard_swish(b, "/stem/act", b.conv("/stem", b.input("image", HEIGHT, width), 16, 3, 2))
     for i, block in enumerate(_BLOCKS):
         path = f"/block{i}"
-        x = b.conv(f"{path}/depthwise", x, x.channels, block.kernel, block.stride, group=x.channels)
+        x = b.depthwise(f"{path}/depthwise", x, block.kernel, block.stride)
         x = hard_swish(b, f"{path}/act0", x)
         if block.squeeze:
             x = squeeze_excitation(b, f"{path}/se", x, x.channels // 4)

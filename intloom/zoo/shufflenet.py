@@ -29,14 +29,14 @@ def shufflenet_v2(b: Builder, imgsz: int) -> None:
 
 def _reduction(b: Builder, path: str, x: Value, channels: int) -> Value:
     """Both branches have stride 2."""
-    left = b.conv(f"{path}/branch1/branch1.0", x, x.channels, 3, 2, group=x.channels, mean=0.0)
+    left = b.depthwise(f"{path}/branch1/branch1.0", x, stride=2, mean=0.0)
     left = relu(b, f"{path}/branch1", b.conv(f"{path}/branch1/branch1.2", left, channels // 2, mean=ABOVE_ZERO))
     return concat(b, f"{path}/Concat", [left, _branch(b, f"{path}/branch2", x, channels // 2, 2)])
 
 
 def _branch(b: Builder, path: str, x: Value, channels: int, stride: int) -> Value:
     y = relu(b, f"{path}/relu", b.conv(f"{path}/branch2.0", x, channels, mean=ABOVE_ZERO))
-    y = b.conv(f"{path}/branch2.3", y, channels, 3, stride, group=channels, mean=0.0)
+    y = b.depthwise(f"{path}/branch2.3", y, stride=stride, mean=0.0)
     return relu(b, f"{path}/relu_1", b.conv(f"{path}/branch2.5", y, channels, mean=ABOVE_ZERO))
 
 

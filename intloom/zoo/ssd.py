@@ -1,7 +1,7 @@
 """SSD with MobileNetV1 for 300 pixels and 90 classes, as published with the TensorFlow detection models."""
 
 from intloom.zoo.activations import ABOVE_ZERO, relu6
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 
 CLASSES = 91
 """With one for the background."""
@@ -11,6 +11,7 @@ _FIRST_MAP = 10
 """The block whose result is the first feature map; the last block's is the second one."""
 _EXTRA = ((256, 512), (128, 256), (128, 256), (64, 128))
 """Channels of the 1x1 and of the 3x3 convolution before each further feature map."""
+_SMALL = Target(ABOVE_ZERO, per_channel=False)
 _LOGIT_MEAN = -3.0
 """As in trained networks, most scores are near zero."""
 
@@ -22,8 +23,9 @@ def ssd_mobilenet_v1(b: Builder, imgsz: int) -> None:
     for k, x in enumerate(maps):
         anchors = 3 if k == 0 else 6
         # The last maps have few pixels: statistics are taken over all channels.
-        box = b.conv(f"/box_predictor.{k}/box", x, anchors * 4, mean=0.0, pooled=k > 1)
-        score = b.conv(f"/box_predictor.{k}/class", x, anchors * CLASSES, mean=_LOGIT_MEAN, spread=1.4, pooled=k > 1)
+        box = b.conv(f"/box_predictor.{k}/box", x, anchors * 4, target=Target(0.0, per_channel=k < 2))
+        logits = Target(_LOGIT_MEAN, 1.4, per_channel=k < 2)
+        score = b.conv(f"/box_predictor.{k}/class", x, anchors * CLASSES, target=logits)
         boxes.append(_rows(b, f"/box_predictor.{k}/boxes", box, 4))
         scores.append(_rows(b, f"/box_predictor.{k}/scores", score, CLASSES))
     every = b.op("/boxes", "Concat", boxes, 4, axis=1)
@@ -41,23 +43,22 @@ def _sides(imgsz: int) -> list[int]:
     return sides
 
 
-def _layer(
-    b: Builder, path: str, x: Value, channels: int, kernel: int, stride: int = 1, group: int = 1, *, small: bool = False
-) -> Value:
-    return relu6(b, path, b.conv(path, x, channels, kernel, stride, group, mean=ABOVE_ZERO, pooled=small))
-
-
 def _maps(b: Builder, imgsz: int) -> list[Value]:
-    x = _layer(b, "/Conv2d_0", b.input("images", imgsz, imgsz), 32, 3, 2)
+    x = b.conv("/Conv2d_0", b.input("images", imgsz, imgsz), 32, 3, 2, mean=ABOVE_ZERO)
+    x = relu6(b, "/Conv2d_0", x)
     maps = []
     for k, (channels, stride) in enumerate(_BLOCKS):
-        x = _layer(b, f"/Conv2d_{k + 1}_depthwise", x, x.channels, 3, stride, group=x.channels)
-        x = _layer(b, f"/Conv2d_{k + 1}_pointwise", x, channels, 1)
+        path = f"/Conv2d_{k + 1}_depthwise"
+        x = relu6(b, path, b.depthwise(path, x, stride=stride, mean=ABOVE_ZERO))
+        path = f"/Conv2d_{k + 1}_pointwise"
+        x = relu6(b, path, b.conv(path, x, channels, mean=ABOVE_ZERO))
         if k in (_FIRST_MAP, len(_BLOCKS) - 1):
             maps.append(x)
     for k, (hidden, channels) in enumerate(_EXTRA):
-        x = _layer(b, f"/Conv2d_13_1_{k + 2}_1x1", x, hidden, 1, small=True)
-        x = _layer(b, f"/Conv2d_13_2_{k + 2}_3x3_s2", x, channels, 3, 2, small=True)
+        path = f"/Conv2d_13_1_{k + 2}_1x1"
+        x = relu6(b, path, b.conv(path, x, hidden, target=_SMALL))
+        path = f"/Conv2d_13_2_{k + 2}_3x3_s2"
+        x = relu6(b, path, b.conv(path, x, channels, 3, 2, target=_SMALL))
         maps.append(x)
     return maps
 

@@ -46,9 +46,10 @@ def _targets(layer: Layer, channels: int, seed: int) -> tuple[NDArray[np.float64
     """Gain and offset of each channel, with a random spread around the layer's values."""
     # Seeded by the layer's name: a layer keeps its values when others are added. hash() would differ in each process.
     rng = np.random.default_rng([seed, zlib.crc32(layer.weight.encode()), 1])
-    gain = layer.spread * rng.uniform(0.7, 1.3, channels)
-    offset = layer.mean + layer.spread * rng.normal(0.0, 0.3, channels)
-    offset += layer.slope * (np.arange(channels) % layer.period)
+    target = layer.target
+    gain = target.spread * rng.uniform(0.7, 1.3, channels)
+    offset = target.mean + target.spread * rng.normal(0.0, 0.3, channels)
+    offset += target.slope * (np.arange(channels) % target.period)
     return gain, offset
 
 
@@ -100,7 +101,7 @@ def _normalization(layer: Layer, i: int, seed: int, weights: dict[str, NDArray[n
     channels = weights[layer.weight].shape[layer.channel_axis]
     shape = [1] * layer.rank
     shape[layer.output_axis] = channels
-    axes = [a for a in range(layer.rank) if not (layer.per_channel and a == layer.output_axis)]
+    axes = [a for a in range(layer.rank) if not (layer.target.per_channel and a == layer.output_axis)]
     gain, offset = _targets(layer, channels, seed)
     weights[f"gain_{i}"] = gain.reshape(shape).astype(np.float32)
     weights[f"offset_{i}"] = offset.reshape(shape).astype(np.float32)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from intloom.zoo.activations import silu
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 
 
 def conv_silu(
@@ -59,29 +59,22 @@ def upsample(b: Builder, path: str, x: Value, factor: int = 2) -> Value:
     return b.op(f"{path}/Resize", "Resize", [x, "", scales], x.channels, **modes)
 
 
-def branch(
-    b: Builder,
-    path: str,
-    x: Value,
-    hidden: int,
-    channels: int,
-    mean: float,
-    spread: float,
-    slope: float = 0.0,
-    period: int = 1,
-) -> Value:
-    """One branch of a head at one scale: two 3x3 convolutions and a 1x1 convolution without activation."""
+def branch(b: Builder, path: str, x: Value, hidden: int, shape: tuple[int, Target]) -> Value:
+    """One branch of a head at one scale: two 3x3 convolutions and a 1x1 convolution without activation.
+
+    `shape` has the channels of its result and their statistics.
+    """
     last = path.rsplit("/", 1)[-1]
     y = conv_silu(b, f"{path}/{last}.0", x, hidden, 3)
     y = conv_silu(b, f"{path}/{last}.1", y, hidden, 3)
-    return b.conv(f"{path}/{last}.2", y, channels, mean=mean, spread=spread, slope=slope, period=period)
+    return b.conv(f"{path}/{last}.2", y, shape[0], target=shape[1])
 
 
-def separable_branch(b: Builder, path: str, x: Value, hidden: int, channels: int, mean: float, spread: float) -> Value:
+def separable_branch(b: Builder, path: str, x: Value, hidden: int, shape: tuple[int, Target]) -> Value:
     """A branch of depthwise 3x3 and 1x1 convolutions, twice, and a 1x1 convolution without activation."""
     last = path.rsplit("/", 1)[-1]
     for i in range(2):
         stem = f"{path}/{last}.{i}/{last}.{i}"
         x = conv_silu(b, f"{stem}.0", x, x.channels, 3, group=x.channels)
         x = conv_silu(b, f"{stem}.1", x, hidden)
-    return b.conv(f"{path}/{last}.2", x, channels, mean=mean, spread=spread)
+    return b.conv(f"{path}/{last}.2", x, shape[0], target=shape[1])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 from intloom.zoo.yolo_blocks import concat, conv_silu, upsample
 from intloom.zoo.yolo_head import (
     KEYPOINTS,
@@ -18,7 +18,7 @@ from intloom.zoo.yolo_head import (
 )
 
 _MOST_BOXES = 300
-_DISTANCE_MEAN, _DISTANCE_SPREAD = 2.0, 0.6
+_DISTANCES = Target(2.0, 0.6)
 """As in trained networks: distances to the four sides are a few cells."""
 
 
@@ -27,7 +27,7 @@ def detect_end_to_end(b: Builder, head: Head, extra: Value | None = None) -> Non
 
     `extra` holds additional channels per anchor, which follow the class.
     """
-    rows = box_and_score_rows(b, head, 4, mean=_DISTANCE_MEAN, spread=_DISTANCE_SPREAD)
+    rows = box_and_score_rows(b, head, 4, _DISTANCES)
     distances, logits = b.split(f"{head.path}/Split", rows, [4, head.classes])
     boxes = _corners(b, head, distances)
     scores = b.op(f"{head.path}/Sigmoid", "Sigmoid", [logits], head.classes)
@@ -35,9 +35,8 @@ def detect_end_to_end(b: Builder, head: Head, extra: Value | None = None) -> Non
     scores = b.transpose(f"{head.path}/Transpose_1", scores, [0, 2, 1], head.classes)
     if extra is not None:
         extra = b.transpose(f"{head.path}/Transpose_2", extra, [0, 2, 1], extra.channels)
-    most = min(_MOST_BOXES, sum(head.cells))
-    best = _best(b, head, boxes, scores, extra, most)
-    b.output(best, "output0", [1, most, best.channels])
+    best = _best(b, head, boxes, scores, extra)
+    b.output(best, "output0", [1, _most(head), best.channels])
 
 
 def segment_end_to_end(b: Builder, head: Head, hidden: int) -> None:
@@ -75,10 +74,15 @@ def _corners(b: Builder, head: Head, distances: Value) -> Value:
     return b.op(f"{head.path}/Mul", "Mul", [corners, b.constant(f"{head.path}/strides", strides)], 4)
 
 
-def _best(b: Builder, head: Head, boxes: Value, scores: Value, extra: Value | None, most: int) -> Value:
+def _most(head: Head) -> int:
+    """Rows of the output."""
+    return min(_MOST_BOXES, sum(head.cells))
+
+
+def _best(b: Builder, head: Head, boxes: Value, scores: Value, extra: Value | None) -> Value:
     """The anchors with the best classes, then the best pairs of anchor and class among them."""
     path, classes = f"{head.path}/best", head.classes
-    k = b.constant(f"{path}/k", np.array([most], np.int64))
+    k = b.constant(f"{path}/k", np.array([_most(head)], np.int64))
     last = b.constant(f"{path}/last", np.array([-1], np.int64))
     best = b.op(f"{path}/ReduceMax", "ReduceMax", [scores], 1, axes=[-1], keepdims=0)
     anchors_kept = _top(b, f"{path}/TopK", best, k)[1]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 from intloom.zoo.yolo_blocks import branch, concat, conv_silu, separable_branch
 
 BINS = 16
@@ -14,7 +14,7 @@ MASKS = 32
 KEYPOINTS = 17
 _BIN_SLOPE = -0.3
 """Short distances get a higher probability, so that boxes are a few cells wide."""
-_LOGIT_MEAN = -3.0
+_LOGITS = Target(-3.0, 1.4)
 """As in trained networks, most scores are near zero and few anchors exceed a threshold."""
 
 
@@ -36,17 +36,15 @@ class Head:
         return [(self.imgsz // s) ** 2 for s in self.strides]
 
 
-def box_and_score_rows(
-    b: Builder, head: Head, sides: int, *, mean: float, spread: float, slope: float = 0.0, period: int = 1
-) -> Value:
-    """The box and class branches of all scales, [1, sides + classes, anchors]; `mean` and so on are of the boxes."""
+def box_and_score_rows(b: Builder, head: Head, sides: int, target: Target) -> Value:
+    """The box and class branches of all scales, [1, sides + classes, anchors]; `target` is that of the boxes."""
     box_hidden = max(16, head.maps[0].channels // 4, sides)
     class_hidden = max(head.maps[0].channels, min(head.classes, 100))
     class_branch = separable_branch if head.separable else branch
     rows: list[Value] = []
     for i, x in enumerate(head.maps):
-        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, sides, mean, spread, slope, period)
-        score = class_branch(b, f"{head.path}/cv3.{i}", x, class_hidden, head.classes, _LOGIT_MEAN, 1.4)
+        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, (sides, target))
+        score = class_branch(b, f"{head.path}/cv3.{i}", x, class_hidden, (head.classes, _LOGITS))
         joined = concat(b, f"{head.path}/Concat{_suffix(i)}", [box, score])
         rows.append(_flatten(b, f"{head.path}/Reshape{_suffix(i)}", joined))
     return _join_anchors(b, f"{head.path}/Concat{_suffix(len(head.maps))}", rows)
@@ -54,7 +52,7 @@ def box_and_score_rows(
 
 def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
     """The detection head; `extra` holds additional channels per anchor, which are appended to the output."""
-    every = box_and_score_rows(b, head, BINS * 4, mean=0.0, spread=1.0, slope=_BIN_SLOPE, period=BINS)
+    every = box_and_score_rows(b, head, BINS * 4, Target(0.0, slope=_BIN_SLOPE, period=BINS))
     box, score = b.split(f"{head.path}/Split", every, [BINS * 4, head.classes])
     scales = len(head.maps)
     boxes = _decode(b, head, _expectation(b, head, box), scales + 1)
@@ -114,7 +112,7 @@ def branches(b: Builder, head: Head, name: str, hidden: int, channels: int) -> V
     """A further branch of all scales, [1, channels, anchors]."""
     rows = []
     for i, x in enumerate(head.maps):
-        y = branch(b, f"{head.path}/{name}.{i}", x, hidden, channels, 0.0, 1.0)
+        y = branch(b, f"{head.path}/{name}.{i}", x, hidden, (channels, Target(0.0)))
         rows.append(_flatten(b, f"{head.path}/{name}/Reshape{_suffix(i)}", y))
     return _join_anchors(b, f"{head.path}/{name}/Concat", rows)
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from intloom.zoo.builder import Builder, Value
+from intloom.zoo.builder import Builder, Target, Value
 from intloom.zoo.yolo_blocks import concat, conv_silu, upsample
 
 CLASSES = 80
 _STRIDES = (8, 16, 32)
 _HIDDEN = 64
 """Channels of the head."""
-_LOGIT_MEAN = -3.0
+_LOGITS = Target(-3.0, 1.4)
 """As in trained networks, most scores are near zero."""
 _POOLS = (5, 9, 13)
 
@@ -95,9 +95,9 @@ def _head(b: Builder, level: int, x: Value, side: int) -> Value:
     for i in range(2):
         scores = _separable(b, f"/head/cls_convs.{level}.{i}", scores, _HIDDEN)
         boxes = _separable(b, f"/head/reg_convs.{level}.{i}", boxes, _HIDDEN)
-    classes = b.conv(f"/head/cls_preds.{level}", scores, CLASSES, mean=_LOGIT_MEAN, spread=1.4)
+    classes = b.conv(f"/head/cls_preds.{level}", scores, CLASSES, target=_LOGITS)
     box = b.conv(f"/head/reg_preds.{level}", boxes, 4, mean=0.0)
-    found = b.conv(f"/head/obj_preds.{level}", boxes, 1, mean=_LOGIT_MEAN, spread=1.4)
+    found = b.conv(f"/head/obj_preds.{level}", boxes, 1, target=_LOGITS)
     likely = b.op(f"/head/Sigmoid_{level}", "Sigmoid", [found], 1)
     scored = b.op(f"/head/Sigmoid_{level}_1", "Sigmoid", [classes], CLASSES)
     every = concat(b, f"/head/Concat_{level}", [box, likely, scored])

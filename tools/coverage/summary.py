@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from amaranth.hdl import Fragment
@@ -15,12 +15,14 @@ from intloom.hw.mac.array.product import OneModule
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
 from tools.components import name_of
-from tools.coverage.page import Tally
+from tools.coverage.counts import Point
+from tools.coverage.waivers import Waiver, waiver_of
 
 ROOT = Path(__file__).parents[2]
 SUMMARY = ROOT / "docs" / "data" / "coverage.json"
 SOURCES = ("hw/npu.py",)
 """What is measured, with what it imports."""
+KINDS = ("line", "branch", "toggle")
 _ARRAY = "intloom_mac_array"
 """The array's plain form, which the hierarchy names otherwise."""
 _ARRAY_COMPONENT = "mac.array.mac_array:MacArray"
@@ -42,6 +44,37 @@ class Share:
     def __add__(self, other: Share) -> Share:
         """The sum."""
         return Share(self.reached + other.reached, self.missed + other.missed, self.waived + other.waived)
+
+
+@dataclass
+class Tally:
+    """Points of one kind in one module."""
+
+    reached: int = 0
+    waived: int = 0
+    missed: list[Point] = field(default_factory=list)
+
+
+def tallies(
+    counts: Mapping[Point, int], waivers: Sequence[Waiver], verilog: Sequence[str] = ()
+) -> dict[tuple[str, str], Tally]:
+    """Tallies by module and kind; `verilog` are the lines of the source."""
+    tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
+    for point, count in sorted(counts.items()):
+        tally = tallies[point.module, point.kind]
+        if count:
+            tally.reached += 1
+        elif waiver_of(point, waivers, verilog) is not None:
+            tally.waived += 1
+        else:
+            tally.missed.append(point)
+    return tallies
+
+
+def missed_text(found: Mapping[tuple[str, str], Tally], cover_points: Sequence[str]) -> str:
+    """A line for each point that was not reached: cover points first, then those of the RTL by module."""
+    points = [f"{p.module}:{p.line} {p.kind} {p.name}" for tally in found.values() for p in tally.missed]
+    return "".join(f"{line}\n" for line in (*cover_points, *sorted(points)))
 
 
 def component_paths(params: HardwareParams) -> dict[str, str]:
@@ -74,6 +107,11 @@ def shares(found: Mapping[tuple[str, str], Tally], paths: Mapping[str, str]) -> 
         kinds = by_component[component_of(module, paths)]
         kinds[kind] = kinds.get(kind, Share()) + Share(tally.reached, len(tally.missed), tally.waived)
     return dict(sorted(by_component.items()))
+
+
+def total(components: Mapping[str, Mapping[str, Share]], kind: str) -> Share:
+    """The sum over all components."""
+    return sum((kinds[kind] for kinds in components.values() if kind in kinds), Share())
 
 
 def write_summary(cover_points: int, missed: Sequence[str], components: Mapping[str, Mapping[str, Share]]) -> None:

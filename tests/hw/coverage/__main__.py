@@ -34,15 +34,14 @@ from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.coverage.directed import directed_programs
 from tests.hw.coverage.fields import cover_points, reached
 from tests.hw.coverage.patterns import Series, end_series, field_series, index_series, transfers, wait_series
-from tests.hw.npu.coincidences import EXCLUSIONS, wanted_points
+from tests.hw.npu.coincidences import wanted_points
 from tests.hw.npu.disturbed import run
 from tests.sim.random_programs import top_bits
 from tests.sim.random_programs.extremes import LONG, WIDE, extreme_program
 from tests.sim.random_programs.short_runs import DONE, PROGRAM_BYTE, Ending, altered, checked, ending, waits
 from tests.support.shapes import SHAPES
 from tools.coverage.counts import add_up, load, save
-from tools.coverage.page import KINDS, page, tallies, total
-from tools.coverage.summary import component_paths, shares, write_summary
+from tools.coverage.summary import KINDS, component_paths, missed_text, shares, tallies, total, write_summary
 from tools.coverage.waivers import read_waivers
 
 # Verilator 5.48 crashes on Amaranth's Verilog with --coverage, which includes FSM coverage.
@@ -357,11 +356,11 @@ def _directed(collector: Collector) -> None:
 
 
 def main() -> None:
-    """Parse the command line, run, and write the page."""
+    """Parse the command line, run, and list what was not reached."""
     parser = argparse.ArgumentParser(prog="python -m tests.hw.coverage", description=__doc__)
     parser.add_argument("--first", type=int, default=0, help="seed of the first random program")
     parser.add_argument("--count", type=int, default=80, help="random programs")
-    parser.add_argument("--output", type=Path, default=Path("out/coverage"), help="folder of the page")
+    parser.add_argument("--output", type=Path, default=Path("out/coverage"), help="folder of the list")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     with temporary_folder("coverage") as runs:
@@ -377,20 +376,20 @@ def main() -> None:
             if collector.is_open(f"random {seed}"):
                 collector.run(random_program(seed, WIDE), _STALLS[seed % len(_STALLS)])
                 collector.close(f"random {seed}")
-    _report(collector, options.output / "index.html")
+    _report(collector, options.output / "missed.txt")
 
 
 def _report(collector: Collector, path: Path) -> None:
-    waivers, points = read_waivers(), [*cover_points(), *wanted_points(SHAPES["nano"])]
-    found = tallies(collector.counts, waivers, verilog_of(WIDE).splitlines())
-    excluded = [f"{e.probe} {e.state}, {' and '.join(sorted(e.events))}: {e.reason}" for e in EXCLUSIONS]
-    write_text(path, page(found, waivers, points, collector.seen, excluded))
-    reached_points = sum(bool(collector.seen[p]) for p in points)
+    points = [*cover_points(), *wanted_points(SHAPES["nano"])]
+    missed = [p for p in points if not collector.seen[p]]
+    found = tallies(collector.counts, read_waivers(), verilog_of(WIDE).splitlines())
+    write_text(path, missed_text(found, missed))
+    covered = shares(found, component_paths(WIDE))
     for kind in KINDS:
-        print(f"{kind}: {total(found, kind).percent:.2f} %")
-    print(f"cover points: {reached_points} of {len(points)}")
-    print(path)
-    write_summary(len(points), [p for p in points if not collector.seen[p]], shares(found, component_paths(WIDE)))
+        print(f"{kind}: {total(covered, kind).percent:.2f} %")
+    print(f"cover points: {len(points) - len(missed)} of {len(points)}")
+    print(f"not reached: {path}")
+    write_summary(len(points), missed, covered)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Coverage files are added up, waivers apply, and cover points follow from the specification."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 from intloom.hw.spec.isa import make
 from tests.hw.coverage.fields import cover_points, reached
 from tools.coverage.counts import Point, add_up, load, save
-from tools.coverage.page import page, tallies, total
+from tools.coverage.summary import missed_text, shares, tallies, total
 from tools.coverage.waivers import Waiver, read_waivers, waiver_of
 
 LINE = "C '\x01f\x02npu.v\x01l\x02{line}\x01n\x027\x01page\x02v_{kind}/walker\x01o\x02{name}\x01h\x02top.x' {count}\n"
@@ -31,18 +30,13 @@ def test_files_and_instances_are_added_up(tmp_path: Path) -> None:
 def test_a_waiver_takes_a_point_out_of_the_share() -> None:
     points = [Point("walker", "toggle", 9, f"at[{bit}]") for bit in range(4)]
     counts = {points[0]: 1, points[1]: 0, points[2]: 0, points[3]: 5}
-    found = total(tallies(counts, []), "toggle")
-    assert (found.percent, found.missed) == (50.0, points[1:3])
-    waiver = Waiver("walk.*", r"at\[2\]", "why", "toggle")
-    found = total(tallies(counts, [waiver]), "toggle")
-    assert (round(found.percent, 1), found.waived) == (66.7, 1)
-    text = page(tallies(counts, [waiver]), [waiver], ["a", "b"], Counter(a=1), ["a < b: never"])
-    assert "1 of 2 cover points" in text
-    assert "<li>a &lt; b: never</li>" in text
-    assert "9 at[1]" in text
-    assert "9 at[2]" not in text
-    assert "<td>66.7 %</td>" in text
-    assert "<td>0.0 %</td>" not in text, "no share of the lines, of which there are none"
+    found = tallies(counts, [])
+    assert found["walker", "toggle"].missed == points[1:3]
+    assert total(shares(found, {}), "toggle").percent == 50.0
+    found = tallies(counts, [Waiver("walk.*", r"at\[2\]", "why", "toggle")])
+    share = total(shares(found, {}), "toggle")
+    assert (round(share.percent, 1), share.waived) == (66.7, 1)
+    assert missed_text(found, ["LOAD then LOAD"]) == "LOAD then LOAD\nwalker:9 toggle at[1]\n"
 
 
 def test_a_waiver_of_a_branch_names_text_of_its_line() -> None:
