@@ -1,34 +1,30 @@
 """Front end: from an imported model to the integer graph, host parts, assignments and warnings."""
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from intloom.common.errors import UnsupportedError, UsageError
+from intloom.common.errors import IntloomError, ModelError, UnsupportedError, UsageError
 from intloom.compiler.fold.byte_order import Positions
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.lower_model import graph_of, lower_units, orders_of
-from intloom.compiler.fold.passes import (
-    absorb_pads,
-    constants,
-    custom_shapes,
-    dead_code,
-    integer_chains,
-    merge_tables,
-    propagate_qdq,
-    qoperator,
-    sink_tables,
-    unsigned_activations,
-)
-from intloom.compiler.fold.passes.pass_manager import Pass, run_passes
+from intloom.compiler.fold.passes.absorb_pads import absorb_pads
+from intloom.compiler.fold.passes.constants import fold_constants
+from intloom.compiler.fold.passes.custom_shapes import add_custom_shapes
+from intloom.compiler.fold.passes.integer_chains import fold_integer_chains
+from intloom.compiler.fold.passes.merge_tables import merge_tables
+from intloom.compiler.fold.passes.propagate_qdq import propagate_qdq
+from intloom.compiler.fold.passes.qoperator import rewrite_qoperators
+from intloom.compiler.fold.passes.sink_tables import sink_tables
+from intloom.compiler.fold.passes.unsigned_activations import use_unsigned_activations
 from intloom.compiler.fold.patterns.qparams import check_parameters, is_dequantize, is_quantize, read_qparams
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, to_bytes
 from intloom.compiler.importer.check import check_model
 from intloom.compiler.importer.text import model_text
 from intloom.compiler.ir import IntGraph
+from intloom.compiler.ir.graph import without_dead_nodes
 from intloom.compiler.ir.serialize import to_text
 from intloom.compiler.ir.verify import verify
 from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment, assign_nodes
@@ -40,17 +36,22 @@ from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
 
-_log = logging.getLogger(__name__)
-
-MODEL_PASSES: tuple[Pass[Model], ...] = (
-    constants.PASS,
-    custom_shapes.PASS,
-    unsigned_activations.PASS,
-    qoperator.PASS,
-    integer_chains.PASS,
-    propagate_qdq.PASS,
-)
-GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead_code.PASS, absorb_pads.PASS, sink_tables.PASS, merge_tables.PASS)
+MODEL_PASSES = {
+    "constants": fold_constants,
+    "custom_shapes": add_custom_shapes,
+    "unsigned_activations": use_unsigned_activations,
+    "qoperator": rewrite_qoperators,
+    "integer_chains": fold_integer_chains,
+    "propagate_qdq": propagate_qdq,
+}
+_OF_TFLITE = {"constants": fold_constants, "propagate_qdq": propagate_qdq}
+"""A model from a TFLite file is in QDQ form already, and LiteRT takes int8 activations."""
+GRAPH_PASSES = {
+    "dead_code": without_dead_nodes,
+    "absorb_pads": absorb_pads,
+    "sink_tables": sink_tables,
+    "merge_tables": merge_tables,
+}
 
 
 @dataclass(frozen=True)
@@ -146,14 +147,40 @@ class FoldedModel:
         return frozenset(n for n, q in self.input_quant.items() if q.source not in self.inputs and q.source == q.stored)
 
 
-def model_passes(model: Model) -> tuple[Pass[Model], ...]:
-    """The passes over a model; one from a TFLite file is in QDQ form already, and LiteRT takes int8 activations."""
-    return MODEL_PASSES if model.tflite is None else (constants.PASS, propagate_qdq.PASS)
+Graph = TypeVar("Graph")
+
+
+def run_passes(
+    graph: Graph,
+    passes: Mapping[str, Callable[[Graph], Graph]],
+    verify: Callable[[Graph], None],
+    watch: Callable[[str, Graph], None] = lambda name, graph: None,
+) -> Graph:
+    """Run passes, given by their names, in order; after each one, `verify` checks the graph and `watch` receives it.
+
+    Raises
+    ------
+    ModelError
+        A pass returned an invalid graph; the message names the pass.
+    """
+    for name, transform in passes.items():
+        graph = transform(graph)
+        try:
+            verify(graph)
+        except IntloomError as error:
+            raise ModelError(f"after pass {name}: {error}") from error
+        watch(name, graph)
+    return graph
+
+
+def _prepared(model: Model, watch: Callable[[str, Model], None] = lambda name, model: None) -> Model:
+    """The model after its passes; `watch` receives it after each."""
+    return run_passes(model, MODEL_PASSES if model.tflite is None else _OF_TFLITE, check_model, watch)
 
 
 def pass_names() -> tuple[str, ...]:
     """Names of all passes in execution order."""
-    return (*(p.name for p in MODEL_PASSES), *(p.name for p in GRAPH_PASSES))
+    return (*MODEL_PASSES, *GRAPH_PASSES)
 
 
 def fold_model(
@@ -163,9 +190,8 @@ def fold_model(
     softmax: bool = False,
     norm: bool = False,
     weight_sums: bool = True,
-    dump_after: str | None = None,
 ) -> FoldedModel:
-    """Fold a model into an integer graph; log the state after pass `dump_after` (level info).
+    """Fold a model into an integer graph.
 
     `softmax`, `norm` and `weight_sums` say whether the hardware has the parameters `vector_softmax`, `vector_norm` and
     `weight_sums`.
@@ -174,13 +200,9 @@ def fold_model(
     ------
     ModelError, UnsupportedError
         The model is invalid, or no part of it can be folded; messages name the node.
-    UsageError
-        `dump_after` is not the name of a pass.
     """
-    if dump_after is not None:
-        _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     check_parameters(model)
-    prepared = run_passes(model, model_passes(model), check_model)
+    prepared = _prepared(model)
     builder = lower_units(prepared, match, softmax=softmax, norm=norm, weight_sums=weight_sums)
     return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
@@ -239,7 +261,7 @@ def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT
     if name not in pass_names():
         raise UsageError(f"pass must be one of {', '.join(pass_names())}, not {name!r}")
     seen: dict[str, str] = {}
-    prepared = run_passes(model, model_passes(model), check_model, lambda step, m: seen.update({step: model_text(m)}))
+    prepared = _prepared(model, lambda step, m: seen.update({step: model_text(m)}))
     if name not in seen:
         builder = lower_units(prepared, match)
         return_small_regions(builder)

@@ -24,8 +24,11 @@ import numpy as np
 from intloom.compiler.fold.arithmetic.integer_softmax import is_pair
 from intloom.compiler.fold.arithmetic.weights import read_bias, read_weights
 from intloom.compiler.fold.lowering.conv_transpose import output_first
-from intloom.compiler.fold.passes import constants, custom_shapes, integer_chains, propagate_qdq, unsigned_activations
-from intloom.compiler.fold.passes.pass_manager import run_passes
+from intloom.compiler.fold.passes.constants import fold_constants
+from intloom.compiler.fold.passes.custom_shapes import add_custom_shapes
+from intloom.compiler.fold.passes.integer_chains import fold_integer_chains
+from intloom.compiler.fold.passes.propagate_qdq import propagate_qdq
+from intloom.compiler.fold.passes.unsigned_activations import use_unsigned_activations
 from intloom.compiler.fold.patterns.normalization import read_normalization
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
@@ -48,10 +51,8 @@ _FIRST_PAD_OF_BYTES = 11
 
 def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
     """The integer form of a model, or None if it is the model itself; `accelerated` are names of nodes."""
-    plain = run_passes(model, (constants.PASS, custom_shapes.PASS), check_model)
-    form = run_passes(model, (constants.PASS, custom_shapes.PASS, unsigned_activations.PASS), check_model)
-    form = _without_chains(form, accelerated)
-    form = propagate_qdq.propagate_qdq(form)
+    plain = add_custom_shapes(fold_constants(model))
+    form = propagate_qdq(_without_chains(use_unsigned_activations(plain), accelerated))
     form, shared = separate_units(form, accelerated)
     form = _Rewriter(form, accelerated, shared, FormWriter(form)).rewrite()
     check_model(form)
@@ -60,7 +61,7 @@ def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
 
 def _without_chains(model: Model, accelerated: Set[str]) -> Model:
     """Rewrite the ConvInteger and MatMulInteger chains, unless the host computes one of them."""
-    rewritten = integer_chains.fold_integer_chains(model)
+    rewritten = fold_integer_chains(model)
     kept = {node.name for node in rewritten.nodes if not node.origin}
     return rewritten if {node.name for node in model.nodes} - kept <= accelerated else model
 

@@ -1,6 +1,6 @@
 """Builder of the integer graph: operator lowerings read operands from it and add nodes to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -181,17 +181,19 @@ class GraphBuilder:
         runs = channel_runs(order.positions, whole.height * whole.width)
         if runs is None:
             return False
-        parts = tuple(self.channels(order.tensor, *run) for run in runs)
-        name = parts[0]
-        if len(parts) > 1:
-            name = f"{stored}/joined"
-            count = sum(stop - first for first, stop in runs)
-            self.emit(
-                Concat(name=name, inputs=parts, output=name),
-                replace(whole, name=name, shape=(1, count, whole.height, whole.width)),
-            )
-        self.views[stored] = (name, order.shape)
+        parts = [self.tensors[self.channels(order.tensor, *run)] for run in runs]
+        self.views[stored] = (self.join(parts, f"{stored}/joined").name, order.shape)
         return True
+
+    def join(self, parts: Sequence[Tensor], output: str, *, name: str = "", origin: tuple[str, ...] = ()) -> Tensor:
+        """The tensor `output` with all parts along channels, which are alike; a single part stays as it is."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        whole = replace(first, name=output, shape=(1, sum(p.channels for p in parts), first.height, first.width))
+        inputs = tuple(p.name for p in parts)
+        self.emit(Concat(name=name or output, inputs=inputs, output=output, origin=origin), whole)
+        return whole
 
     def leave_in_order(self, stored: str) -> bool:
         """Leave the change of a value's order to the host; False if the tensor has other values, too."""

@@ -21,7 +21,7 @@ from intloom.compiler.fold.lowering.normalization import is_normalization_unit, 
 from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS, unsupported_normalization
-from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize, read_qparams, stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.fold.patterns.unsupported import RECURRENT, recurrent
 from intloom.compiler.fold.target import Target
@@ -73,8 +73,7 @@ def _lower_after_host_movement(
     kept = list(builder.inputs), list(builder.host_computed), dict(builder.targets), dict(builder.remedies)
     moved = False
     for leaf in unit.leaves:
-        maker = builder.model.producers.get(leaf)
-        stored = maker.inputs[0] if maker is not None and is_dequantize(maker) else leaf
+        stored = stored_value(builder.model, leaf)
         source = units.get(builder.model.producers[stored].name) if stored in builder.orders else None
         if source is not None and stored not in builder.views and source.main and is_reordering(source.main.op):
             moved = True
@@ -101,8 +100,7 @@ def _assign_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], u
 def _restore_for_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], values: Iterable[str]) -> None:
     """Give the values that the host reads the model's order, or leave the change of order to the host."""
     for value in dict.fromkeys(values):
-        maker = builder.model.producers.get(value)
-        stored = maker.inputs[0] if maker is not None and is_dequantize(maker) else value
+        stored = stored_value(builder.model, value)
         if stored not in builder.orders or stored in builder.views:
             continue
         unit = units[builder.model.producers[stored].name]

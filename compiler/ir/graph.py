@@ -1,7 +1,7 @@
 """The integer graph: tensors by name, nodes in topological order."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from intloom.compiler.ir.node import Node
 from intloom.compiler.ir.tensor import Tensor
@@ -24,3 +24,15 @@ class IntGraph:
     def consumers(self, tensor: str) -> tuple[Node, ...]:
         """The nodes that read `tensor`, in order."""
         return tuple(n for n in self.nodes if tensor in n.inputs)
+
+
+def without_dead_nodes(graph: IntGraph) -> IntGraph:
+    """The graph without nodes and tensors that no output depends on. Unused inputs belong to its interface and stay."""
+    needed = {*graph.inputs, *graph.outputs}
+    kept = []
+    for node in reversed(graph.nodes):
+        if node.output in needed:
+            needed.update(node.inputs)
+            kept.append(node)
+    tensors = {name: t for name, t in graph.tensors.items() if name in needed}
+    return replace(graph, nodes=tuple(reversed(kept)), tensors=tensors)

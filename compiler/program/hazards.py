@@ -90,11 +90,6 @@ def _conflicts(unit: Unit, views: Sequence[_View]) -> Counts:
     return (need[0], need[1], need[2], need[3])
 
 
-def _record(unit: Unit, number: int, views: Iterable[_View]) -> None:
-    for memory, write, words in views:
-        words[_ROWS[memory, write, unit]] = number
-
-
 class AccessTracker:
     """Last reader and writer of every word, by unit, as instruction numbers from 1; 0 means none."""
 
@@ -151,14 +146,8 @@ class AccessTracker:
 
     def record(self, unit: Unit, number: int, accesses: Iterable[Access]) -> None:
         """Record that instruction `number` (from 1) of `unit` makes these accesses."""
-        _record(unit, number, self._views(accesses))
-
-    def add(self, unit: Unit, number: int, accesses: Iterable[Access]) -> Counts:
-        """Give the conflicts of instruction `number` (from 1) of `unit`, and record its accesses."""
-        views = self._views(accesses)
-        need = _conflicts(unit, views)
-        _record(unit, number, views)
-        return need
+        for memory, write, words in self._views(accesses):
+            words[_ROWS[memory, write, unit]] = number
 
     def mark_initialized(self, access: Access) -> None:
         """Record that the words are initialized before the program starts."""

@@ -31,7 +31,7 @@ def quantize_linear(e: Evaluation) -> tuple[Constant, ...]:
     scale = read_scale(model, e.node)
     if scale.dtype in _FLOATS:
         kind, most = _FLOATS[scale.dtype], _LARGEST[scale.dtype]
-        quotient = x.astype(np.float32) / scale.spread(x.shape)
+        quotient = x.astype(np.float32) / scale.spread(x.shape)[0]
         return (Constant(np.clip(quotient, -most, most).astype(kind), scale.dtype),)
     params = read_qparams(model, e.node)
     return (Constant(quantize(x, params).astype(_STORED[params.dtype]), params.dtype),)
@@ -44,7 +44,7 @@ def dequantize_linear(e: Evaluation) -> tuple[Constant, ...]:
     if stored.dtype in INTEGER_RANGES:
         values = dequantize(stored.array, read_qparams(e.bound, e.node))
     else:
-        values = stored.array.astype(np.float32) * read_scale(e.bound, e.node).spread(stored.array.shape)
+        values = stored.array.astype(np.float32) * read_scale(e.bound, e.node).spread(stored.array.shape)[0]
     return (Constant(values.astype(kind.array.dtype), kind.dtype),)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.affine_fit import SUM, Points, SampledFunction, apply
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.ir import Add, AvgPool, Mul, Table, Tensor
+from intloom.compiler.ir import Add, AvgPool, Mul, Node, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 _SHIFT = 26
@@ -82,39 +82,22 @@ def emit_bracket(
     builder: GraphBuilder, node: Mul | AvgPool, result: Tensor, bracket: Bracket, clamps: NDArray[np.int8] | None
 ) -> None:
     """Emit `node` with both operations, and the nodes that select between them."""
-    names = {k: f"{result.name}/{k}" for k in ("low", "high", "step", "up", "taken")}
+
+    def emitted(kind: str, made: Node) -> str:
+        output = f"{result.name}/{kind}"
+        made = replace(made, name=f"{node.name}/{kind}", output=output, origin=node.origin)
+        builder.emit(made, Tensor(output, result.shape, 1.0, 0, False))
+        return output
+
+    low, high = (
+        emitted(kind, replace(node, affine=affine, table=None))
+        for kind, affine in (("low", bracket.low), ("high", bracket.high))
+    )
+    step = emitted("step", Add(name="", inputs=(low, high), output="", affine=_DIFFERENCE))
+    up = emitted("up", builder.table_node("", low, bracket.up, ""))
     both = np.zeros(256, np.int8)
     # `step` and `up` are 0 or 1, so their sum is 2 exactly where both hold: an And without a further instruction.
     both[2] = 1
-    origin = node.origin
-    bounds = {
-        k: replace(node, affine=affine, table=None) for k, affine in (("low", bracket.low), ("high", bracket.high))
-    }
-    steps = (
-        (replace(bounds["low"], name=f"{node.name}/low"), "low"),
-        (replace(bounds["high"], name=f"{node.name}/high"), "high"),
-        (Add(name=f"{node.name}/step", inputs=(names["low"], names["high"]), output="", affine=_DIFFERENCE), "step"),
-        (Table(name=f"{node.name}/up", inputs=(names["low"],), output="", table=bracket.up.tobytes()), "up"),
-        (
-            Add(
-                name=f"{node.name}/taken",
-                inputs=(names["step"], names["up"]),
-                output="",
-                affine=SUM,
-                table=both.tobytes(),
-            ),
-            "taken",
-        ),
-    )
-    for step, kind in steps:
-        builder.emit(replace(step, output=names[kind], origin=origin), Tensor(names[kind], result.shape, 1.0, 0, False))
-    table = None if clamps is None else clamps.tobytes()
-    last = Add(
-        name=node.name,
-        inputs=(names["low"], names["taken"]),
-        output=result.name,
-        affine=SUM,
-        table=table,
-        origin=origin,
-    )
-    builder.emit(last, result)
+    taken = emitted("taken", Add(name="", inputs=(step, up), output="", affine=SUM, table=both.tobytes()))
+    last = Add(name=node.name, inputs=(low, taken), output=result.name, affine=SUM, origin=node.origin)
+    builder.emit(last if clamps is None else replace(last, table=clamps.tobytes()), result)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, to_int8, to_stored
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, is_dequantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams, stored_constant
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.importer import Model, OnnxNode, cut
 from intloom.compiler.importer.model import ValueType
@@ -21,14 +21,8 @@ Int8s = NDArray[np.int8]
 
 def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, ...]:
     """The leaves that are tensors: of the graph, or constants. A table absorbs quantized scalar constants."""
-    leaves = []
-    for leaf in unit.leaves:
-        node = builder.model.producers.get(leaf)
-        stored_name = node.inputs[0] if node is not None and is_dequantize(node) else ""
-        stored = builder.model.constants.get(stored_name)
-        if stored is None or stored.array.size != 1:
-            leaves.append(leaf)
-    return tuple(leaves)
+    stored = {leaf: stored_constant(builder.model, leaf) for leaf in unit.leaves}
+    return tuple(leaf for leaf, array in stored.items() if array is None or array.size != 1)
 
 
 def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Int8s], match: RoundingMode) -> Int8s:
@@ -104,8 +98,9 @@ def vector_model(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...
     return replace(part, types={**types, output: ValueType(model.dtype(output), None)})
 
 
-def requant_table(builder: GraphBuilder, leaf: str, unit: QuantizationUnit) -> Int8s | None:
-    """Table from the scale of `leaf` to that of the unit's result, for data movement; None if it is the identity."""
+def requant_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
+    """Table from the scale of the moved value to that of a movement operator's result; None if it is the identity."""
+    leaf = unit.operator.input(0)
     source = builder.model.producers[leaf]
     before, after = read_qparams(builder.model, source), read_qparams(builder.model, unit.quantize)
     # No evaluation needed; the comparison below finds the identities that remain.

@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import EncodingError, ModelError
 from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
+from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.importer import Model
 from intloom.compiler.ir import Tensor
+from intloom.compiler.ir.node import Pair
 from intloom.compiler.ir.ops.conv import MOST_SPAN, ArrayWeights, weight_spans
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
@@ -18,22 +20,20 @@ _FAR = 1 << 40
 """Clip value for biases: larger than int32, and small enough for int64 sums."""
 
 
+_PIXEL = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
+
+
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights minus their zero points, with one scale or one for each output channel."""
+    """Weights minus their zero points, with one scale or one for each output channel, and the window that they fill."""
 
     values: NDArray[np.int32]
+    """For the array: [out, in / group, kernel rows, kernel columns]."""
     scale: NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayConstants:
-    """Constants of a Conv node."""
-
-    weights: ArrayWeights
-    bias: NDArray[np.int32]
-    mantissa: NDArray[np.uint32]
-    shift: NDArray[np.uint8]
+    window: Window = _PIXEL
+    group: int = 1
+    extra: Pair | None = None
+    """Of a transposed convolution: rows and columns at the end of the result."""
 
 
 def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
@@ -98,32 +98,25 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
     return np.clip(steps, -_FAR, _FAR).astype(np.int64)
 
 
-def array_constants(
-    values: NDArray[np.int32],
-    bias: NDArray[np.int64] | None,
-    x: QParams,
-    weight_scale: NDArray[np.float32],
-    result: Tensor,
-    *,
-    name: str,
-    zero_fed: bool = True,
-    wraps: bool = False,
-) -> ArrayConstants:
-    """Weights, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` adds the zero point to the bias.
+def array_bias(
+    weights: Weights, bias: NDArray[np.int64] | None, zero_point: int, *, name: str, wraps: bool
+) -> NDArray[np.int32]:
+    """The bias of sums over `x`, which includes the zero point of the input.
 
-    Without it (ConvTranspose, whose outputs have different numbers of taps) the sums are over `x - zero_point`. With
-    `wraps`, a sum that leaves 32 bits because of its bias wraps, as the array and onnxruntime's integer kernels do.
+    That of a transposed convolution, whose outputs have different numbers of taps, is of sums over `x - zero_point`.
+    With `wraps`, a sum that leaves 32 bits because of its bias wraps, as the array and onnxruntime's kernels do.
     """
+    values = weights.values
     out = values.shape[0]
     if bias is not None and bias.size not in (1, out):
         raise Refusal.INVALID(f"the bias of {name!r} has {bias.size} values for {out} channels", "correct the model")
     total = np.zeros(out, dtype=np.int64) if bias is None else np.broadcast_to(bias, (out,)).astype(np.int64)
-    if zero_fed:
+    if weights.extra is None:
         # sum((x - zx) * w) = sum(x * w) - zx * sum(w). The array pads with the zero point, so every output has all
         # taps and the correction is constant.
-        total = total - x.zero_int8 * values.reshape(out, -1).sum(axis=1, dtype=np.int64)
+        total = total - zero_point * values.reshape(out, -1).sum(axis=1, dtype=np.int64)
     # Largest factor of a weight: a byte, or the difference of a byte and its zero point.
-    largest = 128 if zero_fed else 255
+    largest = 128 if weights.extra is None else 255
     reach = largest * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
     # Only the products must then fit 32 bits: a bias near the ends of int32 wraps in the same way in onnxruntime.
     if not wraps:
@@ -133,18 +126,20 @@ def array_constants(
             f"sums of {name!r} may leave 32 bits: up to {int(reach.max())} in channel {int(reach.argmax())}",
             "use a smaller bias or fewer inputs",
         )
+    return total.astype(np.int32)  # modulo 2**32
+
+
+def array_scales(
+    weights: Weights, x: QParams, result: Tensor, name: str
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Mantissa and shift of each output channel."""
     # onnxruntime computes this in fp32: (input scale * weight scale) / output scale.
-    factor = ((x.scale * weight_scale).astype(np.float32) / np.float32(result.scale)).astype(np.float32)
+    factor = ((x.scale * weights.scale).astype(np.float32) / np.float32(result.scale)).astype(np.float32)
     try:
-        scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, (out,))]
+        scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, weights.values.shape[:1])]
     except EncodingError as error:
         raise Refusal.WEIGHTS(f"{name!r}: {error}", "quantize the model again") from None
-    return ArrayConstants(
-        weights=array_weights(values, name),
-        bias=total.astype(np.int32),  # modulo 2**32
-        mantissa=np.array([s.mantissa for s in scales], dtype=np.uint32),
-        shift=np.array([s.shift for s in scales], dtype=np.uint8),
-    )
+    return np.array([s.mantissa for s in scales], np.uint32), np.array([s.shift for s in scales], np.uint8)
 
 
 def array_weights(values: NDArray[np.int32], name: str) -> ArrayWeights:

@@ -17,7 +17,7 @@ from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
-from intloom.compiler.fold.patterns.window import Window, read_window, with_needed_strides
+from intloom.compiler.fold.patterns.window import Window, read_pool
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import AvgPool, Constant, MatMul, Tensor
@@ -37,7 +37,7 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     main = unit.operator
     if main.op == "AveragePool":
         x, result = builder.image(main.input(0)).tensor, builder.result(unit)
-        geometry = _windows(main, x)
+        geometry = read_pool(main, x)
         if any(geometry.pads) and not main.integer("count_include_pad", 0):
             _lower_areas(builder, unit, x, result, geometry)
             return
@@ -45,7 +45,7 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         x = _whole_image(builder, main)
         result = builder.tensor(unit.output, (1, x.channels, 1, 1), builder.params(unit))
         geometry = Window((x.height, x.width), (1, 1), (1, 1), (0, 0, 0, 0))
-    made = _average_of(builder, unit, x, result, geometry, unit_name(unit), result.name)
+    made = _average_of(builder, unit, x, result, geometry)
     builder.bind(unit.output, made.name)
     builder.assign(unit, _target({geometry.kernel}), _definition(unit, x, result, {prod(geometry.kernel)}))
 
@@ -81,8 +81,7 @@ def _lower_areas(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, resul
         cut = mover.pick(x, row.read, column.read, f"{name}/cut")
         inner = Window((row.size, column.size), geometry.strides, (1, 1), (0, 0, 0, 0))
         like = replace(result, name=name, shape=(1, x.channels, row.count, column.count))
-        made = _average_of(builder, unit, cut, like, inner, f"{unit_name(unit)}/area{number}", name)
-        parts.append((made, (row.first, column.first)))
+        parts.append((_average_of(builder, unit, cut, like, inner), (row.first, column.first)))
     whole = mover.join(parts, (result.height, result.width), result.name)
     builder.bind(unit.output, whole.name)
     kernels = {(row.size, column.size) for row, column in product(rows, columns)}
@@ -116,19 +115,11 @@ def _areas(geometry: Window, axis: int, length: int, outputs: int) -> list[_Area
     return areas
 
 
-def _average_of(
-    builder: GraphBuilder,
-    unit: QuantizationUnit,
-    x: Tensor,
-    result: Tensor,
-    geometry: Window,
-    name: str,
-    output: str,
-) -> Tensor:
+def _average_of(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: Tensor, geometry: Window) -> Tensor:
     """Emit the average of all windows of `x`, with an affine operation that is the integer average at every sum."""
     size = geometry.kernel[0] * geometry.kernel[1]
     if _is_long(geometry.kernel):
-        return _product(builder, unit, x, result, geometry, name)
+        return _product(builder, unit, x, result, geometry)
     sums = np.arange(-128 * size, 127 * size + 1, dtype=np.int64)
     clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)
     truth = averages(sums, x, result, size, builder.match)
@@ -136,9 +127,9 @@ def _average_of(
         truth = clamps[truth & 0xFF].astype(np.int64)
     goal = SampledFunction(sums, np.zeros_like(sums), truth, clamps)
     node = AvgPool(
-        name=name,
+        name=_name(unit, result),
         inputs=(x.name,),
-        output=output,
+        output=result.name,
         kernel=geometry.kernel,
         affine=IDENTITY,
         zp_in=x.zero_point,
@@ -158,9 +149,12 @@ def _average_of(
     return result
 
 
-def _product(
-    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: Tensor, geometry: Window, name: str
-) -> Tensor:
+def _name(unit: QuantizationUnit, result: Tensor) -> str:
+    """The name of the node that computes a unit's result, or a part of it."""
+    return unit_name(unit) + result.name.removeprefix(unit.output)
+
+
+def _product(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: Tensor, geometry: Window) -> Tensor:
     """Emit averages of more pixels than the vector unit adds: a product of weights with the transposed image.
 
     Each window has a weight for every pixel of the image. The array's sums have 32 bits, and its requantization
@@ -177,7 +171,7 @@ def _product(
         Tensor(weights, (1, *every.shape), 1.0, 0, False),
     )
     node = MatMul(
-        name=name,
+        name=_name(unit, result),
         inputs=(weights, long_sum.pixels.name),
         output=result.name,
         mantissa=scale.mantissa,
@@ -190,13 +184,6 @@ def _product(
     )
     builder.emit(node, result)
     return result
-
-
-def _windows(node: OnnxNode, x: Tensor) -> Window:
-    window = read_window(node, x)
-    if window.dilations != (1, 1):
-        raise Refusal.WINDOW("its window is dilated", "use dilations of 1")
-    return with_needed_strides(window, (x.height, x.width))
 
 
 def _whole_image(builder: GraphBuilder, node: OnnxNode) -> Tensor:

@@ -16,7 +16,7 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_unit
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
-from intloom.compiler.fold.patterns.qparams import is_dequantize
+from intloom.compiler.fold.patterns.qparams import stored_constant, stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
@@ -43,19 +43,13 @@ def is_channelwise_unit(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
 
 
 def _tensor_leaves(model: Model, unit: QuantizationUnit) -> list[str]:
-    leaves = []
-    for leaf in unit.leaves:
-        node = model.producers.get(leaf)
-        if node is None or not is_dequantize(node) or node.inputs[0] not in model.constants:
-            leaves.append(leaf)
-    return leaves
+    return [leaf for leaf in unit.leaves if stored_constant(model, leaf) is None]
 
 
 def _wide_constants(model: Model, node: OnnxNode, rank: int) -> Iterator[tuple[int, ...]]:
     """Shapes, broadcast to `rank`, of the node's constants with several values, quantized or not."""
     for value in node.inputs:
-        maker = model.producers.get(value)
-        array = model.constant(maker.inputs[0] if maker is not None and is_dequantize(maker) else value)
+        array = model.constant(stored_value(model, value))
         if array is None or array.size == 1:
             continue
         if node.op == "BatchNormalization":

@@ -5,11 +5,13 @@ from dataclasses import replace
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.border_kernels import without_padding_taps
-from intloom.compiler.fold.lowering.common.convolution import finish_convolution
+from intloom.compiler.fold.lowering.common.convolution import convolution
 from intloom.compiler.fold.lowering.common.large_kernels import fit_kernel
+from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.window import read_window
+from intloom.compiler.fold.target import Target
 from intloom.compiler.refusals import Refusal
 
 
@@ -33,7 +35,9 @@ def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise Refusal.INVALID(
             f"{group} groups of {values.shape[1]} channels do not cover {x.tensor.channels}", "correct the model"
         )
-    values, geometry = without_padding_taps(values, geometry, (x.tensor.height, x.tensor.width))
-    tensor, values, geometry = fit_kernel(builder, x.tensor, values, geometry, unit_name(unit), unit.origins)
-    x = replace(x, tensor=tensor)
-    finish_convolution(builder, unit, x, Weights(values, weights.scale), geometry, group=group)
+    weights = Weights(values, weights.scale, geometry, group)
+    weights = without_padding_taps(weights, (x.tensor.height, x.tensor.width))
+    tensor, weights = fit_kernel(SpatialOps(builder, unit.origins), x.tensor, weights, unit_name(unit))
+    result = builder.result(unit)
+    node = convolution(builder, unit, replace(x, tensor=tensor), weights, result)
+    builder.finish(unit, node, result, Target.ARRAY)

@@ -5,10 +5,11 @@ from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.lowering.common.convolution import finish_convolution
+from intloom.compiler.fold.lowering.common.convolution import convolution
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.window import Window
+from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir.node import Pair
 from intloom.compiler.refusals import Refusal
@@ -31,15 +32,9 @@ def lower_conv_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise Refusal.WEIGHTS("it has groups and a scale per channel", "quantize its weights per tensor")
     values = output_first(weights.values, group)
     geometry = _geometry(main, (values.shape[2], values.shape[3]))
-    finish_convolution(
-        builder,
-        unit,
-        x,
-        Weights(values, weights.scale if group == 1 else weights.scale.reshape(())),
-        geometry,
-        group=group,
-        extra=_extra(main),
-    )
+    scale, result = weights.scale if group == 1 else weights.scale.reshape(()), builder.result(unit)
+    node = convolution(builder, unit, x, Weights(values, scale, geometry, group, _extra(main)), result)
+    builder.finish(unit, node, result, Target.ARRAY)
 
 
 def _geometry(node: OnnxNode, kernel: Pair) -> Window:

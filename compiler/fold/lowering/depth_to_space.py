@@ -9,9 +9,9 @@ from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
-from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.ir.ops.conv import moving_conv
+from intloom.compiler.ir.ops.conv_transpose import transposed
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import scale_from_float
 
 _MOST_WEIGHTS = 1 << 20
 """Most of them are zeros, which the array multiplies, too."""
@@ -21,29 +21,19 @@ _MOST_WEIGHTS = 1 << 20
 def lower_depth_to_space(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower blocks of pixels that become channels, or the reverse (a pixel shuffle)."""
     main = unit.operator
-    leaf = main.input(0)
-    x, block = builder.image(leaf), main.integer("blocksize", 1)
+    x, block = builder.image(main.input(0)), main.integer("blocksize", 1)
     spread = main.op == "DepthToSpace"
     channels = builder.result(unit).channels
     deep = x.tensor.channels if spread else channels
     weights = _copies(main, deep, block)
     if weights.size > _MOST_WEIGHTS:
         raise Refusal.SIZE(f"it moves blocks of {deep} values", "use fewer channels, or leave it to the host")
-    one, zero = scale_from_float(1.0), x.tensor.zero_point
-    node = (ConvTranspose if spread else Conv)(
-        name=unit_name(unit),
-        inputs=(x.tensor.name,),
-        output="",
-        weights=weights if spread else weights.swapaxes(0, 1),
-        # A convolution adds the zero point after the scale of 1, a transposed one subtracts it from its input, too.
-        bias=np.full(channels, 0 if spread else -zero, np.int32),
-        mantissa=np.full(channels, one.mantissa, np.uint32),
-        shift=np.full(channels, one.shift, np.uint8),
-        zp_in=zero,
-        zp_out=zero,
-        strides=(block, block),
-    )
-    finish_data_movement(builder, unit, x, leaf, node, Target.ARRAY)
+    shape = weights if spread else weights.swapaxes(0, 1)
+    node = moving_conv(unit_name(unit), x.tensor, shape, strides=(block, block))
+    if spread:
+        # A transposed convolution subtracts the zero point from its input.
+        node = transposed(node, bias=np.zeros(channels, np.int32))
+    finish_data_movement(builder, unit, x, node, Target.ARRAY)
 
 
 def _copies(node: OnnxNode, deep: int, block: int) -> NDArray[np.int8]:

@@ -16,10 +16,9 @@ from intloom.compiler.fold.graph_builder import ByteFunction, GraphBuilder, Oper
 from intloom.compiler.fold.lowering.common.tokens import read_tokens, select_channels, token_order
 from intloom.compiler.fold.lowering.common.transposition import resized
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
-from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import read_qparams, stored_constant
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
-from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Add, Constant, Mul, Tensor
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import Affine, RoundingMode
@@ -36,7 +35,7 @@ def is_elementwise_unit(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
 def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a unit whose operators are elementwise."""
     leaves = tensor_leaves(builder, unit)
-    constants = [leaf for leaf in leaves if _constant(builder, leaf) is not None]
+    constants = [leaf for leaf in leaves if stored_constant(builder.model, leaf) is not None]
     if len(constants) == len(leaves):
         raise Refusal.CONSTANT("it computes a constant", "fold constants in the exporter")
     operands, order = _operands(builder, unit, leaves)
@@ -59,12 +58,6 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         )
 
 
-def _constant(builder: GraphBuilder, leaf: str) -> OnnxNode | None:
-    """The DequantizeLinear of a leaf that is a constant."""
-    node = builder.model.producers.get(leaf)
-    return node if node is not None and is_dequantize(node) and node.inputs[0] in builder.model.constants else None
-
-
 def _operands(
     builder: GraphBuilder, unit: QuantizationUnit, leaves: tuple[str, ...]
 ) -> tuple[dict[str, Operand], Ordered | None]:
@@ -72,7 +65,7 @@ def _operands(
 
     Leaves with different recorded orders get their last axis along channels.
     """
-    dynamic = [leaf for leaf in leaves if _constant(builder, leaf) is None]
+    dynamic = [leaf for leaf in leaves if stored_constant(builder.model, leaf) is None]
     moving = [leaf for leaf in dynamic if not _is_row(builder, unit, leaf)] or dynamic
     orders = [builder.ordered(leaf) for leaf in moving]
     first, plain = orders[0], all(map(builder.in_model_order, moving))

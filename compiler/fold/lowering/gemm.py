@@ -19,22 +19,19 @@ from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
 from intloom.compiler.fold.lowering.matmul import lower_products
 from intloom.compiler.fold.lowering.registry import lowers
-from intloom.compiler.fold.patterns.qparams import is_dequantize
+from intloom.compiler.fold.patterns.qparams import stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
-from intloom.compiler.ir import Concat
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
-
-_PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 
 
 @lowers("Gemm", "MatMul")
 def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower `x @ weights + bias`, where one row may be a flattened image, and a MatMul of two activations."""
     main = unit.operator
-    if main.op == "MatMul" and _is_activation(builder, main.input(1)):
+    stored = stored_value(builder.model, main.input(1))
+    if main.op == "MatMul" and stored != main.input(1) and stored not in builder.model.constants:
         lower_products(builder, unit)
         return
     _check_form(main)
@@ -57,13 +54,8 @@ def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         return
     x, kernel = _as_kernel(builder, unit, row[1], row[0])
     result = builder.tensor(unit.output, (1, len(kernel), 1, 1), builder.params(unit))
-    node = convolution(builder, unit, x, Weights(kernel, weights.scale), _PLAIN, result)
+    node = convolution(builder, unit, x, Weights(kernel, weights.scale), result)
     builder.finish(unit, node, result, Target.ARRAY)
-
-
-def _is_activation(builder: GraphBuilder, value: str) -> bool:
-    node = builder.model.producers.get(value)
-    return node is not None and is_dequantize(node) and node.inputs[0] not in builder.model.constants
 
 
 def _row(builder: GraphBuilder, value: str, matrix: NDArray[np.int32]) -> tuple[Operand, NDArray[np.int32]] | None:
@@ -85,7 +77,7 @@ def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights)
     x = read_tokens(builder, unit, unit.operator.input(0))
     results = token_results(builder, unit, x, len(weights.values))
     for part, result in zip(x.parts, results, strict=True):
-        builder.emit(convolution(builder, unit, replace(x.operand, tensor=part), weights, _PLAIN, result), result)
+        builder.emit(convolution(builder, unit, replace(x.operand, tensor=part), weights, result), result)
     bind_tokens(builder, unit, results, x.pixels)
     builder.assign(unit, Target.ARRAY)
 
@@ -126,10 +118,7 @@ def _as_kernel(
         chosen = Steps(top, top + rows), Steps(left, left + columns)
         parts.append(mover.pick(image, *chosen, f"{name}/part{i}_{j}"))
         kernels.append(kernel[:, :, top : top + rows, left : left + columns])
-    joined = f"{name}/parts"
-    node = Concat(name=joined, inputs=tuple(p.name for p in parts), output=joined, origin=unit.origins)
-    whole = replace(x.tensor, name=joined, shape=(1, channels * len(parts), rows, columns))
-    builder.emit(node, whole)
+    whole = builder.join(parts, f"{name}/parts", origin=unit.origins)
     return replace(x, tensor=whole), np.concatenate(kernels, axis=1)
 
 

@@ -7,7 +7,7 @@ from intloom.compiler.fold.lowering.common.data_movement import finish_data_move
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
-from intloom.compiler.fold.patterns.window import Window, read_window, with_needed_strides
+from intloom.compiler.fold.patterns.window import Window, read_pool
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MaxPool, Tensor
 from intloom.compiler.ir.node import Pads, Pair
@@ -26,15 +26,12 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     main = unit.operator
     if unit.unclamped != main.outputs[0]:
         raise Refusal.WINDOW("its indices are read", "read only its first result")
-    leaf = main.input(0)
-    x = builder.image(leaf)
+    x = builder.image(main.input(0))
     size = (x.tensor.height, x.tensor.width)
     if main.op == "ReduceMax" and reduced_axes(builder.model, main, len(x.shape)) != tuple(range(2, len(x.shape))):
         raise Refusal.SELECTION("it reduces other axes than height and width", "reduce both")
-    geometry = read_window(main, x.tensor, None if main.op == "MaxPool" else size)
-    if geometry.dilations != (1, 1):
-        raise Refusal.WINDOW("its window is dilated", "use dilations of 1")
-    source, geometry = _in_steps(builder, unit, x.tensor, with_needed_strides(geometry, size))
+    window = read_pool(main, x.tensor, None if main.op == "MaxPool" else size)
+    source, geometry = _in_steps(builder, unit, x.tensor, window)
     node = MaxPool(
         name=unit_name(unit),
         inputs=(source.name,),
@@ -43,7 +40,7 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         strides=geometry.strides,
         pads=geometry.pads,
     )
-    finish_data_movement(builder, unit, x, leaf, node, Target.VECTOR)
+    finish_data_movement(builder, unit, x, node, Target.VECTOR)
 
 
 def _in_steps(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, window: Window) -> tuple[Tensor, Window]:

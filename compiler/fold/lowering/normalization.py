@@ -6,6 +6,7 @@ from intloom.compiler.fold.lowering.common.over_axis import lower_over_axis
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.normalization import read_normalization
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Norm
 from intloom.compiler.refusals import Refusal
 
@@ -35,4 +36,5 @@ def lower_normalization(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     def make(source: str, result: str) -> Norm:
         return Norm(name=unit_name(unit), inputs=(source,), output=result, **fields)
 
-    lower_over_axis(builder, unit, x, norm.value, axis, make, "integers within 1 of the real result")
+    lower_over_axis(builder, unit, norm.value, axis, make)
+    builder.assign(unit, Target.VECTOR, "integers within 1 of the real result")

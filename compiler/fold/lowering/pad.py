@@ -24,12 +24,11 @@ _MOST_REPEATED = 8
 def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower padding with one value, or with up to 8 rows and columns of the image; negative padding crops."""
     main = unit.operator
-    leaf = main.input(0)
-    x, result = builder.image(leaf), builder.result(unit)
+    x, result = builder.image(main.input(0)), builder.result(unit)
     borders = _borders(builder.model, main, len(x.shape))
     mover, name = SpatialOps(builder, unit.origins), unit_name(unit)
     tensor = x.tensor
-    table = requant_table(builder, leaf, unit)
+    table = requant_table(builder, unit)
     if table is not None:
         node = builder.table_node(f"{name}/rescale", tensor.name, table, f"{result.name}/rescaled")
         like = replace(result, shape=tensor.shape)

@@ -16,8 +16,7 @@ from intloom.compiler.refusals import Refusal
 def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower an operator that keeps the row-major order of bytes: its result is a view of the same bytes."""
     main = unit.operator
-    leaf = main.input(0)
-    x = builder.operand(leaf)
+    x = builder.operand(main.input(0))
     shape = builder.model.shape(unit.output)
     if shape is None:
         raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
@@ -29,7 +28,7 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
             f"node {main.name!r}: its shape {shape} must have {prod(x.shape)} values, but it has {prod(shape)} values: "
             "correct the shape"
         )
-    table = requant_table(builder, leaf, unit)
+    table = requant_table(builder, unit)
     if table is None:
         builder.bind(unit.output, x.tensor.name)
         builder.assign(unit, Target.PLACEMENT, "another view of the same bytes")

@@ -16,8 +16,7 @@ from intloom.compiler.refusals import Refusal
 def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower an enlargement in which output pixel `i` is input pixel `i // factor`."""
     main = unit.operator
-    leaf = main.input(0)
-    x, result = builder.image(leaf), builder.result(unit)
+    x, result = builder.image(main.input(0)), builder.result(unit)
     size, wanted = x.tensor.shape, result.shape
     factors = (wanted[2] // size[2], wanted[3] // size[3])
     if wanted != (1, size[1], size[2] * factors[0], size[3] * factors[1]):
@@ -32,7 +31,7 @@ def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
                 "use coordinate_transformation_mode asymmetric and nearest_mode floor",
             )
     node = Resize(name=unit_name(unit), inputs=(x.tensor.name,), output="", factors=factors)
-    finish_data_movement(builder, unit, x, leaf, node, Target.VECTOR)
+    finish_data_movement(builder, unit, x, node, Target.VECTOR)
 
 
 def _check_scales(model: Model, node: OnnxNode, factors: tuple[int, int]) -> None:

@@ -12,7 +12,7 @@ from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
-from intloom.compiler.ir import Slice, Tensor
+from intloom.compiler.ir import Slice
 from intloom.compiler.refusals import Refusal
 
 
@@ -73,7 +73,6 @@ def _finish(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, kept: dic
     if wanted[2:] == whole[2:]:
         _finish_channels(builder, unit, x, wanted[1])
         return
-    main = unit.operator
     result, name, mover = builder.result(unit), unit_name(unit), SpatialOps(builder, unit.origins)
     tensor = x.tensor
     if wanted[1] != whole[1]:
@@ -88,13 +87,9 @@ def _finish(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, kept: dic
         tensor = mover.emit(cut, like, (tensor.height, tensor.width))
     rows, columns = (wanted[2], wanted[3]) if len(wanted) > 3 else (Steps(0, 1), wanted[2])
     picked = mover.pick(tensor, rows, columns, f"{result.name}/picked")
-    _finish_picked(builder, unit, picked, result, main.input(0))
-
-
-def _finish_picked(builder: GraphBuilder, unit: QuantizationUnit, picked: Tensor, result: Tensor, leaf: str) -> None:
-    table = requant_table(builder, leaf, unit)
+    table = requant_table(builder, unit)
     if table is not None:
-        node = builder.table_node(f"{unit_name(unit)}/rescale", picked.name, table, result.name)
+        node = builder.table_node(f"{name}/rescale", picked.name, table, result.name)
         builder.finish(unit, node, result, Target.ARRAY, "a convolution that selects pixels")
         return
     builder.bind(unit.output, picked.name)
@@ -105,4 +100,4 @@ def _finish_channels(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, 
     main = unit.operator
     name = unit_name(unit) if len(main.outputs) == 1 else f"{unit_name(unit)}:{main.outputs.index(unit.unclamped)}"
     node = Slice(name=name, inputs=(x.tensor.name,), output="", start=kept.start, stop=kept.stop)
-    finish_data_movement(builder, unit, x, main.input(0), node, Target.PLACEMENT)
+    finish_data_movement(builder, unit, x, node, Target.PLACEMENT)

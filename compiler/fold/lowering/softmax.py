@@ -50,8 +50,8 @@ def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     # The last Add adds the middle of the range, so that the table above zero fits int8.
     middle = (int(above.max()) + int(above.min()) + 1) // 2
     parts = (
-        _differences(builder, unit, x.tensor, result, "below", _BELOW, below),
-        _differences(builder, unit, x.tensor, result, "above", _ABOVE, above - middle),
+        _differences(builder, unit, x.tensor, _BELOW, below),
+        _differences(builder, unit, x.tensor, _ABOVE, above - middle),
     )
     affine = Affine(1, 1, middle - int(above[0]), 0)
     joined = Add(name=unit_name(unit), inputs=parts, output=result.name, affine=affine)
@@ -93,7 +93,8 @@ def _lower_wide(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple[int,
             zp_out=params.zero_int8,
         )
 
-    lower_over_axis(builder, unit, x, value, axis, make, _DEFINED)
+    lower_over_axis(builder, unit, value, axis, make)
+    builder.assign(unit, Target.VECTOR, _DEFINED)
 
 
 def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDArray[np.int64]:
@@ -118,15 +119,10 @@ def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDAr
 
 
 def _differences(
-    builder: GraphBuilder,
-    unit: QuantizationUnit,
-    x: Tensor,
-    result: Tensor,
-    kind: str,
-    offset: int,
-    values: NDArray[np.int64],
+    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, offset: int, values: NDArray[np.int64]
 ) -> str:
     """Emit the convolution and table that map the differences plus `offset` to `values`; return the result's name."""
+    result, kind = builder.result(unit), "below" if offset == _BELOW else "above"
     name = f"{result.name}/{kind}"
     table = np.zeros(256, dtype=np.int8)
     table[np.arange(INT8_MIN, INT8_MAX + 1)] = values

@@ -1,5 +1,6 @@
 """Transpose: another view of the same bytes, or a permutation of channels."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -11,9 +12,8 @@ from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.lowering.reshape import lower_view
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Conv
+from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import scale_from_float
 
 
 @lowers("Transpose")
@@ -31,9 +31,12 @@ def lower_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise Refusal.ORDER(
             "it changes the order of values", "transpose on the host, after the last quantized operator"
         )
-    table = requant_table(builder, main.input(0), unit)
+    table = requant_table(builder, unit)
     tensor = builder.tensor(unit.output, x.tensor.shape, builder.params(unit))
-    node = _permutation(unit_name(unit), x, sources, tensor.name, None if table is None else table.tobytes())
+    weights = np.zeros((len(sources), len(sources), 1, 1), np.int8)
+    weights[np.arange(len(sources)), sources] = 1
+    data = None if table is None else table.tobytes()
+    node = replace(moving_conv(unit_name(unit), x.tensor, weights, table=data), output=tensor.name)
     builder.finish(unit, node, tensor, Target.ARRAY, "a 1x1 convolution that permutes channels")
 
 
@@ -45,24 +48,3 @@ def _channel_sources(x: Operand, order: tuple[int, ...]) -> NDArray[np.int64] | 
             if order[0] == 0 and sorted(inner) == list(range(end - 1)):
                 return np.arange(x.tensor.channels).reshape(x.shape[1:end]).transpose(inner).ravel()
     return None
-
-
-def _permutation(name: str, x: Operand, sources: NDArray[np.int64], result: str, table: bytes | None) -> Conv:
-    """A 1x1 convolution with one weight of 1 per channel and a scale of 1. Its result has the operand's zero point."""
-    channels, one = x.tensor.channels, scale_from_float(1.0)
-    weights = np.zeros((channels, channels, 1, 1), np.int8)
-    weights[np.arange(channels), sources] = 1
-    zero = x.tensor.zero_point
-    return Conv(
-        name=name,
-        inputs=(x.tensor.name,),
-        output=result,
-        weights=weights,
-        # The bias holds the input's zero point.
-        bias=np.full(channels, -zero, np.int32),
-        mantissa=np.full(channels, one.mantissa, np.uint32),
-        shift=np.full(channels, one.shift, np.uint8),
-        zp_in=zero,
-        zp_out=zero,
-        table=table,
-    )

@@ -1,13 +1,13 @@
 """Pass `absorb_pads`: merge explicit padding with the zero point into the padding of the convolutions that read it.
 
-Requires `live`. Ensures `absorbed`: no padding node is read only by convolutions that pad with the same byte.
+Runs before `merge_tables`, since a padding node with a table is not recognized. Afterwards no padding node is read only
+by convolutions that pad with the same byte.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, IntGraph, Node, Tensor
 
 
@@ -47,7 +47,3 @@ def _absorb(node: Node, gone: Mapping[str, Node], tensors: Mapping[str, Tensor])
     # Of several paddings in a row, the convolution reads the input of the first.
     merged = replace(node, inputs=padding.inputs, pads=(top, left, bottom, right), origin=origin)
     return _absorb(merged, gone, tensors)
-
-
-PASS = Pass("absorb_pads", absorb_pads, requires=frozenset({"live"}), ensures=frozenset({"absorbed"}))
-"""Runs before `merge_tables`: a padding node with a table is not recognized."""

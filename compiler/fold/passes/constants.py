@@ -4,7 +4,7 @@ Shape chains of exporters become constant once all sizes of the inputs are fixed
 nodes of the file compute. onnxruntime evaluates these nodes, as it would at run time. A DequantizeLinear stays, because
 the integers before it are the weights.
 
-Requires nothing. Ensures `constants`: no Constant node is left; quantized weights and computed shapes are constants.
+Afterwards no Constant node is left; quantized weights and computed shapes are constants.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,6 @@ from math import prod
 
 import numpy as np
 
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_quantize, quantize, read_qparams
 from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode, Opaque, cut, infer, to_bytes
 from intloom.compiler.reference import open_session
@@ -122,6 +121,3 @@ def _evaluate(model: Model, nodes: Sequence[OnnxNode], wanted: Sequence[str]) ->
     except Exception:  # noqa: BLE001  # onnxruntime's exceptions have no common base class
         return None
     return {name: Constant(np.asarray(r), model.dtype(name)) for name, r in zip(wanted, results, strict=True)}
-
-
-PASS = Pass("constants", fold_constants, ensures=frozenset({"constants"}))

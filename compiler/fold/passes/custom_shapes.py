@@ -1,10 +1,9 @@
 """Pass `custom_shapes`: infer types and shapes of results of custom operations and of what depends on them.
 
-Requires `constants`. Ensures `custom_shapes`: a registered operation's result has a shape if its operands have.
+Runs after `constants`. Afterwards a registered operation's result has a shape if its operands have.
 """
 
 from intloom.compiler.custom import AttributeValue, find
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.qparams import is_dequantize
 from intloom.compiler.importer import Model, OnnxNode, ValueType, infer
 
@@ -37,6 +36,3 @@ def _with_result(model: Model, node: OnnxNode) -> Model:
     reader = next((n for n in model.users(node.outputs[0]) if is_dequantize(n)), None)
     dtype = model.dtype(reader.input(2)) if reader is not None else model.dtype(node.inputs[0])
     return infer(model.with_nodes(model.nodes, types={node.outputs[0]: ValueType(dtype, tuple(shape))}))
-
-
-PASS = Pass("custom_shapes", add_custom_shapes, requires=frozenset({"constants"}), ensures=frozenset({"custom_shapes"}))

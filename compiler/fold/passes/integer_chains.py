@@ -4,15 +4,13 @@ Exporters of quantization-aware training produce `ConvInteger -> [Add int32] -> 
 constant of the Mul is the product of input scale and weight scale. The input scale is that of the QuantizeLinear
 before the chain; the quotient is the weight scale.
 
-Requires `constants`. Ensures nothing: chains whose input scale is not constant (DynamicQuantizeLinear) stay for the
-host.
+Runs after `constants`. Chains whose input scale is not constant (DynamicQuantizeLinear) stay for the host.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, is_quantize, read_qparams
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode, infer
 
@@ -132,6 +130,3 @@ def _rewrite(model: Model, chain: _Chain, constants: dict[str, Constant]) -> lis
         inputs.append(f"{name}/bias")
     float_node = replace(start, op=_FLOAT_OPS[start.op], inputs=tuple(inputs), outputs=(chain.result,), origin=origin)
     return [*nodes, float_node]
-
-
-PASS = Pass("integer_chains", fold_integer_chains, requires=frozenset({"constants"}))

@@ -1,13 +1,12 @@
 """Pass `merge_tables`: merge a table into the node that produces its input, if that input has no other reader.
 
-Requires `live`. Ensures `merged`: no Table is the only reader of the result of a node that can hold a table.
+Afterwards no Table is the only reader of the result of a node that can hold a table.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.ir import Add, AvgPool, Conv, IntGraph, MatMul, Mul, Node, Table
 
 
@@ -43,6 +42,3 @@ def join(maker: Node, table: Table) -> Node | None:
     both = second if maker.table is None else second[np.frombuffer(maker.table, dtype=np.uint8)]
     origin = tuple(dict.fromkeys((*maker.origin, *table.origin)))
     return replace(maker, output=table.output, table=both.tobytes(), origin=origin)
-
-
-PASS = Pass("merge_tables", merge_tables, requires=frozenset({"live"}), ensures=frozenset({"merged"}))

@@ -7,14 +7,13 @@ Where a QuantizeLinear follows the operator (float operator -> data movement -> 
 the operator, because data movement and rounding commute. A Concat gets a pair on each operand, and a Split of several
 scales becomes one for each output.
 
-Requires `constants`. Ensures `propagated`: data movement operators are between DequantizeLinear and QuantizeLinear.
+Runs after `constants`. Afterwards data movement operators are between DequantizeLinear and QuantizeLinear.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
 from intloom.compiler.fold.patterns.qparams import (
     DEQUANTIZE,
@@ -163,6 +162,3 @@ def _pair(pattern: OnnxNode, raw: str, stored: str, back: str, node: OnnxNode) -
     first = OnnxNode(f"{name}/Q", QUANTIZE, (raw, *parameters), (stored,), pattern.attributes, origin=node.origins)
     second = OnnxNode(f"{name}/DQ", DEQUANTIZE, (stored, *parameters), (back,), {}, origin=node.origins)
     return first, second
-
-
-PASS = Pass("propagate_qdq", propagate_qdq, requires=frozenset({"constants"}), ensures=frozenset({"propagated"}))

@@ -4,8 +4,8 @@ QLinearConv, QLinearMatMul and the QLinear… operators of com.microsoft are one
 with several. In QDQ form, one set of lowerings serves both. Data movement of quantized values (MaxPool of uint8…) gets
 the parameters of its input.
 
-Requires `constants`. Ensures `qdq`: no supported QLinear… or QGemm operator is left, and the shapes of their results
-are known.
+Runs after `constants`. Afterwards no supported QLinear… or QGemm operator is left, and the shapes of their results are
+known.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from intloom.common.errors import ModelError
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize
 from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType, infer
@@ -239,6 +238,3 @@ def _float_pad(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> OnnxNode
     r.constants[name] = Constant(np.array((stored - offset) * np.float32(scale.reshape(())), np.float32), "float")
     inputs = (*node.inputs[:2], name, *node.inputs[3:])
     return replace(node, inputs=inputs)
-
-
-PASS = Pass("qoperator", rewrite_qoperators, requires=frozenset({"constants"}), ensures=frozenset({"qdq"}))

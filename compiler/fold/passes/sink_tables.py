@@ -2,15 +2,13 @@
 
 No copy of the joined tensor is then made.
 
-Requires `live`. Ensures `sunk`: no Table is the only reader of a Concat whose parts are products that nothing else
-reads.
+Afterwards no Table is the only reader of a Concat whose parts are products that nothing else reads.
 """
 
 from collections import Counter
 from dataclasses import replace
 
 from intloom.compiler.fold.passes.merge_tables import join
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.ir import Concat, IntGraph, MatMul, Node, Table
 
 
@@ -40,6 +38,3 @@ def sink_tables(graph: IntGraph) -> IntGraph:
         del tensors[joined.output]
     nodes = (changed.get(n.name, n) for n in graph.nodes)
     return replace(graph, nodes=tuple(n for n in nodes if n is not None), tensors=tensors)
-
-
-PASS = Pass("sink_tables", sink_tables, requires=frozenset({"live"}), ensures=frozenset({"sunk"}))

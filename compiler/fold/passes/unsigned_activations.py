@@ -8,8 +8,8 @@ integer kernels.
 
 An operator that the pass does not know keeps its int8 values: the pass converts them before and after it.
 
-Requires `constants`. Ensures `unsigned`: no known operator reads or produces an int8 activation. `Model.shifted` names
-the values that are int8 in the file.
+Runs after `constants`. Afterwards no known operator reads or produces an int8 activation. `Model.shifted` names the
+values that are int8 in the file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from intloom.compiler.custom import find
-from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.data_movement import DATA_MOVEMENT
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
 from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType
@@ -284,11 +283,3 @@ def _set(inputs: list[str], position: int, name: str) -> None:
 def _captured(model: Model) -> set[str]:
     """Values that a subgraph (of If, Loop, Scan) reads by name."""
     return {v for n in model.nodes for v in n.captured}
-
-
-PASS = Pass(
-    "unsigned_activations",
-    use_unsigned_activations,
-    requires=frozenset({"constants"}),
-    ensures=frozenset({"unsigned"}),
-)

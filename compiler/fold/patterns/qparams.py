@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,18 @@ def is_quantize(node: OnnxNode) -> bool:
 def is_dequantize(node: OnnxNode) -> bool:
     """Whether the node is ONNX's DequantizeLinear."""
     return node.op == DEQUANTIZE and node.domain == STANDARD
+
+
+def stored_value(model: Model, value: str) -> str:
+    """The integers from which a DequantizeLinear makes a float value; the value itself if none makes it."""
+    node = model.producers.get(value)
+    return node.inputs[0] if node is not None and is_dequantize(node) else value
+
+
+def stored_constant(model: Model, value: str) -> Array | None:
+    """The constant integers from which a DequantizeLinear makes a float value; None if there are none."""
+    stored = stored_value(model, value)
+    return None if stored == value else model.constant(stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,23 +97,8 @@ class QParams:
         return self.scale.reshape(form), self.zero_point.reshape(form)
 
 
-@dataclass(frozen=True, eq=False)
-class QScale:
-    """Scales without zero points, for stored types that are not integers."""
-
-    scale: NDArray[np.float32]
-    dtype: str
-    axis: int = 0
-    block: int = 0
-
-    def spread(self, shape: tuple[int, ...]) -> Array:
-        """The scales, reshaped to broadcast against a tensor of this shape."""
-        zero = np.zeros(self.scale.shape, dtype=np.int32)
-        return QParams(self.scale, zero, self.dtype, self.axis, self.block).spread(shape)[0]
-
-
-def read_scale(model: Model, node: OnnxNode) -> QScale:
-    """Read and check scales and stored type of a Q or DQ node; see `read_qparams`."""
+def read_scale(model: Model, node: OnnxNode) -> QParams:
+    """Read and check scales and stored type of a Q or DQ node, which may be no integer type; zero points are 0."""
     scale = model.constant(node.input(1))
     if scale is None:
         raise UnsupportedError(
@@ -113,7 +110,7 @@ def read_scale(model: Model, node: OnnxNode) -> QScale:
     dtype = _stored_type(model, node)
     # Exporters write the scale of a whole tensor as a scalar or as a vector of one value.
     if scale.size == 1 and scale.ndim <= 1:
-        return QScale(scale.reshape(()), dtype)
+        return _without_zero_point(scale.reshape(()), dtype)
     return _with_axis(model, node, scale, dtype)
 
 
@@ -133,7 +130,11 @@ def read_qparams(model: Model, node: OnnxNode) -> QParams:
             f"node {node.name!r}: its type must be an integer type, not {scale.dtype or 'unknown'}: use int8 or uint8",
             Refusal.TYPE.number,
         )
-    return QParams(scale.scale, _zero_point(model, node, scale.scale), scale.dtype, scale.axis, scale.block)
+    return replace(scale, zero_point=_zero_point(model, node, scale.scale))
+
+
+def _without_zero_point(scale: NDArray[np.float32], dtype: str, axis: int = 0, block: int = 0) -> QParams:
+    return QParams(scale, np.zeros(scale.shape, np.int32), dtype, axis, block)
 
 
 def check_parameters(model: Model) -> None:
@@ -188,7 +189,7 @@ def _stored_type(model: Model, node: OnnxNode) -> str:
     return given or wanted
 
 
-def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: str) -> QScale:
+def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: str) -> QParams:
     shape = model.shape(node.input(0))
     if shape is None:
         raise UnsupportedError(
@@ -203,13 +204,13 @@ def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: 
     if scale.ndim == 1:
         if scale.size != shape[axis]:
             raise ModelError(f"node {node.name!r}: it must have {shape[axis]} scales, one per slice, not {scale.size}")
-        return QScale(scale, dtype, axis)
+        return _without_zero_point(scale, dtype, axis)
     block = node.integer("block_size", 0)
     # Blocked quantization (opset 21): the last block along the axis may be partial.
     wanted = tuple(-(-n // block) if i == axis and block > 0 else n for i, n in enumerate(shape))
     if block <= 0 or scale.shape != wanted:
         raise ModelError(f"node {node.name!r}: blocked scales must have shape {wanted}, not {scale.shape}")
-    return QScale(scale, dtype, axis, block)
+    return _without_zero_point(scale, dtype, axis, block)
 
 
 def quantize(values: Array, params: QParams) -> NDArray[np.int32]:

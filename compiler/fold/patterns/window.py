@@ -42,9 +42,12 @@ def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window
     return window
 
 
-def with_needed_strides(window: Window, sizes: Pair) -> Window:
-    """The window with stride 1 along an axis that it covers: no stride is above an instruction's limit there."""
-    unit = Window(window.kernel, (1, 1), window.dilations, window.pads).output(sizes)
+def read_pool(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window:
+    """The same of a pool; along an axis that the window covers, the stride is 1, so that it fits an instruction."""
+    window = read_window(node, x, kernel)
+    if window.dilations != (1, 1):
+        raise Refusal.WINDOW("its window is dilated", "use dilations of 1")
+    unit = replace(window, strides=(1, 1)).output((x.height, x.width))
     strides = (1 if unit[0] == 1 else window.strides[0], 1 if unit[1] == 1 else window.strides[1])
     return replace(window, strides=strides)
 

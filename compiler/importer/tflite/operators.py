@@ -13,8 +13,8 @@ from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, i
 
 converts = CONVERSIONS.register
 _MOST_COPY_WEIGHTS = 1 << 20
-_SAME, _VALID = 0, 1
-"""Values of the enumeration Padding."""
+_PADDINGS = ("SAME_UPPER", "VALID")
+"""ONNX's names for the values of the enumeration Padding."""
 _ACTIVATIONS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
 """Bounds of the fused activations RELU, RELU_N1_TO_1 and RELU6."""
 
@@ -42,17 +42,6 @@ def stored_bounds(tensor: TfliteTensor, low: float | None, high: float | None) -
         least if low is None else max(least, stored(low)),
         greatest if high is None else min(greatest, stored(high)),
     )
-
-
-def _pads(kind: int, sizes: tuple[int, int], kernel: tuple[int, int], strides: tuple[int, int]) -> tuple[int, ...]:
-    """Top, left, bottom and right padding; `kernel` includes dilation."""
-    if kind == _VALID:
-        return 0, 0, 0, 0
-    whole = [
-        max(0, (-(-size // stride) - 1) * stride + k - size)
-        for size, k, stride in zip(sizes, kernel, strides, strict=True)
-    ]
-    return whole[0] // 2, whole[1] // 2, whole[0] - whole[0] // 2, whole[1] - whole[1] // 2
 
 
 def _weights(c: Converter, index: int, order: Order, name: str) -> str:
@@ -100,15 +89,14 @@ def convert_convolution(c: Converter, op: TfliteOperator) -> None:
     group = x.shape[3] if depthwise else x.shape[3] // max(1, w.shape[3])
     kernel, dilations = (w.shape[1], w.shape[2]), (op.option("dilationHFactor", 1), op.option("dilationWFactor", 1))
     strides = (op.option("strideH", 1), op.option("strideW", 1))
-    spans = tuple(d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True))
-    pads = _pads(op.option("padding", _SAME), (x.shape[1], x.shape[2]), (spans[0], spans[1]), strides)
+    pads = _PADDINGS[op.option("padding", 0)]
     value = c.operand(op.inputs[0], CHANNELS_FIRST)
     c.finish(
         op,
         Unit(
             "Conv",
             (value, weights, *_bias(c, op, 2, name)),
-            {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads, "group": group},
+            {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "auto_pad": pads, "group": group},
             bounds=_bounds(c, op),
         ),
         CHANNELS_FIRST,
@@ -308,16 +296,14 @@ def convert_dequantize(c: Converter, op: TfliteOperator) -> None:
 @converts("MAX_POOL_2D", "AVERAGE_POOL_2D")
 def convert_pool(c: Converter, op: TfliteOperator) -> None:
     """A pool over windows; an average counts the pixels inside the image."""
-    x = c.tensor(op.inputs[0])
     kernel = (op.option("filterHeight", 1), op.option("filterWidth", 1))
     strides = (op.option("strideH", 1), op.option("strideW", 1))
-    pads = _pads(op.option("padding", _SAME), (x.shape[1], x.shape[2]), kernel, strides)
     c.finish(
         op,
         Unit(
             "MaxPool" if op.code == "MAX_POOL_2D" else "AveragePool",
             (c.operand(op.inputs[0], CHANNELS_FIRST),),
-            {"kernel_shape": kernel, "strides": strides, "pads": pads},
+            {"kernel_shape": kernel, "strides": strides, "auto_pad": _PADDINGS[op.option("padding", 0)]},
             bounds=_bounds(c, op),
         ),
         CHANNELS_FIRST,

@@ -11,7 +11,7 @@ from intloom.compiler.ir.arithmetic import exact_product, requantize, through
 from intloom.compiler.ir.node import Context, Node, Pads, Pair, operator
 from intloom.compiler.ir.onnx_writer import Writer
 from intloom.compiler.ir.tensor import Image, Shape, Tensor
-from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT, scale_from_float
 
 ArrayWeights = NDArray[np.signedinteger[Any]]
 """int8 or int16."""
@@ -144,6 +144,24 @@ class Conv(Node):
         self.require(shift <= MAX_SHIFT, f"a shift must be at most {MAX_SHIFT}", shift)
 
 
+def moving_conv(name: str, x: Tensor, weights: ArrayWeights, **window: Any) -> Conv:
+    """A convolution that moves bytes of `x`: of each output channel one weight is 1, and all others are 0."""
+    count, one = len(weights), scale_from_float(1.0)
+    return Conv(
+        name=name,
+        inputs=(x.name,),
+        output=name,
+        weights=weights,
+        # The sum is the byte itself, and the zero point is added after the scale of 1.
+        bias=np.full(count, -x.zero_point, np.int32),
+        mantissa=np.full(count, one.mantissa, np.uint32),
+        shift=np.full(count, one.shift, np.uint8),
+        zp_in=x.zero_point,
+        zp_out=x.zero_point,
+        **window,
+    )
+
+
 def conv_sums(node: Conv, x: Image) -> Iterator[tuple[slice, slice, NDArray[np.int32]]]:
     """The sums of products, in pieces: which channels, which rows, and the sums (channels, rows, columns)."""
     top, left, bottom, right = node.pads
@@ -159,20 +177,20 @@ def conv_sums(node: Conv, x: Image) -> Iterator[tuple[slice, slice, NDArray[np.i
         return
     for g in range(node.group):
         channels = slice(g * each, (g + 1) * each)
-        windows = _windows(node, padded[g * per_group : (g + 1) * per_group], kernel_h, kernel_w, rows, columns)
+        windows = _windows(node, padded[g * per_group : (g + 1) * per_group], rows, columns)
         matrix = weights[channels].reshape(each, -1)
         for first, last in _strips(rows, columns * matrix.shape[1]):
             sums = _product(matrix, windows[..., first:last, :].reshape(matrix.shape[1], -1))
             yield channels, slice(first, last), sums.reshape(each, last - first, columns)
 
 
-def _windows(node: Conv, x: Image, kernel_h: int, kernel_w: int, rows: int, columns: int) -> Image:
+def _windows(node: Conv, x: Image, rows: int, columns: int) -> Image:
     """A view (channels, kernel rows, kernel columns, rows, columns) of the input under each tap of the kernel."""
     plane, row, column = x.strides
     (stride_h, stride_w), (dilation_h, dilation_w) = node.strides, node.dilations
     return np.lib.stride_tricks.as_strided(
         x,
-        (x.shape[0], kernel_h, kernel_w, rows, columns),
+        (x.shape[0], *node.weights.shape[2:], rows, columns),
         (plane, row * dilation_h, column * dilation_w, row * stride_h, column * stride_w),
         writeable=False,
     )

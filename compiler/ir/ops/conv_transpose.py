@@ -1,6 +1,8 @@
 """Transposed convolution: every input pixel scatters a scaled kernel into the output."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +70,11 @@ class ConvTranspose(Conv):
             parts.append(w.op("Mul", (w.op("Cast", (sums,), to=6), w.constant(factor, np.int32))))
         total = self.requantized_onnx(w, w.op("Add", (parts[0], parts[1])), self.bias)
         w.table(self.table, total, self.output)
+
+
+def transposed(node: Conv, **changes: Any) -> ConvTranspose:
+    """The transposed convolution with the constants of a convolution, except for some changes."""
+    return ConvTranspose(**{f.name: getattr(node, f.name) for f in fields(node)} | changes)
 
 
 def _scattered_sums(node: ConvTranspose, x: Image, wanted: Pair) -> NDArray[np.int64]:

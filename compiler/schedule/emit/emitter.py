@@ -54,7 +54,8 @@ class Emitter:
         bare = make(kind, **fields)
         unit = bare.unit
         accesses = footprint(bare, self.params)
-        conflicts = self._tracker.add(unit, self._order.count(unit) + 1, accesses)
+        conflicts = self._tracker.conflicts(unit, accesses)
+        self._tracker.record(unit, self._order.count(unit) + 1, accesses)
         waits = self._order.needed_waits(unit, conflicts)
         self._order.append(unit, waits)
         if waits != NOTHING:

@@ -110,7 +110,7 @@ def _rings(slot: Slot, stage: Stage) -> Iterator[tuple[LocalBuffer, int]]:
     buffers = [(v.buffer, rows) for k, v in enumerate(stage.operands) if (rows := stage.ring_rows(k))]
     if stage.keep_result:
         buffers.append((stage.out.buffer, 1))
-    buffers += [(c.target.buffer, c.factors[0]) for c in stage.copies]
+    buffers += [(c.target.buffer, c.motion.factors[0]) for c in stage.copies]
     return ((slot.local[b], factor) for b, factor in buffers if not slot.local[b].whole)
 
 

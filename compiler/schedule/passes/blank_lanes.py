@@ -9,11 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from intloom.compiler.ir import Conv, IntGraph, MatMul, Node, Tensor
+from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.ir.ops.matmul import writes_blank_lanes
-from intloom.hw.spec.arith import scale_from_float
 from intloom.hw.spec.params import HardwareParams
-
-_ONE = scale_from_float(1.0)
 
 
 def has_blank_lanes(graph: IntGraph, node: MatMul) -> bool:
@@ -44,15 +42,5 @@ def _needs_copy(graph: IntGraph, node: MatMul, params: HardwareParams) -> bool:
 
 def _copy(x: Tensor, product: MatMul) -> Conv:
     count, name = x.channels, f"{product.name}/blank"
-    return Conv(
-        name=name,
-        inputs=(x.name,),
-        output=name,
-        weights=np.eye(count, dtype=np.int8).reshape(count, count, 1, 1),
-        bias=np.full(count, -x.zero_point, np.int32),
-        mantissa=np.full(count, _ONE.mantissa, np.uint32),
-        shift=np.full(count, _ONE.shift, np.uint8),
-        zp_in=x.zero_point,
-        zp_out=x.zero_point,
-        origin=product.origin,
-    )
+    weights = np.eye(count, dtype=np.int8).reshape(count, count, 1, 1)
+    return moving_conv(name, x, weights, origin=product.origin)

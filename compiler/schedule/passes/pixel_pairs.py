@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph, Node, Tensor
+from intloom.compiler.ir.ops.conv_transpose import transposed
 from intloom.compiler.program.memory import paired_name
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule import tuning
@@ -154,19 +155,5 @@ def _transposed(node: Conv, pairs: Tensor) -> ConvTranspose:
     top, left, bottom, right = (reach[axis % 2] - pad for axis, pad in enumerate(node.pads))
     # A transposed convolution has no zero point in its bias; sums wrap at 32 bits.
     bias = node.bias + node.zp_in * node.weights.sum(axis=(1, 2, 3), dtype=np.int64)
-    return ConvTranspose(
-        name=node.name,
-        inputs=(pairs.name,),
-        output=node.output,
-        origin=node.origin,
-        weights=weights,
-        bias=bias.astype(np.int32),
-        mantissa=node.mantissa,
-        shift=node.shift,
-        zp_in=node.zp_in,
-        zp_out=node.zp_out,
-        pads=(top, left, bottom, right),
-        strides=(1, 2),
-        dilations=node.dilations,
-        table=node.table,
-    )
+    window = {"pads": (top, left, bottom, right), "strides": (1, 2)}
+    return transposed(node, inputs=(pairs.name,), weights=weights, bias=bias.astype(np.int32), **window)

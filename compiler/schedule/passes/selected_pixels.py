@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from intloom.compiler.ir import Concat, Conv, IntGraph, Node, Tensor
+from intloom.compiler.ir.graph import without_dead_nodes
 from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.compiler.schedule.stages.placement import node_input
 from intloom.compiler.schedule.stages.weights import Weights, kernel_words, node_cycles
@@ -38,18 +39,7 @@ def read_images(graph: IntGraph, params: HardwareParams) -> IntGraph:
     merged = {n.name: made for n in graph.nodes if type(n) is Conv and (made := _merged(n, graph, params)) is not None}
     if not merged:
         return graph
-    return _without_dead_nodes(replace(graph, nodes=tuple(merged.get(n.name, n) for n in graph.nodes)))
-
-
-def _without_dead_nodes(graph: IntGraph) -> IntGraph:
-    """The graph without the nodes and tensors that lead to no output."""
-    needed, kept = {*graph.inputs, *graph.outputs}, []
-    for node in reversed(graph.nodes):
-        if node.output in needed:
-            kept.append(node)
-            needed.update(node.inputs)
-    tensors = {name: t for name, t in graph.tensors.items() if name in needed}
-    return replace(graph, nodes=tuple(kept[::-1]), tensors=tensors)
+    return without_dead_nodes(replace(graph, nodes=tuple(merged.get(n.name, n) for n in graph.nodes)))
 
 
 def _selection(node: Node | None, tensors: Mapping[str, Tensor]) -> _Selection | None:

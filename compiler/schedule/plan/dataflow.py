@@ -47,26 +47,6 @@ class Read(Access):
         # Monotone also for the phases of a transposed convolution.
         return np.minimum.accumulate(low[::-1])[::-1], np.maximum.accumulate(high)
 
-    @property
-    def guard(self) -> int:
-        """Words around the operand that the array may touch."""
-        return self.stage.operand_guard(self.operand)
-
-    @property
-    def in_order(self) -> bool:
-        """Whether an instruction reads windows without a ring: the operand must be whole."""
-        return self.stage.needs_whole(self.operand)
-
-    @property
-    def row(self) -> int:
-        """Words from one row of the operand to the next that suit the stage."""
-        return self.stage.operand_row(self.operand, Rect(0, 1, 0, self.buffer.columns))
-
-    @property
-    def unit(self) -> int:
-        """Rows of the operand that an instruction reads together, which must not wrap in a ring."""
-        return max(1, self.stage.ring_rows(self.operand))
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Write(Access):
@@ -157,7 +137,8 @@ class Inside:
     @property
     def row(self) -> int:
         """Words from one row to the next in the scratchpad."""
-        return max((r.row for r in self.reads), default=self.buffer.columns)
+        width = self.buffer.columns
+        return max((r.stage.operand_row(r.operand, Rect(0, 1, 0, width)) for r in self.reads), default=width)
 
     @cached_property
     def stored(self) -> frozenset[int]:
@@ -197,7 +178,7 @@ def _reads_of(index: int, stage: Stage) -> list[Read]:
 
 def _writes_of(index: int, stage: Stage) -> list[Write]:
     rows = [(1, stage.unit is Unit.VEC)] if stage.keep_result else []
-    rows += [(copy.factors[0], True) for copy in stage.copies]
+    rows += [(copy.motion.factors[0], True) for copy in stage.copies]
     return [
         Write(index=index, stage=stage, buffer=buffer, blocks=blocks, factor=factor, by_vector_unit=vector)
         for (buffer, blocks), (factor, vector) in zip(stage.written, rows, strict=True)

@@ -4,7 +4,7 @@ Dynamic programming over the cut positions: `best[stop]` is the cheapest schedul
 of a group is its estimated time plus a price for each word that it moves between DRAM and the chip.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, inf
@@ -149,7 +149,10 @@ class GroupCosts:
         if self._loads_own_results(first, stop) or any(s.most_pixels is not None for s in stages):
             return None
         plan = plan_stripes(self._flow, first, stop, rows)
-        if plan is None or plan.words + self._work(plan, stages) > self._params.scratch_words:
+        if (
+            plan is None
+            or plan.words + stripe_words(stages, plan, transient=self._transient) > self._params.scratch_words
+        ):
             return None
         weights = sum(self._weights[first:stop])
         resident = weights <= self._params.weight_words
@@ -209,14 +212,6 @@ class GroupCosts:
             for buffer, rows in plan.arrivals.items()
         )
 
-    def _work(self, plan: Stripes, stages: Sequence[Stage]) -> int:
-        """Scratchpad words that tiles take beside the group's buffers, for two tiles, and tables."""
-        largest = 0
-        for stage, progress in zip(stages, plan.progress, strict=True):
-            rows = int(np.diff(progress).max())
-            largest = max(largest, self._transient(stage, rows))
-        return 2 * largest + stripe_constants(stages)
-
 
 def _overlaps_array(stages: Sequence[Stage]) -> bool:
     """Whether the vector unit computes one of these stages for as long as the array may compute others."""
@@ -236,9 +231,13 @@ def _table_words(stages: Sequence[Stage]) -> int:
     return len({t for s in stages for t in s.vector_tables}) * stages[0].params.table_words
 
 
-def stripe_constants(stages: Sequence[Stage]) -> int:
-    """Words of the tables and constants of stages in stripes, which stay for all steps."""
-    return _table_words(stages) + sum(s.constant_words(s.out.blocks) for s in stages)
+def stripe_words(
+    stages: Sequence[Stage], stripes: Stripes, tiles: int = 2, transient: Callable[[Stage, int], int] = transient_words
+) -> int:
+    """Scratchpad words of stages in stripes besides their buffers: tiles, and tables and constants, which stay."""
+    rows = (int(np.diff(progress).max()) for progress in stripes.progress)
+    largest = max(map(transient, stages, rows))
+    return tiles * largest + _table_words(stages) + sum(s.constant_words(s.out.blocks) for s in stages)
 
 
 def _paces(stage: Stage) -> list[int]:

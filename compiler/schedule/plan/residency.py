@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Dataflow, LocalBuffer, Read
-from intloom.compiler.schedule.plan.groups import Group, stripe_constants, transient_words
+from intloom.compiler.schedule.plan.groups import Group, stripe_words, transient_words
 from intloom.compiler.schedule.plan.stripes import Stripes
 from intloom.compiler.schedule.plan.tiling import Space, Tiling, choose_tiling
 from intloom.compiler.schedule.stages.placement import Buffer
@@ -153,19 +153,12 @@ class Residency:
     def _needed(self, slot: Slot, local: set[Buffer]) -> int:
         """Words that a slot's tiles should have beside the buffers."""
         if slot.stripes is not None:
-            return self._stripe_words(slot)
+            return stripe_words(slot.stages, slot.stripes)
         stage = slot.stages[0]
         if all(a.buffer in local for a in self._flow.accesses(slot.first)):
             return 2 * transient_words(stage, stage.extent[0] // 2)
         # What comes from DRAM or goes there needs two tiles; half of what the best tiling takes costs little.
         return min(self._best[slot.first].scratch, self._params.scratch_words // 2)
-
-    def _stripe_words(self, slot: Slot, tiles: int = 2) -> int:
-        assert slot.stripes is not None
-        largest = 0
-        for stage, rows in zip(slot.stages, slot.stripes.progress, strict=True):
-            largest = max(largest, transient_words(stage, int((rows[1:] - rows[:-1]).max())))
-        return tiles * largest + stripe_constants(slot.stages)
 
     # Addresses.
 
@@ -231,8 +224,8 @@ class Residency:
     def _settle(self, slot: Slot) -> bool:
         free = self._params.scratch_words - self._lows[slot.index]
         if slot.stripes is not None:
-            return self._stripe_words(slot, tiles=1) <= free
-        space = Space(free, self._params.weight_words, frozenset(self._local[slot.index]))
+            return stripe_words(slot.stages, slot.stripes, tiles=1) <= free
+        space = Space(free, frozenset(self._local[slot.index]))
         tiling = choose_tiling(slot.stages[0], space, self._max_blocks(slot))
         self._tilings[slot.index] = tiling
         return tiling is not None

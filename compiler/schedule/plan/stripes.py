@@ -112,7 +112,7 @@ def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> S
 
 
 def _local(flow: Dataflow, group: Stripes, inside: Inside) -> LocalBuffer:
-    guard = max((r.guard for r in inside.reads), default=0)
+    guard = max((r.stage.operand_guard(r.operand) for r in inside.reads), default=0)
     return replace(inside.local(), rows=_ring_rows(flow, group, inside), guard=guard)
 
 
@@ -144,9 +144,9 @@ def _ring_rows(flow: Dataflow, group: Stripes, inside: Inside) -> int:
     low = np.full(group.steps + 1, height, np.int32)
     unit = 1
     for read in inside.reads:
-        if read.in_order:
+        if read.stage.needs_whole(read.operand):
             return height
-        unit = lcm(unit, read.unit)
+        unit = lcm(unit, max(1, read.stage.ring_rows(read.operand)))
         done = group.progress[read.index - group.first]
         if on_both_units(read, inside.writes):
             # One unit writes its rows while the other one still reads those of the step before.

@@ -14,6 +14,7 @@ from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Chunk, Stage
 from intloom.compiler.schedule.stages.stage_list import Stages
+from intloom.hw.spec.params import HardwareParams
 
 LARGEST_KIB = 1024
 """No memory of legal hardware is larger."""
@@ -38,10 +39,9 @@ class Tiling:
 
 @dataclass(frozen=True)
 class Space:
-    """Words of the memories that a stage may use."""
+    """What a stage may use of the scratchpad."""
 
-    scratch: int
-    weight: int
+    words: int
     local: frozenset[Buffer] = frozenset()
     """Buffers that are in the scratchpad anyway; tiles use them where they are."""
 
@@ -114,35 +114,12 @@ def _busy(stage: Stage, tile: tuple[int, int], chunks: list[Chunk]) -> int:
     return sum(max(own[c.out_blocks], stage.copy_cycles(rect, c)) for c in chunks)
 
 
-def _cost(
-    stage: Stage,
-    tile: tuple[int, int],
-    chunks: list[Chunk],
-    weights: int,
-    outside: bool,
-    inputs: int,
-    out: int,
-    busy: int,
-) -> tuple[float, int, int]:
-    """Cost of a tiling, words that it loads, and its tiles; a tile of all chunks takes `busy` cycles."""
-    height, width = stage.extent
-    bands = -(-height // tile[0]) * -(-width // tile[1])
+def _loads(stage: Stage, chunks: list[Chunk], bands: int, *, outside: bool) -> tuple[int, int]:
+    """How often the input of each tile is loaded, and how often all weights, with this number of tiles in a chunk."""
     # With groups, each chunk reads blocks of its own, so more chunks do not repeat the input.
     shared = len(chunks) == 1 or chunks[0].in_blocks < stage.operands[0].blocks
-    moved_inputs = inputs * bands * (len(chunks) if (outside and bands > 1) or (shared and len(chunks) > 1) else 1)
-    moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
-    array = bands * busy
-    exposed = inputs + out + weights / len(chunks)
-    moved = moved_inputs + moved_weights
-    tiles = bands * len(chunks)
-    return (
-        array
-        + tuning.MOVED_WORD_PRICE * moved
-        + tuning.LOADED_TILE_PRICE * tiles
-        + tuning.EXPOSED_WORD_PRICE * exposed,
-        moved,
-        tiles,
-    )
+    repeated = (outside and bands > 1) or (shared and len(chunks) > 1)
+    return len(chunks) if repeated else 1, 1 if outside or len(chunks) == 1 else bands
 
 
 def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Iterator[Tiling]:
@@ -161,29 +138,34 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
             work = max(work_words(stage, r, layout[0], space.local) for r in samples)
             constants = constant_words(stage, size)
             need = inputs + work + constants
-            if need > space.scratch:
+            if need > space.words:
                 continue
             # Without room for two tiles, moving and computing take turns.
             penalty = (
                 0
-                if 2 * (inputs + work) + constants <= space.scratch * tuning.TILE_ROOM
+                if 2 * (inputs + work) + constants <= space.words * tuning.TILE_ROOM
                 else 2 * inputs * stage.extent[0] / tile_h
             )
-            busy = _busy(stage, tile, layout)
+            bands = -(-stage.extent[0] // tile_h) * -(-stage.extent[1] // width)
+            array, tiles = bands * _busy(stage, tile, layout), bands * len(layout)
+            exposed = inputs + work + weights / len(layout)
             for outside in (False, True) if len(layout) > 1 and stage.most_pixels is None else (False,):
-                cost, moved, tiles = _cost(stage, tile, layout, weights, outside, inputs, work, busy)
+                times = _loads(stage, layout, bands, outside=outside)
+                moved = inputs * bands * times[0] + weights * times[1]
+                cost = array + tuning.MOVED_WORD_PRICE * moved + tuning.LOADED_TILE_PRICE * tiles
+                cost += tuning.EXPOSED_WORD_PRICE * exposed
                 yield Tiling(tile_h, width, size, outside, cost + penalty, need, moved, tiles)
 
 
-def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
+def _fitting_sizes(stage: Stage) -> list[int]:
     """Chunk sizes whose weights fit, best with room for the next chunk beside them."""
-    sizes = list(stage.chunk_sizes())
-    fitting = [s for s in sizes if stage.weight_words(s) <= space.weight // 2]
+    sizes, room = list(stage.chunk_sizes()), stage.params.weight_words
+    fitting = [s for s in sizes if stage.weight_words(s) <= room // 2]
     # The first size is the whole stage: no second chunk needs space beside it.
-    if sizes[0] not in fitting and stage.weight_words(sizes[0]) <= space.weight * 3 // 4:
+    if sizes[0] not in fitting and stage.weight_words(sizes[0]) <= room * 3 // 4:
         fitting.insert(0, sizes[0])
     if not fitting:
-        fitting = [s for s in sizes if stage.weight_words(s) <= space.weight][:1]
+        fitting = [s for s in sizes if stage.weight_words(s) <= room][:1]
     # The smallest ones as well, whose first tile loads least.
     return fitting[: tuning.MAX_CHUNK_SIZES] + fitting[tuning.MAX_CHUNK_SIZES :][-2:]
 
@@ -195,18 +177,17 @@ def _advice(name: str, kib: int) -> str:
     return f"use {name} = {kib}"
 
 
-def require_weight_memory(stages: Sequence[Stage], space: Space) -> None:
+def require_weight_memory(stages: Sequence[Stage], p: HardwareParams) -> None:
     """Refuse stages of which one output block's weights do not fit; the advice holds for all of them."""
     needs = [stage.weight_words(stage.chunk_sizes()[-1]) for stage in stages]
     words = max(needs, default=0)
-    if words <= space.weight:
+    if words <= p.weight_words:
         return
     stage = stages[needs.index(words)]
-    p = stage.params
     kib = 1 << (-(-words * p.word_bytes // 1024) - 1).bit_length()
     raise CapacityError(
         f"node {stage.name!r} needs {words} words of weight memory for one output block, but weight_kib = "
-        f"{p.weight_kib} holds {space.weight}: {_advice('weight_kib', kib)}"
+        f"{p.weight_kib} holds {p.weight_words}: {_advice('weight_kib', kib)}"
     )
 
 
@@ -214,7 +195,7 @@ def _least_scratch_kib(stage: Stage) -> int:
     """The smallest scratchpad that a stage fits, or more than any hardware has."""
     p = stage.params
     kib = p.scratch_kib
-    while kib <= LARGEST_KIB and choose_tiling(stage, Space(kib * 1024 // p.word_bytes, p.weight_words)) is None:
+    while kib <= LARGEST_KIB and choose_tiling(stage, Space(kib * 1024 // p.word_bytes)) is None:
         kib *= 2
     return kib
 
@@ -237,9 +218,9 @@ def choose_tilings(stages: Stages) -> list[Tiling]:
     CapacityError
         Not every stage fits; the message names sizes that do.
     """
-    space = Space(stages.params.scratch_words, stages.params.weight_words)
+    space = Space(stages.params.scratch_words)
     # Checked first, and for all stages: `choose_tiling` could not tell which of the two memories is too small.
-    require_weight_memory(stages.stages, space)
+    require_weight_memory(stages.stages, stages.params)
     tilings = [(stage, choose_tiling(stage, space)) for stage in stages.stages]
     # All stages are cut before the error, so that its advice holds for the whole graph.
     if misfits := [stage for stage, tiling in tilings if tiling is None]:
@@ -257,15 +238,15 @@ def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
     """Whether every single tile fits: samples may miss an odd one, which matters only where memory is tight."""
     chunks = stage.layout(tiling.chunk)
     # The samples are of the first chunk, which may make no copy where another one does.
-    if 2 * tiling.scratch <= space.scratch and not (stage.copies and len(chunks) > 1):
+    if 2 * tiling.scratch <= space.words and not (stage.copies and len(chunks) > 1):
         return True
     rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
-    return all(tile_words(stage, r, c, space.local) <= space.scratch for r in rects for c in chunks)
+    return all(tile_words(stage, r, c, space.local) <= space.words for r in rects for c in chunks)
 
 
 def choose_tiling(stage: Stage, space: Space, max_blocks: int | None = None) -> Tiling | None:
     """The cheapest cut that fits, or None if even the smallest does not; its chunks have at most so many blocks."""
-    sizes = _fitting_sizes(stage, space)
+    sizes = _fitting_sizes(stage)
     if max_blocks is not None:
         sizes = [s for s in sizes if s <= max_blocks] or [s for s in stage.chunk_sizes() if s <= max_blocks][:1]
         sizes = sizes or [stage.chunk_sizes()[-1]]

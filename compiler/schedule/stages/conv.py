@@ -29,7 +29,6 @@ from intloom.compiler.schedule.stages.weights import (
     Weights,
     block_tiles,
     channel_parameters,
-    dense_tiles,
     input_runs,
     pack_blocks,
     packed_kernel,
@@ -221,11 +220,6 @@ class ConvStage(Stage):
         head = self.node.table or b""
         return head + (residual_constants(self.residual, self.params) if self.residual else b"")
 
-    @cached_property
-    def _dense_tiles(self) -> list[Weights]:
-        """Weight tiles of each pass, without groups."""
-        return [dense_tiles(weights, self.params) for _, weights in self.passes]
-
     def _parameters(self, number: int) -> NDArray[np.uint8]:
         """Channel parameters of a pass; a transposed convolution leaves the zero point of each pass's taps to us."""
         bias = self.node.bias.astype(np.int64)
@@ -238,13 +232,8 @@ class ConvStage(Stage):
         blocks = range(run.first, run.first + run.count)
         if cut is not None:
             tiles = cut.weight_tiles(weights, blocks)
-        elif self.group == 1:
-            tiles = self._dense_tiles[number][run.first : run.first + run.count]
-            by_input = tiles.reshape(run.count, -1, -(-weights.shape[1] // self.params.rows), *tiles.shape[2:])
-            tiles = by_input[:, :, run.start : run.start + run.blocks].reshape(run.count, -1, *tiles.shape[2:])
         else:
-            made = [block_tiles(weights, run, k, self.group, self.params) for k in range(run.count)]
-            tiles = np.stack(made)
+            tiles = np.stack([block_tiles(weights, run, k, self.group, self.params) for k in range(run.count)])
         return pack_blocks(self._parameters(number)[run.first : run.first + run.count], tiles, self.params)
 
     def operand_rect(self, operand: int, rect: Rect) -> Rect:

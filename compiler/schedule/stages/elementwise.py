@@ -24,12 +24,6 @@ class ElementwiseStage(VectorStage):
     kind: Kind
     fields: Mapping[str, int]
     """The instruction's own fields."""
-    table: bytes | None = None
-
-    @property
-    def vector_tables(self) -> list[bytes]:
-        """The node's own table first."""
-        return ([self.table] if self.table is not None else []) + super().vector_tables
 
     def _spread(self, operand: int) -> bool:
         buffer = self.operands[operand].buffer

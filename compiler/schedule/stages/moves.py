@@ -1,11 +1,9 @@
 """Operations that only move bytes: table look-up, enlargement, channel slice and concatenation."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from intloom.compiler.ir import Concat, Custom, Resize, Slice, Table
-from intloom.compiler.schedule.stages.placement import node_input
-from intloom.compiler.schedule.stages.stage import Chunk, Copy, TileContext, VectorStage, emit_copy
+from intloom.compiler.schedule.stages.stage import Chunk, Copy, Motion, TileContext, VectorStage, emit_copy
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, unsupported
 from intloom.hw.spec.isa import Kind
 
@@ -14,9 +12,7 @@ from intloom.hw.spec.isa import Kind
 class ConcatStage(VectorStage):
     """Concatenation of tensors whose channels do not fill whole words: copied together in the scratchpad."""
 
-    def chunk_sizes(self) -> Sequence[int]:
-        """Only all blocks at once."""
-        return [self.out.blocks]
+    all_channels = True
 
     def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
         """All blocks of every operand."""
@@ -26,7 +22,7 @@ class ConcatStage(VectorStage):
         """Copies of every operand, in channel order."""
         to = 0
         for view, tile in zip(self.operands, context.operands, strict=True):
-            copy = Copy(0, view.channels, self.out.part(to, to + view.channels), node=context.node)
+            copy = Copy(Motion(), self.out.part(to, to + view.channels), context.node)
             block = copy.target_blocks((0, view.channels))[0] - self.out.first_block
             emit_copy(context, copy, tile, context.result.at(context.result.word(block)), (0, view.channels))
             to += view.channels
@@ -35,24 +31,20 @@ class ConcatStage(VectorStage):
 @schedules(Table)
 def schedule_table(stages: StageList, node: Table) -> None:
     """A copy through the table."""
-    stages.copy(node, node_input(node), stages.placement.view(node.output), table=node.table)
-    stages.derive(node, table=node.table)
+    stages.move(node, Motion(table=node.table))
 
 
 @schedules(Resize)
 def schedule_resize(stages: StageList, node: Resize) -> None:
     """An enlarging copy."""
     check_fields(node, Kind.VCOPY, {"up_h": node.factors[0], "up_w": node.factors[1]})
-    stages.copy(node, node_input(node), stages.placement.view(node.output), factors=node.factors)
-    stages.derive(node, factors=node.factors)
+    stages.move(node, Motion(factors=node.factors))
 
 
 @schedules(Slice)
 def schedule_slice(stages: StageList, node: Slice) -> None:
     """A view if the slice starts at a word's first byte, else a copy."""
-    if not stages.placement.is_view(node):
-        stages.copy(node, node_input(node), stages.placement.view(node.output), start=node.start)
-    stages.derive(node, start=node.start)
+    stages.move(node, Motion(start=node.start))
 
 
 @schedules(Concat)

@@ -8,16 +8,17 @@ import numpy as np
 from intloom.compiler.ir import Norm
 from intloom.compiler.program.cost import instruction_cost
 from intloom.compiler.schedule.stages.placement import Rect
-from intloom.compiler.schedule.stages.stage import ChannelsStage, Chunk, TileContext
+from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, check_instruction, schedules
 from intloom.hw.spec.isa import Kind, make
 from intloom.hw.spec.norm import CONSTANT_WORDS, LARGEST_LINE, pack_constants
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NormStage(ChannelsStage):
+class NormStage(VectorStage):
     """Tiles with all channels, in pieces of at most `LARGEST_LINE` columns."""
 
+    all_channels = True
     node: Norm
 
     def constants(self, chunk: Chunk) -> bytes:

@@ -25,12 +25,6 @@ class PoolStage(VectorStage):
     node: MaxPool | AvgPool
 
     @property
-    def vector_tables(self) -> list[bytes]:
-        """The node's own table first."""
-        own = [self.node.table] if isinstance(self.node, AvgPool) and self.node.table is not None else []
-        return own + super().vector_tables
-
-    @property
     def separable(self) -> bool:
         """Whether two passes read fewer words than one."""
         return isinstance(self.node, MaxPool) and min(self.node.kernel) > 1
@@ -132,7 +126,7 @@ class PoolStage(VectorStage):
             stride_h=node.strides[0],
             stride_w=node.strides[1],
             **self.output_fields(context, context.result, context.rect),
-            table=context.use_table(node.table),
+            table=context.use_table(self.table),
             m1=affine.m1,
             m2=affine.m1,
             c=affine.c,
@@ -160,4 +154,4 @@ def schedule_average_pool(stages: StageList, node: AvgPool) -> None:
     check_fields(node, Kind.VAVG, window_fields(node.kernel, node.strides))
     if node.kernel[0] * node.kernel[1] << _INT8_BITS > 1 << _WINDOW_SUM_BITS:
         raise unsupported(node, f"the window may have {1 << _WINDOW_SUM_BITS - _INT8_BITS} pixels", "pool in two steps")
-    stages.add(PoolStage(*stages.common(node), node=node), node.output)
+    stages.add(PoolStage(*stages.common(node), node=node, table=node.table), node.output)

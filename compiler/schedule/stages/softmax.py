@@ -4,16 +4,17 @@ from dataclasses import dataclass
 
 from intloom.compiler.ir import Softmax
 from intloom.compiler.schedule.stages.placement import Rect
-from intloom.compiler.schedule.stages.stage import ChannelsStage, TileContext
+from intloom.compiler.schedule.stages.stage import TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, check_instruction, schedules
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SoftmaxStage(ChannelsStage):
+class SoftmaxStage(VectorStage):
     """Exponentials, then tiles with all channels."""
 
+    all_channels = True
     node: Softmax
 
     @property

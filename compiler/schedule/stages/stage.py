@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View, clip
 from intloom.hw.spec import timing
@@ -122,21 +124,44 @@ class TileContext:
         return 1
 
 
-@dataclass(frozen=True)
-class Copy:
-    """Channels `start` to `stop` of a result go to `target`, each byte through `table`, enlarged by `factors`."""
+class Motion(NamedTuple):
+    """What becomes of channels from `start` on: each byte passes `table`, and the image is enlarged by `factors`."""
 
-    start: int
-    stop: int
-    target: View
+    start: int = 0
     table: bytes | None = None
     factors: tuple[int, int] = (1, 1)
-    node: str = ""
+
+    def then(self, other: Motion) -> Motion:
+        """The motion, and another one of its result."""
+        factors = (self.factors[0] * other.factors[0], self.factors[1] * other.factors[1])
+        return Motion(self.start + other.start, compose(self.table, other.table), factors)
+
+
+def compose(first: bytes | None, second: bytes | None) -> bytes | None:
+    """The table that applies `first`, then `second`."""
+    if first is None or second is None:
+        return second if first is None else first
+    return bytes(np.frombuffer(second, np.uint8)[np.frombuffer(first, np.uint8)])
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Channels of a result that go to `target`, as many as it has."""
+
+    motion: Motion
+    target: View
+    node: str
     """The graph node that asked for the copy."""
+
+    @property
+    def written(self) -> range:
+        """The target's blocks that the copy of all chunks writes."""
+        first, count = self.target_blocks((0, self.motion.start + self.target.channels))
+        return range(first, first + count)
 
     def channels(self, made: tuple[int, int]) -> tuple[int, int]:
         """The result channels of a chunk (half-open range `made`) that are copied; empty if start >= stop."""
-        return max(self.start, made[0]), min(self.stop, made[1])
+        return max(self.motion.start, made[0]), min(self.motion.start + self.target.channels, made[1])
 
     def target_blocks(self, made: tuple[int, int]) -> tuple[int, int]:
         """First block (of the target's buffer) and number of blocks that the copy of a chunk writes."""
@@ -144,13 +169,13 @@ class Copy:
         if start >= stop:
             return 0, 0
         rows = self.target.buffer.params.rows
-        shift = self.target.channel - self.start
+        shift = self.target.channel - self.motion.start
         first = (start + shift) // rows
         return first, -(-(stop + shift) // rows) - first
 
     def target_rect(self, rect: Rect) -> Rect:
         """Where a tile's copy lies in the target."""
-        return rect.scaled(*self.factors)
+        return rect.scaled(*self.motion.factors)
 
 
 @dataclass(frozen=True)
@@ -193,9 +218,9 @@ def emit_copy(context: TileContext, copy: Copy, source: Tile, target: Tile, made
     """Copy channels `made` of a tile; block 0 of `source` holds channel made[0], of `target` the first written."""
     start, stop = copy.channels(made)
     rect, rows = context.rect, context.rows
-    to = copy.target.channel + start - copy.start - copy.target_blocks(made)[0] * rows
-    first, out, factors = start - made[0], copy.target_rect(rect), copy.factors
-    use = context.use_table(copy.table)
+    to = copy.target.channel + start - copy.motion.start - copy.target_blocks(made)[0] * rows
+    first, out, factors = start - made[0], copy.target_rect(rect), copy.motion.factors
+    use = context.use_table(copy.motion.table)
     for s in segments(first, stop - made[0], to, rows):
         context.emit(
             Kind.VCOPY,
@@ -271,7 +296,7 @@ class Stage(ABC):
     @property
     def vector_tables(self) -> list[bytes]:
         """Tables of the vector unit that a tile uses, in order of use."""
-        return [c.table for c in self.copies if c.table is not None]
+        return [c.motion.table for c in self.copies if c.motion.table is not None]
 
     @abstractmethod
     def chunk_sizes(self) -> Sequence[int]:
@@ -319,8 +344,7 @@ class Stage(ABC):
         slices, width = self.params.vector_slices, self.extent[1]
         cycles = self.own_cycles(Rect(0, rows, 0, width))
         for copy in self.copies:
-            blocks = copy.target_blocks((copy.start, copy.stop))[1]
-            words = rows * copy.factors[0] * width * copy.factors[1] * blocks
+            words = copy.target_rect(Rect(0, rows, 0, width)).area * len(copy.written)
             cycles += words * slices + timing.VECTOR_END
         return cycles + len(self.vector_tables) * (TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
 
@@ -352,8 +376,7 @@ class Stage(ABC):
     def written(self) -> list[tuple[Buffer, range]]:
         """Buffers and their blocks that the stage writes: the result, if it is kept, and the copies."""
         result = [(self.out.buffer, self.out.block_range)] if self.keep_result else []
-        blocks = [(c.target.buffer, c.target_blocks((c.start, c.stop))) for c in self.copies]
-        return result + [(buffer, range(first, first + count)) for buffer, (first, count) in blocks]
+        return result + [(c.target.buffer, c.written) for c in self.copies]
 
     def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
         """First block and number of blocks of an operand that a chunk reads."""
@@ -401,7 +424,22 @@ class Stage(ABC):
 class VectorStage(Stage, ABC):
     """A stage without weights, which may be cut along channels between any two blocks."""
 
+    table: bytes | None = None
+    """What the stage's own instruction passes its result through."""
+
     unit = Unit.VEC
+    all_channels: ClassVar[bool] = False
+    """Whether an instruction needs all channels of a pixel."""
+
+    @property
+    def vector_tables(self) -> list[bytes]:
+        """The stage's own table first."""
+        return [*([] if self.table is None else [self.table]), *super().vector_tables]
+
+    @property
+    def last_bytes(self) -> int:
+        """Channels in the last block."""
+        return self.out.channels - (self.out.blocks - 1) * self.params.rows
 
     def own_words(self, rect: Rect) -> int:
         """Words that the stage's instructions process for a rectangle of the result."""
@@ -413,10 +451,10 @@ class VectorStage(Stage, ABC):
         return words * self.params.vector_slices + (timing.VECTOR_END if words else 0)
 
     def chunk_sizes(self) -> Sequence[int]:
-        """Any number of blocks; only all of them when a copy moves channels to other bytes of a word."""
+        """Any number of blocks, unless an instruction or a copy needs all of them."""
         rows, blocks = self.params.rows, self.out.blocks
         # After a shift, one target word has bytes of two source blocks, which must then be in one chunk.
-        if any((c.start - c.target.channel) % rows for c in self.copies):
+        if self.all_channels or any((c.motion.start - c.target.channel) % rows for c in self.copies):
             return [blocks]
         return sorted({-(-blocks // n) for n in range(1, blocks + 1)}, reverse=True)
 
@@ -456,20 +494,6 @@ class VectorStage(Stage, ABC):
             "out_row": target.row,
             "blocks": context.chunk.out_blocks,
         }
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ChannelsStage(VectorStage, ABC):
-    """A stage whose instructions read all channels of a pixel."""
-
-    def chunk_sizes(self) -> Sequence[int]:
-        """All blocks at once."""
-        return [self.out.blocks]
-
-    @property
-    def last_bytes(self) -> int:
-        """Channels in the last block."""
-        return self.out.channels - (self.out.blocks - 1) * self.params.rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

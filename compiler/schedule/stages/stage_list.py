@@ -19,7 +19,7 @@ from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
 from intloom.compiler.program.program import Layout
 from intloom.compiler.refusals import Refusal
 from intloom.compiler.schedule.stages.placement import Buffer, Placement, View, node_input
-from intloom.compiler.schedule.stages.stage import Copy, CopyStage, Stage
+from intloom.compiler.schedule.stages.stage import Copy, CopyStage, Motion, Stage
 from intloom.compiler.schedule.stages.weights import surplus_bits
 from intloom.hw.spec.arith import INT8_MIN, LARGEST_DIFFERENCE
 from intloom.hw.spec.isa import BY_KIND, Kind, Unit
@@ -105,29 +105,8 @@ def check_sizes(graph: IntGraph) -> None:
             )
 
 
+_SAME = Motion()
 _LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
-
-
-@dataclass(frozen=True)
-class _ResultView:
-    """A tensor as channels from `start` on of a stage's result, seen through a table and an enlargement."""
-
-    stage: Stage
-    start: int
-    table: bytes | None = None
-    factors: tuple[int, int] = (1, 1)
-
-    def through(self, start: int, table: bytes | None, factors: tuple[int, int]) -> _ResultView:
-        """The same with a slice, a table and an enlargement added."""
-        scale = (self.factors[0] * factors[0], self.factors[1] * factors[1])
-        return _ResultView(self.stage, self.start + start, compose(self.table, table), scale)
-
-
-def compose(first: bytes | None, second: bytes | None) -> bytes | None:
-    """The table that applies `first`, then `second`."""
-    if first is None or second is None:
-        return second if first is None else first
-    return bytes(np.frombuffer(second, np.uint8)[np.frombuffer(first, np.uint8)])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -160,7 +139,8 @@ class StageList:
     stages: list[Stage] = field(default_factory=list)
     constants: dict[Buffer, bytes] = field(default_factory=dict)
     _copies: dict[Stage, list[Copy]] = field(default_factory=dict)
-    _sources: dict[str, _ResultView] = field(default_factory=dict)
+    _sources: dict[str, tuple[Stage, Motion]] = field(default_factory=dict)
+    """For tensors, a stage and what made them of its result."""
 
     def common(self, node: Node) -> tuple[HardwareParams, str, tuple[View, ...], View]:
         """The first arguments of every stage's constructor."""
@@ -174,42 +154,31 @@ class StageList:
     def add(self, stage: Stage, output: str) -> None:
         """Add the stage that makes a tensor."""
         self.stages.append(stage)
-        self._sources[output] = _ResultView(stage, 0)
+        self._sources[output] = (stage, _SAME)
 
-    def derive(
-        self, node: Node, *, start: int = 0, table: bytes | None = None, factors: tuple[int, int] = (1, 1)
-    ) -> None:
-        """Note that a copied tensor can also be had from its source's stage."""
-        source = self._sources.get(node_input(node))
+    def move(self, node: Node, motion: Motion) -> None:
+        """Copy what a node's operand becomes to its result, unless that is a part of the operand."""
+        source, target = node_input(node), self.placement.view(node.output)
+        if target != self.placement.view(source).part(motion.start, motion.start + target.channels):
+            self.copy(node, source, target, motion)
         # With `keep`, every copy reads its stored source: tables and enlargements are not composed.
-        if source is not None and not self.keep:
-            self._sources[node.output] = source.through(start, table, factors)
+        if source in self._sources and not self.keep:
+            stage, made = self._sources[source]
+            self._sources[node.output] = (stage, made.then(motion))
 
-    def copy(
-        self,
-        node: Node,
-        tensor: str,
-        target: View,
-        *,
-        start: int = 0,
-        table: bytes | None = None,
-        factors: tuple[int, int] = (1, 1),
-    ) -> None:
-        """Copy a tensor's channels from `start` on to `target`, at the stage that makes it if there is one."""
-        source = self._sources.get(tensor)
-        if source is None or not self._can_copy(source.through(start, table, factors), target):
+    def copy(self, node: Node, tensor: str, target: View, motion: Motion = _SAME) -> None:
+        """Copy what a tensor becomes to `target`, at the stage that makes it if there is one."""
+        stage, made = self._sources.get(tensor, (None, _SAME))
+        if stage is None or not self._can_copy(stage, made.then(motion), target):
             view = self.placement.view(tensor)
-            stage = CopyStage(params=self.params, name=node.name, operands=(view,), out=view)
+            stage, made = CopyStage(params=self.params, name=node.name, operands=(view,), out=view), _SAME
             self.stages.append(stage)
-            source = _ResultView(stage, 0)
-        made = source.through(start, table, factors)
-        copy = Copy(made.start, made.start + target.channels, target, made.table, made.factors, node.name)
-        self._copies.setdefault(made.stage, []).append(copy)
+        self._copies.setdefault(stage, []).append(Copy(made.then(motion), target, node.name))
 
-    def _can_copy(self, source: _ResultView, target: View) -> bool:
+    def _can_copy(self, stage: Stage, motion: Motion, target: View) -> bool:
         """Whether a stage can make the copy: a convolution's chunks must fill whole words of the target."""
-        shifted = (source.start - target.channel) % self.params.rows
-        return max(source.factors) <= _LARGEST_FACTOR and not (shifted and source.stage.unit is Unit.MAC)
+        shifted = (motion.start - target.channel) % self.params.rows
+        return max(motion.factors) <= _LARGEST_FACTOR and not (shifted and stage.unit is Unit.MAC)
 
     def finish(self) -> Stages:
         """The stages that lead to an output: what a kept stage reads is kept."""

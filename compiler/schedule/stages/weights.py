@@ -101,23 +101,13 @@ def block_tiles(weights: Weights, run: InputRun, number: int, group: int, params
     stop = min((block + 1) * params.cols, channels)
     for g in range(block * params.cols // each, (stop - 1) // each + 1):
         low, high = max(g * each, block * params.cols), min((g + 1) * each, stop)
+        # Where chunks add to the same sums, a run has some of the input blocks only.
         lane = g * per_group - start * params.rows
-        part = weights[low:high].transpose(2, 3, 0, 1)
-        tiles[..., low - block * params.cols : high - block * params.cols, lane : lane + per_group] = part
+        first, end = max(0, -lane), min(per_group, in_blocks * params.rows - lane)
+        part = weights[low:high, first:end].transpose(2, 3, 0, 1)
+        tiles[..., low - block * params.cols : high - block * params.cols, lane + first : lane + end] = part
     split = tiles.reshape(kernel_h, kernel_w, params.cols, in_blocks, params.rows)
     return split.transpose(0, 1, 3, 2, 4).reshape(-1, params.cols, params.rows)
-
-
-def dense_tiles(weights: Weights, params: HardwareParams) -> Weights:
-    """Weight tiles [block, tile, column, lane] of all output blocks of a convolution without groups."""
-    channels, inputs, kernel_h, kernel_w = weights.shape
-    blocks, in_blocks = -(-channels // params.cols), -(-inputs // params.rows)
-    shape = (blocks * params.cols, in_blocks * params.rows, kernel_h, kernel_w)
-    full = np.zeros(shape, weights.dtype)
-    full[:channels, :inputs] = weights
-    split = full.reshape(blocks, params.cols, in_blocks, params.rows, kernel_h, kernel_w)
-    ordered = split.transpose(0, 4, 5, 2, 1, 3)
-    return np.ascontiguousarray(ordered).reshape(blocks, -1, params.cols, params.rows)
 
 
 def packed_kernel(weights: Weights, params: HardwareParams) -> Weights:

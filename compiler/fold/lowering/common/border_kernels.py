@@ -5,13 +5,14 @@ In an image of one row, as in a line of text, a 3x3 kernel with padding is a 1x3
 
 from dataclasses import replace
 
-from intloom.compiler.fold.lowering.common.large_kernels import Filters
+from intloom.compiler.fold.arithmetic.weights import Weights
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.ir.node import Pair
 
 
-def without_padding_taps(values: Filters, geometry: Window, size: Pair) -> tuple[Filters, Window]:
-    """An equal convolution of an image of `size`: its weights and geometry."""
+def without_padding_taps(weights: Weights, size: Pair) -> Weights:
+    """The weights of an equal convolution of an image of `size`."""
+    geometry = weights.window
     counts = geometry.output(size)
     kept = [_kept(geometry, axis, size[axis], counts[axis]) for axis in (0, 1)]
     rows, columns = kept
@@ -24,7 +25,8 @@ def without_padding_taps(values: Filters, geometry: Window, size: Pair) -> tuple
         right - (width - columns.stop) * across,
     )
     smaller = replace(geometry, kernel=(len(rows), len(columns)), pads=pads)
-    return values[:, :, rows.start : rows.stop, columns.start : columns.stop], smaller
+    values = weights.values[:, :, rows.start : rows.stop, columns.start : columns.stop]
+    return replace(weights, values=values, window=smaller)
 
 
 def _kept(geometry: Window, axis: int, length: int, count: int) -> range:

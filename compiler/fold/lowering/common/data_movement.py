@@ -9,12 +9,10 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Node, Tensor
 
 
-def finish_data_movement(
-    builder: GraphBuilder, unit: QuantizationUnit, x: Operand, leaf: str, node: Node, target: Target
-) -> None:
+def finish_data_movement(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, node: Node, target: Target) -> None:
     """Add `node`, whose result has the input's scale, and a table if the model changes the scale."""
     result = builder.result(unit)
-    table = requant_table(builder, leaf, unit)
+    table = requant_table(builder, unit)
     if table is None:
         builder.finish(unit, replace(node, output=result.name), result, target)
         return

@@ -11,27 +11,23 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.arithmetic.weights import Weights
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
+from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.patterns.window import Window
-from intloom.compiler.ir import Conv, Tensor
-from intloom.compiler.ir.node import Pair
+from intloom.compiler.ir import Tensor
+from intloom.compiler.ir.node import Pads, Pair
+from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import scale_from_float
 
 _MOST_STRIDE = 64
 """Larger strides would make very many channels."""
 _MOST_DENSE = 4
 """Channels up to which a dense convolution moves the bytes: it may read packed pixels."""
 
-Filters = NDArray[np.int32]
-"""[out, in / group, kernel rows, kernel columns]."""
 
-
-def fit_kernel(
-    builder: GraphBuilder, x: Tensor, values: Filters, geometry: Window, name: str, origin: tuple[str, ...]
-) -> tuple[Tensor, Filters, Window]:
-    """An equal convolution whose kernel and stride fit the instruction: its input, weights and geometry.
+def fit_kernel(mover: SpatialOps, x: Tensor, weights: Weights, name: str) -> tuple[Tensor, Weights]:
+    """An equal convolution whose kernel and stride fit the instruction: its input and weights.
 
     Raises
     ------
@@ -39,16 +35,19 @@ def fit_kernel(
         No divisor of the stride makes it fit.
     """
     step = 0
-    while (sizes := _block(geometry)) != (1, 1):
+    while (sizes := _block(weights.window)) != (1, 1):
+        geometry = weights.window
         step += 1
         count = geometry.output((x.height, x.width))
         kernel = tuple(-(-k // s) for k, s in zip(geometry.kernel, sizes, strict=True))
         strides = tuple(t // s for t, s in zip(geometry.strides, sizes, strict=True))
         rows, columns = ((n - 1) * t + k for n, t, k in zip(count, strides, kernel, strict=True))
-        x = _blocks(builder, x, geometry, sizes, (rows, columns), f"{name}/blocks{step}", origin)
-        values = _split(values, sizes)
+        top, left, _, _ = geometry.pads
+        bottom, right = rows * sizes[0] - x.height - top, columns * sizes[1] - x.width - left
+        x = _blocks(mover, x, (top, left, max(0, bottom), max(0, right)), sizes, f"{name}/blocks{step}")
         geometry = Window((kernel[0], kernel[1]), (strides[0], strides[1]), geometry.dilations, (0, 0, 0, 0))
-    return x, values, geometry
+        weights = replace(weights, values=_split(weights.values, sizes), window=geometry)
+    return x, weights
 
 
 def _block(geometry: Window) -> Pair:
@@ -68,44 +67,24 @@ def _block(geometry: Window) -> Pair:
     return sizes[0], sizes[1]
 
 
-def _blocks(
-    builder: GraphBuilder, x: Tensor, geometry: Window, sizes: Pair, wanted: Pair, name: str, origin: tuple[str, ...]
-) -> Tensor:
-    """Emit the image of blocks, at least `wanted` in size; the padding has the value of the zero point."""
-    top, left, _, _ = geometry.pads
-    bottom, right = (
-        max(0, n * s - length - first)
-        for n, s, length, first in zip(wanted, sizes, (x.height, x.width), (top, left), strict=True)
-    )
+def _blocks(mover: SpatialOps, x: Tensor, pads: Pads, sizes: Pair, name: str) -> Tensor:
+    """Emit the image of blocks; the padding has the value of the zero point."""
+    top, left, bottom, right = pads
     height, width = (x.height + top + bottom) // sizes[0], (x.width + left + right) // sizes[1]
     area, channels = sizes[0] * sizes[1], x.channels
     dense = channels <= _MOST_DENSE
     weights = np.zeros((channels, area, channels if dense else 1, area), np.int8)
     for c in range(channels):
         weights[c, range(area), c if dense else 0, range(area)] = 1
-    one, count = scale_from_float(1.0), channels * area
+    count = channels * area
     result = replace(x, name=name, shape=(1, count, height, width))
-    node = Conv(
-        name=name,
-        inputs=(x.name,),
-        output=name,
-        weights=weights.reshape(count, -1, *sizes),
-        # The sum is the byte itself, and the zero point is added after the scale of 1.
-        bias=np.full(count, -x.zero_point, np.int32),
-        mantissa=np.full(count, one.mantissa, np.uint32),
-        shift=np.full(count, one.shift, np.uint8),
-        zp_in=x.zero_point,
-        zp_out=x.zero_point,
-        pads=(top, left, bottom, right),
-        strides=sizes,
-        group=1 if dense else channels,
-        origin=origin,
-    )
-    builder.emit(node, result)
+    window = {"pads": pads, "strides": sizes, "group": 1 if dense else channels}
+    node = moving_conv(name, x, weights.reshape(count, -1, *sizes), **window, origin=mover.origin)
+    mover.builder.emit(node, result)
     return result
 
 
-def _split(values: Filters, sizes: Pair) -> Filters:
+def _split(values: NDArray[np.int32], sizes: Pair) -> NDArray[np.int32]:
     """The weights for blocks: the pixels of a block are channels, in row-major order after the channel."""
     out, per_group, *kernel = values.shape
     fill = [(0, -k % s) for k, s in zip(kernel, sizes, strict=True)]

@@ -20,7 +20,7 @@ from intloom.compiler.fold.lowering.common.limits import MOST_CHANNELS
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.window import Window
-from intloom.compiler.ir import AvgPool, Concat, Table, Tensor
+from intloom.compiler.ir import AvgPool, Table, Tensor
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
@@ -144,16 +144,8 @@ def emit_long_sum(mover: SpatialOps, x: Tensor, name: str, steps: int) -> LongSu
         mover.builder.tensors.update({i.name: i for i in images})
     turned = [transpose(mover.builder, i, f"{i.name}/pixels", mover.origin) for i in images]
     weights = np.repeat(np.array(_FACTORS[steps], np.int8), turned[0].channels)
-    return LongSum(_joined(mover, [turned[k] for k in _READS[steps]], f"{name}/joined"), weights)
-
-
-def _joined(mover: SpatialOps, parts: list[Tensor], name: str) -> Tensor:
-    if len(parts) == 1:
-        return parts[0]
-    whole = replace(parts[0], name=name, shape=(1, sum(p.channels for p in parts), *parts[0].shape[2:]))
-    node = Concat(name=name, inputs=tuple(p.name for p in parts), output=name, origin=mover.origin)
-    mover.builder.emit(node, whole)
-    return whole
+    parts = [turned[k] for k in _READS[steps]]
+    return LongSum(mover.builder.join(parts, f"{name}/joined", origin=mover.origin), weights)
 
 
 def _zero_points(zero: int, steps: int) -> tuple[int, tuple[int, ...]]:

@@ -29,7 +29,7 @@ def reorder(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
     positions = rule(builder, unit, source.positions)
     if positions is None or positions.shape != shape:
         return False
-    tensor, table = source.tensor, requant_table(builder, main.input(0), unit)
+    tensor, table = source.tensor, requant_table(builder, unit)
     if table is not None:
         tensor = f"{unit.output}/any_order"
         node = builder.table_node(unit_name(unit), source.tensor, table, tensor)

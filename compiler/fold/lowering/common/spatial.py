@@ -11,10 +11,10 @@ import numpy as np
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SUM
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
-from intloom.compiler.ir import Add, AvgPool, Conv, Node, Tensor
+from intloom.compiler.ir import Add, AvgPool, Node, Tensor
 from intloom.compiler.ir.node import Pads
+from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import scale_from_float
 
 _MOST_CROPS = 4
 """Convolutions in a row for one crop: each removes at most `LARGEST_KERNEL - 1` rows and columns."""
@@ -72,21 +72,7 @@ class SpatialOps:
         kernel = (x.height - (rows.count - 1) * rows.step, x.width - (columns.count - 1) * columns.step)
         weights = np.zeros((x.channels, 1, *kernel), dtype=np.int8)
         weights[..., rows.start, columns.start] = 1
-        # The sum is the byte itself: subtracting the zero point here cancels its addition after the scale of 1.
-        one = scale_from_float(1.0)
-        node = Conv(
-            name=name,
-            inputs=(x.name,),
-            output=name,
-            weights=weights,
-            bias=np.full(x.channels, -x.zero_point, dtype=np.int32),
-            mantissa=np.full(x.channels, one.mantissa, dtype=np.uint32),
-            shift=np.full(x.channels, one.shift, dtype=np.uint8),
-            zp_in=x.zero_point,
-            zp_out=x.zero_point,
-            strides=(rows.step, columns.step),
-            group=x.channels,
-        )
+        node = moving_conv(name, x, weights, strides=(rows.step, columns.step), group=x.channels)
         return self.emit(node, x, (rows.count, columns.count))
 
     def add(self, a: Tensor, b: Tensor, name: str) -> Tensor:

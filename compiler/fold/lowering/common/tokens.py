@@ -5,7 +5,7 @@ Reshape, Transpose, Split and Gather between such forms change the recorded orde
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isqrt, prod
 
@@ -16,7 +16,7 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.ir import Concat, Tensor
+from intloom.compiler.ir import Tensor
 from intloom.compiler.refusals import Refusal
 
 
@@ -101,15 +101,9 @@ def select_channels(builder: GraphBuilder, name: str, channels: Positions) -> Te
     if len(cuts) > MOST_RUNS + 1:
         return None
     runs = [(int(channels[a]), int(channels[b - 1]) + 1) for a, b in pairwise(cuts)]
-    parts = [builder.channels(name, *run) for run in runs]
+    parts = [builder.tensors[builder.channels(name, *run)] for run in runs]
     joined = f"{name}/channels{'_'.join(str(v) for run in runs for v in run)}"
-    if len(parts) == 1:
-        return builder.tensors[parts[0]]
-    if joined not in builder.tensors:
-        whole = builder.tensors[name]
-        result = replace(whole, name=joined, shape=(1, len(channels), whole.height, whole.width))
-        builder.emit(Concat(name=joined, inputs=tuple(parts), output=joined), result)
-    return builder.tensors[joined]
+    return builder.tensors.get(joined) or builder.join(parts, joined)
 
 
 def token_tensor(
@@ -131,13 +125,8 @@ def token_results(builder: GraphBuilder, unit: QuantizationUnit, x: Tokens, chan
 
 
 def join_parts(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Tensor], name: str) -> Tensor:
-    """One tensor with all parts along channels; a single part stays as it is."""
-    if len(parts) == 1:
-        return parts[0]
-    whole = replace(parts[0], name=name, shape=(1, sum(p.channels for p in parts), *parts[0].shape[2:]))
-    inputs = tuple(part.name for part in parts)
-    builder.emit(Concat(name=unit_name(unit), inputs=inputs, output=name, origin=unit.origins), whole)
-    return whole
+    """One tensor with all parts of a unit along channels."""
+    return builder.join(parts, name, name=unit_name(unit), origin=unit.origins)
 
 
 def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Tensor], pixels: Positions) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from intloom.compiler.fold.byte_order import matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.ir import Concat, Constant, MatMul, Tensor
+from intloom.compiler.ir import Constant, MatMul, Tensor
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import scale_from_float
 
@@ -76,10 +76,4 @@ def restore_order(builder: GraphBuilder, stored: str) -> None:
     for first, stop in turned.channels:
         part = builder.tensors[builder.channels(order.tensor, first, stop)]
         parts.append(transpose(builder, part, f"{part.name}/transposed/{stored}", ()))
-    name = parts[0].name
-    if len(parts) > 1:
-        name = f"{stored}/in_order"
-        shape = (1, len(parts) * parts[0].channels, *parts[0].shape[2:])
-        node = Concat(name=name, inputs=tuple(p.name for p in parts), output=name)
-        builder.emit(node, replace(parts[0], name=name, shape=shape))
-    builder.views[stored] = (name, order.shape)
+    builder.views[stored] = (builder.join(parts, f"{stored}/in_order").name, order.shape)
