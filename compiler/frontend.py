@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from intloom.common.errors import IntloomError, ModelError, UnsupportedError, UsageError
 from intloom.compiler.fold.byte_order import Positions
-from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.graph_builder import FoldOptions, GraphBuilder
 from intloom.compiler.fold.lower_model import graph_of, lower_units, orders_of
 from intloom.compiler.fold.passes.absorb_pads import absorb_pads
 from intloom.compiler.fold.passes.constants import fold_constants
@@ -33,7 +33,6 @@ from intloom.compiler.partition.regions import return_small_regions, split, tens
 from intloom.compiler.partition.warn import find_warnings
 from intloom.compiler.reference_form import reference_form
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
 
 MODEL_PASSES = {
@@ -147,6 +146,7 @@ class FoldedModel:
         return frozenset(n for n, q in self.input_quant.items() if q.source not in self.inputs and q.source == q.stored)
 
 
+_DEFAULT = FoldOptions()
 Graph = TypeVar("Graph")
 
 
@@ -183,18 +183,8 @@ def pass_names() -> tuple[str, ...]:
     return (*MODEL_PASSES, *GRAPH_PASSES)
 
 
-def fold_model(
-    model: Model,
-    *,
-    match: RoundingMode = RoundingMode.ORT,
-    softmax: bool = False,
-    norm: bool = False,
-    weight_sums: bool = True,
-) -> FoldedModel:
+def fold_model(model: Model, options: FoldOptions = _DEFAULT) -> FoldedModel:
     """Fold a model into an integer graph.
-
-    `softmax`, `norm` and `weight_sums` say whether the hardware has the parameters `vector_softmax`, `vector_norm` and
-    `weight_sums`.
 
     Raises
     ------
@@ -203,7 +193,7 @@ def fold_model(
     """
     check_parameters(model)
     prepared = _prepared(model)
-    builder = lower_units(prepared, match, softmax=softmax, norm=norm, weight_sums=weight_sums)
+    builder = lower_units(prepared, options)
     return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
     # Before any pass, so that an error is not attributed to a pass that did not cause it.
@@ -231,15 +221,6 @@ def fold_model(
     )
 
 
-class FoldOptions(NamedTuple):
-    """What folding depends on, apart from the model: options of `fold_model`."""
-
-    match: RoundingMode
-    softmax: bool
-    norm: bool
-    weight_sums: bool
-
-
 def fold_options(params: HardwareParams) -> FoldOptions:
     """The options for hardware with these parameters."""
     return FoldOptions(params.match, params.vector_softmax, params.vector_norm, params.weight_sums)
@@ -247,10 +228,10 @@ def fold_options(params: HardwareParams) -> FoldOptions:
 
 def fold_for(model: Model, params: HardwareParams) -> FoldedModel:
     """Fold a model for hardware with these parameters."""
-    return fold_model(model, **fold_options(params)._asdict())
+    return fold_model(model, fold_options(params))
 
 
-def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT) -> str:
+def dump_pass(model: Model, name: str, options: FoldOptions = _DEFAULT) -> str:
     """Text of the model or of the integer graph after a pass.
 
     Raises
@@ -263,7 +244,7 @@ def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT
     seen: dict[str, str] = {}
     prepared = _prepared(model, lambda step, m: seen.update({step: model_text(m)}))
     if name not in seen:
-        builder = lower_units(prepared, match)
+        builder = lower_units(prepared, options)
         return_small_regions(builder)
         graph, _ = graph_of(builder, model)
         run_passes(graph, GRAPH_PASSES, verify, lambda step, g: seen.update({step: to_text(g)}))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,18 +66,24 @@ def as_image(shape: tuple[int, ...]) -> Shape4:
     return (1, channels, 1, shape[2]) if len(shape) == 3 else (1, channels, shape[2], shape[3])
 
 
-@dataclass(eq=False)
-class GraphBuilder:
-    """The integer graph under construction, and the assignment of the model's nodes."""
+class FoldOptions(NamedTuple):
+    """What folding depends on, apart from the model."""
 
-    model: Model
-    match: RoundingMode
+    match: RoundingMode = RoundingMode.ORT
     softmax: bool = False
     """The hardware computes a Softmax."""
     norm: bool = False
     """The hardware computes a layer normalization."""
     weight_sums: bool = True
     """The hardware subtracts a zero point times the sum of weights that are a tensor."""
+
+
+@dataclass(eq=False)
+class GraphBuilder:
+    """The integer graph under construction, and the assignment of the model's nodes."""
+
+    model: Model
+    options: FoldOptions
     tensors: dict[str, Tensor] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)

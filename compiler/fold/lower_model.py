@@ -11,7 +11,7 @@ import numpy as np
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.custom import find
 from intloom.compiler.fold.byte_order import Positions
-from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
+from intloom.compiler.fold.graph_builder import FoldOptions, GraphBuilder, as_image
 from intloom.compiler.fold.lowering.channelwise import is_channelwise_unit, lower_channelwise
 from intloom.compiler.fold.lowering.common.reordering import is_reordering, reorder
 from intloom.compiler.fold.lowering.common.transposition import restore_order
@@ -28,7 +28,6 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import STANDARD, Model, OnnxNode
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
-from intloom.hw.spec.arith import RoundingMode
 
 _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], OperatorLowering], ...] = (
     (is_normalization_unit, lower_normalization),
@@ -39,11 +38,9 @@ _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], Operato
 _ADVICE = "run it on the host, or replace it with supported operators"
 
 
-def lower_units(
-    model: Model, match: RoundingMode, *, softmax: bool = False, norm: bool = False, weight_sums: bool = True
-) -> GraphBuilder:
+def lower_units(model: Model, options: FoldOptions) -> GraphBuilder:
     """Lower every supported unit; record reason and remedy for the others."""
-    builder = GraphBuilder(model, match, softmax=softmax, norm=norm, weight_sums=weight_sums)
+    builder = GraphBuilder(model, options)
     units = {u.quantize.name: u for u in find_quantization_units(model)}
     for source in _input_values(model, units):
         _add_input(builder, source)

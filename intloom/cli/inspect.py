@@ -11,7 +11,7 @@ from rich.text import Text
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
 from intloom.cli.options import AsJson, Dims, parse_dims, subcommand, terminal_of
-from intloom.compiler.frontend import FoldedModel, dump_pass, fold_for
+from intloom.compiler.frontend import FoldedModel, dump_pass, fold_for, fold_options
 from intloom.compiler.importer import load_model
 from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment
 from intloom.compiler.program.program import Program
@@ -75,7 +75,7 @@ def _run(
         return
     loaded = load_model(model, dims=parse_dims(given.dim))
     if given.dump_after is not None:
-        terminal.result(dump_pass(loaded, given.dump_after, match=params.match))
+        terminal.result(dump_pass(loaded, given.dump_after, fold_options(params)))
         return
     folded = fold_for(loaded, params)
     require_static(folded, model)

@@ -11,7 +11,8 @@ from pathlib import Path
 from intloom.common.cache.store import Kind, cached_text
 from intloom.common.collector import collector_paused
 from intloom.common.errors import DiskError, IntloomError
-from intloom.compiler.frontend import FoldOptions, fold_for, fold_options
+from intloom.compiler.fold.graph_builder import FoldOptions
+from intloom.compiler.frontend import fold_for, fold_options
 from intloom.compiler.importer import load_model
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import MemoryTiming

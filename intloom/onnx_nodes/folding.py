@@ -31,7 +31,7 @@ def run_folded(
     """
     types = {name: ValueType(c.dtype, tuple(c.array.shape)) for name, c in data.items()}
     part = Model("node", tuple(nodes), tuple(data), tuple(outputs), constants, {**types, **outputs}, model.opsets)
-    folded = fold_model(part, match=RoundingMode.ORT)
+    folded = fold_model(part)
     graph = folded.graph
     if any(folded.host_parts) or folded.final_host_part is not None or set(graph.inputs) != set(data):
         reasons = "; ".join(v.reason for v in folded.assignments if v.reason)

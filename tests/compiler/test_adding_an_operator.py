@@ -20,7 +20,7 @@ import numpy as np
 from intloom.compiler.ir import IntGraph, Tensor
 from intloom.compiler.ir.onnx_export import to_onnx
 from intloom.compiler.ir.ops.minimum import Min
-from intloom.compiler.ir.serialize import from_text, to_text
+from intloom.compiler.ir.verify import verify
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import decode, encode
@@ -35,7 +35,8 @@ tensors = {name: Tensor(name, shape, 0.1, 3, False) for name in "abcd"}
 invert = bytes(255 - k for k in range(256))
 first = Min(name="first", inputs=("a", "b"), output="c")
 second = Min(name="second", inputs=("c", "a"), output="d", table=invert)
-graph = from_text(to_text(IntGraph("minimum", tensors, (first, second), ("a", "b"), ("d",))))
+graph = IntGraph("minimum", tensors, (first, second), ("a", "b"), ("d",))
+verify(graph)
 program = compile_graph(graph, params)
 check_program(program)
 kinds = [i.kind for i in program.instructions]

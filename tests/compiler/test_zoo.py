@@ -6,6 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.ir import ConvTranspose
@@ -68,7 +69,7 @@ def test_newer_networks_equal_onnxruntime(name: str, tmp_path: Path, rng: random
 
 
 def _check_that_box_decoding_alone_runs_on_the_host(tmp_path: Path) -> None:
-    found = fold_model(load_model(tmp_path / "quantized.onnx"), softmax=True)
+    found = fold_model(load_model(tmp_path / "quantized.onnx"), FoldOptions(softmax=True))
     decoding = set(float_tail(onnx.load(tmp_path / "float.onnx").graph))
     assert len(found.regions) == 1
     assert decoding and {a.name for a in found.assignments if a.target == "host"} <= decoding

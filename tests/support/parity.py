@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.reference import open_session
@@ -77,7 +78,7 @@ def run_folded(
 def folded(model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT, **features: bool) -> FoldedModel:
     """The model, folded; it stays as it is."""
     copy = onnx.ModelProto.FromString(model.SerializeToString())
-    return fold_model(from_proto(copy, name="model"), match=match, **features)
+    return fold_model(from_proto(copy, name="model"), FoldOptions(match, **features))
 
 
 def compare(

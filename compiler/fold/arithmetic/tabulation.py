@@ -54,7 +54,9 @@ def evaluate_unit(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, valu
     nodes = (*sources, *unit.nodes) if unit.qoperator is None else (unit.qoperator,)
     part = vector_model(model, nodes, (source,), unit.output, 1)
     part = replace(part, types={**part.types, source: ValueType(builder.model.dtype(source), values.shape)})
-    return to_int8(evaluate(part, {source: to_stored(values, builder.operand(leaf).tensor.unsigned)}, builder.match)[0])
+    return to_int8(
+        evaluate(part, {source: to_stored(values, builder.operand(leaf).tensor.unsigned)}, builder.options.match)[0]
+    )
 
 
 def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
@@ -86,7 +88,7 @@ def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
     params = read_qparams(builder.model, unit.quantize)
     model = builder.model.with_nodes((source, *unit.clamps, unit.quantize), types={name: ValueType(params.dtype, None)})
     part = vector_model(model, model.nodes, (name,), unit.output, 256)
-    return to_int8(evaluate(part, {name: to_stored(all_bytes(), params.unsigned)}, builder.match)[0]).ravel()
+    return to_int8(evaluate(part, {name: to_stored(all_bytes(), params.unsigned)}, builder.options.match)[0]).ravel()
 
 
 def vector_model(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...], output: str, length: int) -> Model:
@@ -112,5 +114,7 @@ def requant_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None
     )
     model = builder.model.with_nodes((source, *tail))
     part = vector_model(model, model.nodes, (source.inputs[0],), unit.output, 256)
-    table = to_int8(evaluate(part, {source.inputs[0]: to_stored(all_bytes(), before.unsigned)}, builder.match)[0])
+    table = to_int8(
+        evaluate(part, {source.inputs[0]: to_stored(all_bytes(), before.unsigned)}, builder.options.match)[0]
+    )
     return None if np.array_equal(table, all_bytes()) else table

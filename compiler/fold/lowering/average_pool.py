@@ -122,7 +122,7 @@ def _average_of(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result
         return _product(builder, unit, x, result, geometry)
     sums = np.arange(-128 * size, 127 * size + 1, dtype=np.int64)
     clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)
-    truth = averages(sums, x, result, size, builder.match)
+    truth = averages(sums, x, result, size, builder.options.match)
     if clamps is not None:
         truth = clamps[truth & 0xFF].astype(np.int64)
     goal = SampledFunction(sums, np.zeros_like(sums), truth, clamps)

@@ -93,7 +93,7 @@ class _Function:
         """The depthwise convolution to the bytes `wanted`, where they are `known`; None if a channel has none."""
         fitted = []
         for row in wanted:
-            constants = _fit(row, result.zero_point, self.clamps, self.builder.match, known)
+            constants = _fit(row, result.zero_point, self.clamps, self.builder.options.match, known)
             if constants is None:
                 return None
             fitted.append(constants)

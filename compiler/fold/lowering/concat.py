@@ -79,7 +79,7 @@ def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
     names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))
     part = vector_model(model, model.nodes, names, unit.output, 256)
     feeds = {n.inputs[0]: to_stored(all_bytes(), read_qparams(builder.model, n).unsigned) for v, n in sources.items()}
-    tables = to_int8(evaluate(part, feeds, builder.match)[0])
+    tables = to_int8(evaluate(part, feeds, builder.options.match)[0])
     clamps = clamp_table(builder, unit)
     return list(np.split(tables if clamps is None else clamps[tables.view(np.uint8)], len(main.inputs)))
 

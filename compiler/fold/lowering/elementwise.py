@@ -168,11 +168,13 @@ def _lower_table(
     if len(names) == 1:
         # The node's table maps the operand; the recorded function is composed, so that it maps the root.
         source = next(iter(names))
-        table = tabulate(builder, unit, dict.fromkeys(operands, all_bytes()), builder.match)
+        table = tabulate(builder, unit, dict.fromkeys(operands, all_bytes()), builder.options.match)
         composed = table[builder.function(source).table.view(np.uint8)]
     else:
         source = root
-        table = composed = tabulate(builder, unit, {leaf: f.table for leaf, f in functions.items()}, builder.match)
+        table = composed = tabulate(
+            builder, unit, {leaf: f.table for leaf, f in functions.items()}, builder.options.match
+        )
     before = builder.tensors[source]
     if np.array_equal(table, all_bytes()) and (before.scale, before.zero_point) == (result.scale, result.zero_point):
         _bind(builder, unit, source, order)
@@ -205,9 +207,9 @@ def _lower_pair(
     _bind(builder, unit, result.name, order)
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
     pairs = {leaf_a: one, leaf_b: two}
-    truth = tabulate(builder, unit, pairs, builder.match).astype(np.int64)
+    truth = tabulate(builder, unit, pairs, builder.options.match).astype(np.int64)
     # Evaluated with the other optimization level too, only for a warning.
-    if not np.array_equal(truth, tabulate(builder, unit, pairs, _OTHER_MATCH[builder.match])):
+    if not np.array_equal(truth, tabulate(builder, unit, pairs, _OTHER_MATCH[builder.options.match])):
         builder.mode_dependent.append(main.name)
     clamps = clamp_table(builder, unit)
     x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))

@@ -109,7 +109,7 @@ class _Product:
         channels = left.channels
         if channels * 255 * 255 > _LARGEST_SUM:
             raise Refusal.RANGE(f"sums of {channels} products may leave 32 bits", "split the product")
-        if left.zero_point and not self.builder.weight_sums:
+        if left.zero_point and not self.builder.options.weight_sums:
             raise Refusal.HARDWARE(
                 f"the hardware lacks products of two tensors with a zero point ({left.zero_point})",
                 "set weight_sums = true",

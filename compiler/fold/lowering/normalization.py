@@ -22,7 +22,7 @@ def lower_normalization(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     norm = read_normalization(unit)
     if norm is None:
         raise Refusal.NORMALIZATION("its factors or offsets are not constants", "use constants for scale and bias")
-    if not builder.norm:
+    if not builder.options.norm:
         raise Refusal.HARDWARE(
             "the accelerator computes no root of a variance",
             "choose hardware with vector_norm, or leave it on the host",

@@ -61,7 +61,7 @@ def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 def _require_softmax(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple[int, ...]) -> None:
     """Raise UnsupportedPattern for what the instruction does not compute."""
     main = unit.operator
-    if main.op != "Softmax" or not builder.softmax:
+    if main.op != "Softmax" or not builder.options.softmax:
         raise Refusal.HARDWARE(f"{main.op} divides by what it computes, and the accelerator has no division", _REMEDY)
     axis = softmax_axis(builder.model, main)
     if builder.model.opset <= OVER_WHOLE_REST or axis < 0:

@@ -16,7 +16,7 @@ import numpy as np
 from intloom.common.errors import ModelError
 from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize
-from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType, infer
+from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, infer
 
 Parameters = tuple[str, str]
 """Names of a scale and a zero point."""
@@ -24,12 +24,11 @@ Parameters = tuple[str, str]
 
 @dataclass
 class _Rewriter:
-    """The rewritten nodes, constants and types."""
+    """The rewritten nodes and constants."""
 
     model: Model
     nodes: list[OnnxNode] = field(default_factory=list)
     constants: dict[str, Constant] = field(default_factory=dict)
-    types: dict[str, ValueType] = field(default_factory=dict)
     known: dict[str, Parameters] = field(default_factory=dict)
     """Scale and zero point of quantized values, from the nodes that produce them."""
     dequantized_values: set[str] = field(default_factory=set)
@@ -169,7 +168,7 @@ def rewrite_qoperators(model: Model) -> Model:
                 r.known[node.outputs[0]] = _pair(node, 1)
     if len(r.nodes) == len(model.nodes):
         return model
-    return infer(model.with_nodes(r.nodes, constants=r.constants, types=r.types))
+    return infer(model.with_nodes(r.nodes, constants=r.constants))
 
 
 def _input_parameters(model: Model) -> dict[str, Parameters]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from intloom.cli import main
 from intloom.common.errors import ExitCode, FileFormatError, IntloomError, UnsupportedError
+from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
@@ -26,7 +27,6 @@ from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.litert import defines
 from intloom.flow.running import execute, open_backend
-from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
 from intloom.sim.checks import LITERT, ONNXRUNTIME, TFLITE_MICRO
 from tests.support.tflite_maker import FILES, TfliteMaker, options, tflite_bytes
@@ -111,7 +111,7 @@ def test_images_move_only_at_the_input():
     model = convert(parse_tflite(tflite_bytes("network"), "network"))
     moved = [n for n in model.nodes if n.op == "Transpose"]
     assert [n.inputs[0] for n in moved] == list(model.inputs)
-    folded = fold_model(model, match=RoundingMode.ORT, softmax=True)
+    folded = fold_model(model, FoldOptions(softmax=True))
     assert [a.op for a in folded.assignments if str(a.target) == "host"] == ["Transpose"]
 
 
@@ -125,7 +125,7 @@ def test_joined_rows_that_only_the_host_reads_are_not_transposed():
     ]
     best = m.tensor((1, 2000), None, dtype="INT32")
     m.add("ARG_MAX", [m.concatenation(rows, 1), m.integers(2)], [best], options("ArgMax", outputType=2))
-    folded = fold_model(convert(parse_tflite(m.data(best), "head")), match=RoundingMode.ORT)
+    folded = fold_model(convert(parse_tflite(m.data(best), "head")))
     assert [type(n).__name__ for n in folded.graph.nodes] == ["Conv", "Conv"]
 
 
@@ -223,7 +223,7 @@ def test_damaged_files_end_in_the_projects_errors(count, seed):
     for _ in range(count):
         data, start = damaged(rng), time.process_time()
         try:
-            fold_model(convert(parse_tflite(data, "file")), match=RoundingMode.ORT, softmax=True)
+            fold_model(convert(parse_tflite(data, "file")), FoldOptions(softmax=True))
         except IntloomError as error:
             messages.append(str(error))
         assert time.process_time() - start < 20

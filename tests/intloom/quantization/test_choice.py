@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.reference import open_session
@@ -77,7 +78,7 @@ def test_a_normalization_is_quantized_at_its_ends_only(tmp_path):
     assert normalization_nodes(unknown) == [], "the importer refuses the model"
     onnx.save(model, tmp_path / "f.onnx")
     quantize(tmp_path / "f.onnx", tmp_path / "q.onnx")
-    folded = fold_model(load_model(tmp_path / "q.onnx"), norm=True)
+    folded = fold_model(load_model(tmp_path / "q.onnx"), FoldOptions(norm=True))
     assert [type(n).__name__ for n in folded.graph.nodes].count("Norm") == 1
     assert all(a.target.value != "host" for a in folded.assignments)
 

@@ -60,7 +60,7 @@ def windows_of_blocks(windows: Window, x: Tensor) -> tuple[int, NDArray[np.int8]
     UnsupportedPattern
         The image has too many pixels, or a window contains a part of a block.
     """
-    choices = _step_counts(x.height, x.width)
+    choices = step_counts(x.height, x.width)
     if not choices:
         raise Refusal.WINDOW(
             f"it averages pixels of an image of {x.height} by {x.width}; two steps of 16 pixels each leave more than "
@@ -109,13 +109,8 @@ def _blocks_of(windows: Window, axis: int, length: int, outputs: int, block: int
     return blocks
 
 
-def step_count(height: int, width: int) -> int | None:
-    """Steps before the array sums the digits of an image; None if there are too many pixels."""
-    return next(iter(_step_counts(height, width)), None)
-
-
-def _step_counts(height: int, width: int) -> list[int]:
-    """All possible numbers of steps, the best one first."""
+def step_counts(height: int, width: int) -> list[int]:
+    """Possible numbers of steps before the array sums the digits of an image, the best one first."""
     fitting = list[int]()
     for steps, factors in enumerate(_FACTORS):
         channels = height * width * len(factors)
