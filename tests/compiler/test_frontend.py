@@ -81,13 +81,6 @@ def test_gemm_behind_a_flattened_image_becomes_a_kernel_as_large(rng: random.Ran
     assert found.folded.graph.nodes[-1].weights.shape == (7, 8, 6, 5)
 
 
-def test_weights_with_zero_points_need_nine_bits(rng: random.Random) -> None:
-    m = OnnxMaker(rng)
-    m.output(m.conv(m.image(4, 8, 8), 8, kind=np.uint8, zero=True))
-    found = folded(m)
-    assert found.folded.graph.nodes[0].weights.dtype == np.int16
-
-
 def test_int8_activations_are_exact_and_warned_of(rng: random.Random) -> None:
     m = OnnxMaker(rng, dtype="int8")
     m.output(m.conv(m.image(3, 64, 64), 16))
@@ -112,17 +105,6 @@ def test_an_output_may_also_be_consumed_and_be_called_1(rng: random.Random) -> N
     assert {q.source for q in found.folded.output_quant.values()} == {"1", "10"}
 
 
-def test_a_float_tail_runs_on_the_host(rng: random.Random) -> None:
-    m = OnnxMaker(rng)
-    x = m.conv(m.image(3, 8, 8), 8)
-    (soft,) = m.node("Softmax", [x.name], axis=1)
-    m.outputs.append(soft)
-    found = folded(m)
-    assert found.folded.final_host_part is not None
-    assignment = next(v for v in found.folded.assignments if v.op == "Softmax")
-    assert (assignment.target, bool(assignment.remedy)) == (Target.HOST, True)
-
-
 def test_a_float_head_runs_on_the_host(rng: random.Random) -> None:
     m = OnnxMaker(rng)
     m.inputs.append(helper.make_tensor_value_info("raw", TensorProto.FLOAT, (1, 3, 8, 8)))
@@ -141,22 +123,6 @@ def test_an_unquantized_model_has_no_graph(rng: random.Random) -> None:
     assert [v.target for v in found.assignments] == [Target.HOST]
     with pytest.raises(UnsupportedError, match="relu"):
         _ = found.graph
-
-
-@pytest.mark.parametrize("opset", [10, 11, 13, 17, 19, 21, 23, 24, 25])
-def test_every_opset_imports(opset: int, rng: random.Random) -> None:
-    m = OnnxMaker(rng, opset=opset)
-    x = m.image(3, 8, 8)
-    if opset < 13:  # no scales per channel yet
-        weight = m.constant(np.full((4, 3, 3, 3), 5, np.int8))
-        (floats,) = m.node("DequantizeLinear", [weight, m.constant(np.float32(0.01)), m.constant(np.int8(0))])
-        (value,) = m.node("Conv", [x.name, floats], kernel_shape=[3, 3])
-        m.output(m.pair(value, (1, 4, 6, 6), 0.02))
-    else:
-        m.output(m.conv(x, 4))
-    assert kinds(Parity(fold_model(from_proto(m.model(), name="m")), 0, 0, {}, 0)) == [Conv]
-    if opset <= 23:
-        folded(m)
 
 
 def test_a_resize_without_a_pair_is_warned_of(rng: random.Random) -> None:
