@@ -143,7 +143,7 @@ class Converter:
         name = f"{view.value}/order" + "".join(map(str, order))
         if name not in self.types:
             perm, result = permuted(view.order, inverse(order)), permuted(shape, inverse(order))
-            self.movement(tensor, "Transpose", (view.value,), name, result, perm=perm)
+            self.movement(tensor, (view.value,), name, result, perm=perm)
         return name
 
     def reshaped(self, view: View, tensor: TfliteTensor, before: tuple[int, ...], after: tuple[int, ...]) -> View:
@@ -158,7 +158,7 @@ class Converter:
         name = f"{view.value}/as" + "x".join(map(str, shape))
         if name not in self.types:
             sizes = self.constant(f"{name}/shape", np.array(shape, np.int64))
-            self.movement(tensor, "Reshape", (view.value, sizes), name, shape)
+            self.movement(tensor, (view.value, sizes), name, shape)
         return View(name, order)
 
     def reshape(self, index: int, shape: tuple[int, ...], order: Order) -> str:
@@ -169,13 +169,12 @@ class Converter:
     def movement(
         self,
         tensor: TfliteTensor,
-        op: str,
         inputs: tuple[str, ...],
         stored: str,
         shape: tuple[int, ...],
         perm: Order = (),
     ) -> str:
-        """Add an operator that moves the values of `tensor`; it keeps their scale.
+        """Add a Transpose, or a Reshape, of the values of `tensor`; it keeps their scale.
 
         The host moves the bytes of an input as they are; a unit of the graph has a DequantizeLinear before it.
         """
@@ -183,6 +182,7 @@ class Converter:
         moved = self.dequantized(inputs[0], tensor) if real else inputs[0]
         value = f"{stored}/float" if real else stored
         attributes: dict[str, Attribute] = {"perm": perm} if perm else {}
+        op = "Transpose" if perm else "Reshape"
         self.nodes.append(OnnxNode(f"{stored}/{op}", op, (moved, *inputs[1:]), (value,), attributes))
         self.types[stored] = ValueType(self.onnx_type(tensor), shape)
         if real:
@@ -312,9 +312,9 @@ class Converter:
                 shape, plain = tensor.shape, identity(len(tensor.shape))
                 if view.order == plain:
                     axes = self.constant(f"{tensor.name}/same", np.array(shape, np.int64))
-                    self.movement(tensor, "Reshape", (view.value, axes), tensor.name, shape)
+                    self.movement(tensor, (view.value, axes), tensor.name, shape)
                 else:
-                    self.movement(tensor, "Transpose", (view.value,), tensor.name, shape, perm=view.order)
+                    self.movement(tensor, (view.value,), tensor.name, shape, perm=view.order)
         model = Model(
             name=self.file.name,
             nodes=tuple(self.nodes),

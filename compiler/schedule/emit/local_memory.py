@@ -103,7 +103,8 @@ class LocalMemory(ABC):
 
     memory: Memory
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, allocator: RotatingAllocator | RingAllocator, load: Load) -> None:
+        self._allocated = allocator
         self.address: dict[Hashable, int] = {}
         self._uses: Counter[Hashable] = Counter()
         self._load = load
@@ -131,9 +132,10 @@ class LocalMemory(ABC):
         False if it does not fit.
         """
 
-    @abstractmethod
     def evict(self) -> None:
         """Evict everything; later tasks load again what they request."""
+        self.address.clear()
+        self._allocated.reset()
 
     @abstractmethod
     def _free(self, request: BufferRequest, start: int) -> None: ...
@@ -145,8 +147,8 @@ class ScratchMemory(LocalMemory):
     memory = Memory.SCRATCH
 
     def __init__(self, words: int, load: Load) -> None:
-        super().__init__(load)
         self._allocator = RotatingAllocator(words)
+        super().__init__(self._allocator, load)
 
     def acquire(self, task: Step, low: int = 0) -> bool:
         """See `LocalMemory.acquire`."""
@@ -164,11 +166,6 @@ class ScratchMemory(LocalMemory):
             self._load(task, request, 0, request.words, start)
         return True
 
-    def evict(self) -> None:
-        """See `LocalMemory.evict`."""
-        self.address.clear()
-        self._allocator.reset()
-
     def _free(self, request: BufferRequest, start: int) -> None:
         self._allocator.free(start)
 
@@ -179,10 +176,10 @@ class WeightMemory(LocalMemory):
     memory = Memory.WEIGHT
 
     def __init__(self, words: int, load: Load, piece: int = 1) -> None:
-        super().__init__(load)
+        self._ring = RingAllocator(words)
+        super().__init__(self._ring, load)
         self._piece = piece
         """Parts of a chunk but the last are multiples of this."""
-        self._ring = RingAllocator(words)
         self._pieces: dict[Hashable, list[tuple[int, int]]] = {}
 
     def acquire(self, task: Step, low: int = 0) -> bool:
@@ -213,9 +210,8 @@ class WeightMemory(LocalMemory):
 
     def evict(self) -> None:
         """See `LocalMemory.evict`."""
-        self.address.clear()
+        super().evict()
         self._pieces.clear()
-        self._ring.reset()
 
     def _free(self, request: BufferRequest, start: int) -> None:
         for first, _ in self._pieces.pop(request.key):

@@ -131,20 +131,15 @@ def _is_stored(stages: Stages, emission: TaskEmitter, tensor: str) -> bool:
     return emission.stored[view.buffer].issuperset(view.touched_blocks)
 
 
-def _dram_words(emitter: Emitter, count: int) -> list[int]:
-    words = [0] * count
-    for instruction, origin in zip(emitter.instructions, emitter.provenance, strict=True):
-        if instruction.kind in (Kind.LOAD, Kind.STORE):
-            words[origin.layer] += memory_words(instruction)
-    return words
-
-
 def _layers(graph: IntGraph, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer, ...]:
-    words = _dram_words(emitter, len(graph.nodes))
+    words, used, on_vector = [0] * len(graph.nodes), set[int](), set[int]()
+    for instruction, origin in zip(emitter.instructions, emitter.provenance, strict=True):
+        used.add(origin.layer)
+        if instruction.kind is Kind.VDEPTHWISE:
+            on_vector.add(origin.layer)
+        elif instruction.kind in (Kind.LOAD, Kind.STORE):
+            words[origin.layer] += memory_words(instruction)
     # Layers that lead to no output have no instructions.
-    used = {origin.layer for origin in emitter.provenance}
-    issued = zip(emitter.instructions, emitter.provenance, strict=True)
-    on_vector = {origin.layer for instruction, origin in issued if instruction.kind is Kind.VDEPTHWISE}
     macs = [node.macs(graph.tensors) if k in used else 0 for k, node in enumerate(graph.nodes)]
     return tuple(
         Layer(

@@ -398,10 +398,8 @@ class ConvStage(Stage):
             return {}
         other: Tile = context.operands[1]
         return {
+            **other.fields("res", rect.y0, rect.x0, channel // self.params.rows),
             "residual": 1,
-            "res_base": other.word(channel // self.params.rows, rect.y0, rect.x0),
-            "res_plane": other.plane,
-            "res_row": other.row,
             "res_shift": self.residual.shift,
             "res_even": int(self.residual.even),
         }

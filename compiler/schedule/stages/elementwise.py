@@ -6,15 +6,10 @@ from dataclasses import dataclass, replace
 from intloom.compiler.ir import Add
 from intloom.compiler.ir.elementwise import Elementwise
 from intloom.compiler.schedule.stages.conv import conv_stage
-from intloom.compiler.schedule.stages.placement import Rect, Tile
+from intloom.compiler.schedule.stages.placement import Rect
 from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList, check_instruction, schedules
 from intloom.hw.spec.isa import BY_KIND, Kind
-
-
-def _operand_fields(name: str, tile: Tile, rect: Rect) -> dict[str, int]:
-    base = tile.word(0, rect.y0, rect.x0)
-    return {f"{name}_base": base, f"{name}_plane": tile.plane, f"{name}_row": tile.row}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,7 +48,7 @@ class ElementwiseStage(VectorStage):
         for rect in self._runs(context):
             fields = self.output_fields(context, context.result, rect)
             for k, (name, tile) in enumerate(zip("ab", context.operands, strict=True)):
-                fields |= _operand_fields(name, tile, Rect(0, 1, 0, 1) if self._spread(k) else rect)
+                fields |= tile.fields(name, 0, 0) if self._spread(k) else tile.fields(name, rect.y0, rect.x0)
             if self._spread(0) or self._spread(1):
                 fields |= {"out_h": rect.area, "out_w": 1, "out_row": 1}
                 fields |= {f"{name}_row": int(not self._spread(k)) for k, name in enumerate("ab")}

@@ -153,6 +153,10 @@ class Tile:
         dx = 0 if x is None else x - self.x0
         return (self.base + block * self.plane + dy * self.row + dx) % ADDRESS_SPACE
 
+    def fields(self, name: str, y: int | None = None, x: int | None = None, block: int = 0) -> dict[str, int]:
+        """An instruction's fields for the operand or result `name` that begins at this word."""
+        return {f"{name}_base": self.word(block, y, x), f"{name}_plane": self.plane, f"{name}_row": self.row}
+
     def at(self, base: int) -> Tile:
         """The same rows and columns from another word on."""
         return Tile(base, self.plane, self.row, self.y0, self.x0, self.ring)

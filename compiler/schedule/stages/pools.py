@@ -72,9 +72,7 @@ class PoolStage(VectorStage):
     ) -> dict[str, int]:
         """Fields of a window over `source`, whose tile coordinates are those of the whole tensor of `size`."""
         return {
-            "a_base": source.word(0, 0, 0),
-            "a_plane": source.plane,
-            "a_row": source.row,
+            **source.fields("a", 0, 0),
             "in_h": size[0],
             "in_w": size[1],
             "iy0": first[0],

@@ -39,9 +39,7 @@ class SoftmaxStage(VectorStage):
             rect = Rect(low, high, context.rect.x0, context.rect.x1)
             context.emit(
                 Kind.VSOFTMAX,
-                a_base=part.word(0, rect.y0, rect.x0),
-                a_plane=part.plane,
-                a_row=part.row,
+                **part.fields("a", rect.y0, rect.x0),
                 **self.output_fields(context, context.result, rect),
                 last_bytes=self.last_bytes,
                 less=self.node.less,

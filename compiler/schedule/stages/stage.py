@@ -225,15 +225,11 @@ def emit_copy(context: TileContext, copy: Copy, source: Tile, target: Tile, made
         context.emit(
             Kind.VCOPY,
             f"copy for {copy.node}" if copy.node != context.node else "copy",
-            a_base=source.word(s.source, rect.y0, rect.x0),
-            a_plane=source.plane,
-            a_row=source.row,
+            **source.fields("a", rect.y0, rect.x0, s.source),
+            **target.fields("out", out.y0, out.x0, s.target),
             a_x=1,
             out_h=out.height,
             out_w=out.width,
-            out_base=target.word(s.target, out.y0, out.x0),
-            out_plane=target.plane,
-            out_row=target.row,
             blocks=s.count,
             table=use,
             up_h=factors[0],
@@ -486,14 +482,8 @@ class VectorStage(Stage, ABC):
 
     def output_fields(self, context: TileContext, target: Tile, rect: Rect) -> dict[str, int]:
         """Where the result of a rectangle goes."""
-        return {
-            "out_h": rect.height,
-            "out_w": rect.width,
-            "out_base": target.word(0, rect.y0, rect.x0),
-            "out_plane": target.plane,
-            "out_row": target.row,
-            "blocks": context.chunk.out_blocks,
-        }
+        size = {"out_h": rect.height, "out_w": rect.width, "blocks": context.chunk.out_blocks}
+        return target.fields("out", rect.y0, rect.x0) | size
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
