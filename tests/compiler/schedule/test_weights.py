@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from intloom.compiler.schedule.stages.weights import (
+    InputRun,
+    block_tiles,
     channel_parameters,
-    dense_tiles,
     pack_blocks,
 )
 from intloom.hw.spec.arith import Scale
@@ -28,7 +29,9 @@ def test_whole_arrays_are_packed_as_the_specification_packs_one_block(params, ni
     bias = rng.integers(-(1 << 31), 1 << 31, channels).astype(np.int32)
     mantissa = rng.integers(0, 1 << 24, channels).astype(np.uint32)
     shift = rng.integers(0, 64, channels).astype(np.uint8)
-    packed = pack_blocks(channel_parameters(bias, mantissa, shift, params), dense_tiles(weights, params), params)
+    run = InputRun(first=0, count=2, start=0, step=0, blocks=2)
+    tiles = np.stack([block_tiles(weights, run, number, 1, params) for number in (0, 1)])
+    packed = pack_blocks(channel_parameters(bias, mantissa, shift, params), tiles, params)
     conv = make(Kind.CONV, kernel_h=kernel[0], kernel_w=kernel[1], in_blocks=2, out_blocks=2)
     for number, block in enumerate(packed):
         own = slice(number * params.cols, (number + 1) * params.cols)
