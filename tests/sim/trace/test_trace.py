@@ -15,6 +15,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import Stall, stall_counter
+from intloom.sim.backend import RtlBackend
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.status import Pulses, Snapshot
 from intloom.sim.trace import events, to_chrome, to_csv, write_chrome
@@ -52,7 +53,7 @@ def test_every_instruction_gets_its_own_cycles(program, result):
 def test_chrome_trace_has_a_thread_for_every_unit_and_a_slice_for_every_instruction(program, result, tmp_path):
     timeline = events(program, result)
     write_chrome(tmp_path / "trace.json", timeline, "net")
-    records = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    records, _ = read_trace(tmp_path / "trace.json")
     slices = [r for r in records if r["ph"] == "X"]
     assert len(slices) == len(timeline)
     assert {r["args"]["name"] for r in records if r.get("name") == "thread_name"} >= {u.name for u in QUEUED_UNITS}
@@ -61,8 +62,58 @@ def test_chrome_trace_has_a_thread_for_every_unit_and_a_slice_for_every_instruct
     assert to_chrome(timeline, "net")["traceEvents"] == records
 
 
-def test_counter_tracks_can_be_read_back(program, result, tmp_path):
+COMMON = {"ph": str, "pid": int, "name": str}
+TIMED = COMMON | {"ts": int}
+FIELDS = {
+    "M": COMMON | {"args": dict},
+    "X": TIMED | {"tid": int, "dur": int, "args": dict},
+    "b": TIMED | {"tid": int, "cat": str, "id": int},
+    "e": TIMED | {"tid": int, "cat": str, "id": int},
+    "C": TIMED | {"args": dict},
+}
+"""Fields that the Trace Event Format requires of each phase, and their types here."""
+METADATA = {"process_name": {"name": str}, "thread_name": {"name": str}, "thread_sort_index": {"sort_index": int}}
+
+
+def read_trace(path):
+    """The records of a trace file and the samples of its counters, checked against the Trace Event Format."""
+    trace = json.loads(path.read_text(), parse_constant=pytest.fail)
+    assert set(trace) == {"traceEvents", "displayTimeUnit", "otherData"} and trace["displayTimeUnit"] in ("ms", "ns")
+    tracks, opened = defaultdict(list), {}
+    for record in trace["traceEvents"]:
+        fields, phase = {n: type(value) for n, value in record.items()}, record["ph"]
+        if phase == "M":
+            fields.pop("tid", None)
+            assert {n: type(value) for n, value in record["args"].items()} == METADATA[record["name"]]
+        assert fields == FIELDS[phase]
+        assert record.get("ts", 0) >= 0 and record.get("dur", 0) >= 0
+        if phase == "b":
+            assert opened.setdefault((record["cat"], record["id"]), record) is record
+        if phase == "e":
+            begun = opened.pop((record["cat"], record["id"]))
+            assert begun["name"] == record["name"] and begun["ts"] <= record["ts"]
+        if phase == "C":
+            assert record["args"] and all(type(v) in (int, float) for v in record["args"].values())
+            tracks[record["name"]].append((record["ts"], record["args"]))
+    assert not opened
+    return trace["traceEvents"], tracks
+
+
+def require_tracks(tracks, totals):
     """Stalled cycles are the integral of their track; memory in use rises with each write and ends at 0."""
+    for unit in QUEUED_UNITS:
+        samples = tracks[f"{unit.name} stalls, %"]
+        for stall in Stall:
+            parts = (a[stall.name] * (end - start) / 100 for (start, a), (end, _) in pairwise(samples))
+            assert sum(parts) == pytest.approx(totals[stall_counter(unit, stall)])
+    for memory in ("scratchpad", "weight memory"):
+        samples = tracks[f"{memory} words in use"]
+        assert max(args["words"] for _, args in samples) > 0 == samples[-1][1]["words"]
+        assert min(args["words"] for _, args in samples) == 0
+        assert [cycle for cycle, _ in samples] == sorted({cycle for cycle, _ in samples})
+
+
+def test_counter_tracks_can_be_read_back(program, result, tmp_path):
     names = [stall_counter(u, s) for u in QUEUED_UNITS for s in Stall]
     totals = [dict.fromkeys(names, 0) | {"MAC_STALL_WAIT": 30, "LOAD_STALL_MEMORY": 7}]
     totals.append(totals[0] | {"MAC_STALL_WAIT": 45, "MAC_STALL_WEIGHTS": 8})
@@ -71,22 +122,24 @@ def test_counter_tracks_can_be_read_back(program, result, tmp_path):
     result = replace(result, snapshots=snapshots, cycles=120)
     timeline = events(program, result)
     write_chrome(tmp_path / "trace.json", timeline, "net", counter_tracks(program, result, timeline))
-    tracks = defaultdict(list)
-    for record in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]:
-        if record["ph"] == "C":
-            assert set(record) == {"ph", "pid", "name", "ts", "args"}
-            assert all(isinstance(v, int | float) for v in record["args"].values())
-            tracks[record["name"]].append((record["ts"], record["args"]))
-    for unit in QUEUED_UNITS:
-        samples = tracks[f"{unit.name} stalls, %"]
-        for stall in Stall:
-            parts = (a[stall.name] * (end - start) / 100 for (start, a), (end, _) in pairwise(samples))
-            assert sum(parts) == pytest.approx(totals[-1][stall_counter(unit, stall)])
-    for memory in ("scratchpad", "weight memory"):
-        samples = tracks[f"{memory} words in use"]
-        assert max(args["words"] for _, args in samples) > 0 == samples[-1][1]["words"]
-        assert min(args["words"] for _, args in samples) == 0
-        assert [cycle for cycle, _ in samples] == sorted({cycle for cycle, _ in samples})
+    require_tracks(read_trace(tmp_path / "trace.json")[1], totals[-1])
+
+
+@pytest.mark.slow
+def test_the_tracks_of_a_run_are_its_counters(tmp_path):
+    maker = GraphMaker(3)
+    x = maker.conv(maker.conv(maker.input(4, 12, 12), 8, 3), 8, 3)
+    program = compile_graph(maker.graph(x, maker.max_pool(x, 2)), preset("nano"))
+    result = RtlBackend().run(program, maker.random_inputs())
+    timeline = events(program, result)
+    write_chrome(tmp_path / "trace.json", timeline, "net", counter_tracks(program, result, timeline))
+    records, tracks = read_trace(tmp_path / "trace.json")
+    assert max(r["ts"] + r["dur"] for r in records if r["ph"] == "X") <= result.cycles + 1
+    require_tracks(tracks, result.snapshots[-1].counters)
+    # The tracks end with the counters of the last layer, which the bench reads before the run is over.
+    left = result.cycles + result.origin - result.snapshots[-1].cycle
+    for name, count in result.snapshots[-1].counters.items():
+        assert 0 <= result.counters[name] - count <= left
 
 
 def test_the_table_has_a_row_for_every_instruction(program, result):
