@@ -1,8 +1,10 @@
 """Stream models for Amaranth's simulator: random sources and sinks, and a simulation that watches every port."""
 
+import os
 import random
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache, partial
+from typing import Any, ParamSpec, TypeVar
 
 from amaranth.hdl import Fragment, Value
 from amaranth.lib import wiring
@@ -11,8 +13,13 @@ from amaranth.sim import Simulator
 from tests.hw.protocols import handshakes, monitor, of_port
 
 Process = Callable[[Any], Any]
+P = ParamSpec("P")
+T = TypeVar("T")
+ALONE_VARIABLE = "INTLOOM_ALONE"
+"""Set by `tools.mutate`: every test elaborates its components itself, so that its faults are known and planted."""
 MOST_CYCLES = 200_000
 """No bench needs as many; one that does waits for what never comes."""
+_MOST_PROCESSES = 8
 _PATIENT = 0.1
 """Share of items before which a sink that refuses at random waits for the offer: it must come all the same."""
 
@@ -62,24 +69,70 @@ async def _deadline(ctx: Any) -> None:
     raise AssertionError(f"the bench must end within {MOST_CYCLES} cycles: something waits for ever")
 
 
+class _Simulation:
+    """A compiled design; each run begins in its initial state."""
+
+    def __init__(self, design: Any, monitors: Iterable[tuple[Any, str]]) -> None:
+        self._simulator = Simulator(Fragment.get(design, None))
+        self._simulator.add_clock(1e-8)
+        self._processes: dict[bool, Sequence[Process]] = {}
+        for background in (False, True):
+            for number in range(_MOST_PROCESSES):
+                self._simulator.add_testbench(self._process(background, number), background=background)
+        watched = [of_port(port, name) for port, name in monitors]
+        if isinstance(design, wiring.Component):
+            watched += handshakes(design)
+        for process in (*map(monitor, watched), _deadline):
+            self._simulator.add_testbench(process, background=True)
+
+    def _process(self, background: bool, number: int) -> Process:
+        async def process(ctx: Any) -> None:
+            for wanted in self._processes[background][number : number + 1]:
+                await wanted(ctx)
+
+        return process
+
+    def run(self, processes: Sequence[Process], background: Sequence[Process]) -> None:
+        """Run these processes."""
+        assert max(len(processes), len(background)) <= _MOST_PROCESSES
+        if self._processes:
+            self._simulator.reset()
+        self._processes = {False: processes, True: background}
+        self._simulator.run()
+
+
 def run(
     design: Any, *processes: Process, background: Iterable[Process] = (), monitors: Iterable[tuple[Any, str]] = ()
 ) -> None:
     """Simulates until every process has ended; those in the background run along.
 
     Both sides of all handshakes in the design's signature are watched, and of the streams inside it that `monitors`
-    names.
+    names. A design that runs again is not compiled again, which takes longer than most runs.
     """
-    simulator = Simulator(Fragment.get(design, None))
-    simulator.add_clock(1e-8)
-    for process in processes:
-        simulator.add_testbench(process)
-    watched = [of_port(port, name) for port, name in monitors]
-    if isinstance(design, wiring.Component):
-        watched += handshakes(design)
-    for process in (*background, *map(monitor, watched), _deadline):
-        simulator.add_testbench(process, background=True)
-    simulator.run()
+    known = vars(design)
+    if "_simulation" not in known:
+        known["_simulation"] = _Simulation(design, monitors)
+    known["_simulation"].run(processes, tuple(background))
+
+
+@lru_cache(maxsize=24)
+def _made(component: Callable[..., Any], *arguments: Hashable, **options: Hashable) -> Any:
+    return component(*arguments, **options)
+
+
+def made(component: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """The component with these arguments, which tests share: it has no state but that of a simulation."""
+    make = component if os.environ.get(ALONE_VARIABLE) else partial(_made, component)
+    return make(*arguments, **options)
+
+
+def set_together(ctx: Any, signals: Value, values: Iterable[int]) -> None:
+    """Set all parts of a concatenation; each call of `ctx.set` lets the whole design settle."""
+    number = at = 0
+    for part, value in zip(signals.parts, values, strict=True):  # type: ignore[attr-defined]  # Amaranth has no types
+        number |= (value & (1 << len(part)) - 1) << at
+        at += len(part)
+    ctx.set(signals, number)
 
 
 def cycles_through(design: Any, item: Any, background: Iterable[Process] = ()) -> int:

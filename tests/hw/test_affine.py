@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.affine import AFFINE_LAYOUT, PREPARED_LAYOUT, AffineConstants, AffineLane
 from intloom.hw.spec.arith import Affine
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 WIDE = 18
 
@@ -81,7 +81,7 @@ def _constants(rng: random.Random) -> Affine:
 
 
 def test_constants_of_every_shift_are_prepared_in_time(rng: random.Random) -> None:
-    prepared = AffineConstants()
+    prepared = made(AffineConstants)
 
     async def bench(ctx: Any) -> None:
         for shift in range(48):

@@ -12,11 +12,11 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.clock_gate import GATE_MODULE, ClockEnable, add_gated
 from intloom.hw.verilog import CLOCK_GATE
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 
 def test_the_enable_follows_its_model(rng: random.Random) -> None:
-    clock = ClockEnable()
+    clock = made(ClockEnable)
     wakes = [rng.random() < rate for rate in (0.0, 0.5, 0.01, 0.2) for _ in range(150)]
     enables: list[bool] = []
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from intloom.hw.credit_fifo import CreditFifo
-from tests.hw.streams import run, sink
+from tests.hw.streams import made, run, sink
 
 
 @pytest.mark.parametrize("travel", [1, 6])
 def test_a_deep_fifo_passes_a_word_per_cycle(travel: int, rng: random.Random) -> None:
-    queue = CreditFifo(8, 8)
+    queue = made(CreditFifo, 8, 8)
     taken: list[int] = []
     cycles = 0
 
@@ -50,7 +50,7 @@ def _possible(depth: int) -> set[Coincidence]:
 @pytest.mark.parametrize("depth", [2, 4])
 def test_all_events_coincide_at_every_level(depth: int, rng: random.Random) -> None:
     """Push, transfer and credit in one cycle, at every level that allows them; the outputs follow the model."""
-    queue = CreditFifo(8, depth)
+    queue = made(CreditFifo, 8, depth)
     seen: set[Coincidence] = set()
     steps: list[tuple[bool, int | None, bool]] = []
     shown: list[tuple[bool, int | None]] = []

@@ -21,6 +21,8 @@ from tools.mutate.hook import elaborations, others
 from tools.mutate.sites import Extent, Mutant, Site, plant, sites
 
 SEED_VARIABLE = "INTLOOM_SEED"
+ALONE_VARIABLE = "INTLOOM_ALONE"
+"""Tests share no elaborated component, so that it is known which of them have a fault."""
 _OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "--no-summary", "--tb=short")
 _PASSED, _FAILED = 0, 1
 """Exit codes of pytest; all others are errors."""
@@ -144,6 +146,7 @@ def _run_copy(job: Callable[[], int], log: Path) -> NoReturn:
     try:
         # A group of its own: simulators that a test starts end with it.
         os.setpgid(0, 0)
+        os.environ[ALONE_VARIABLE] = "1"
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(output, 1)

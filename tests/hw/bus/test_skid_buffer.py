@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from intloom.hw.bus.skid_buffer import SkidBuffer
-from tests.hw.streams import cycles_through, run, sink, source
+from tests.hw.streams import cycles_through, made, run, sink, source
 
 
 @pytest.mark.parametrize("rates", [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
 def test_every_cycle_follows_the_model(rates: tuple[float, float], rng: random.Random) -> None:
-    buffer = SkidBuffer(8)
+    buffer = made(SkidBuffer, 8)
     steps: list[tuple[int | None, bool]] = []
     shown: list[tuple[bool, int | None]] = []
 
@@ -37,7 +37,7 @@ def test_an_item_comes_out_after_the_latency() -> None:
 
 
 def test_an_item_passes_every_cycle() -> None:
-    buffer = SkidBuffer(8)
+    buffer = made(SkidBuffer, 8)
     cycles = 0
 
     async def count(ctx) -> None:

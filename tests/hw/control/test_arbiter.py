@@ -8,7 +8,7 @@ import pytest
 from intloom.hw.control.arbiter import ReadArbiter
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.protocols import check_burst
-from tests.hw.streams import run, source
+from tests.hw.streams import made, run, source
 
 Beat = tuple[int, int, bool]
 """Data, response and whether it is a burst's last."""
@@ -27,7 +27,7 @@ class Environment:
 
     def __init__(self, params: HardwareParams, rng: random.Random, rates: dict[str, float]) -> None:
         self.params, self.rng, self.rates = params, rng, rates
-        self.arbiter = ReadArbiter(params)
+        self.arbiter = made(ReadArbiter, params)
         self.bursts = {name: [self._burst() for _ in range(30)] for name in MASTERS}
         self.got: dict[str, list[Beat]] = {name: [] for name in MASTERS}
         self.steps: list[tuple[Any, Any, bool, bool]] = []

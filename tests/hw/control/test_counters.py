@@ -10,7 +10,7 @@ from amaranth.hdl import ResetInserter, Signal
 from intloom.hw.control.counters import COUNTER_BITS, SHORT_BITS, Counters
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.regs import COUNTERS, Stall, stall_counter
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 assert COUNTER_BITS == 32, "a counter fills its register"
 CYCLES = [register.name for register in COUNTERS].index("CYCLES")
@@ -48,7 +48,7 @@ def _idle(ctx: Any, bench: Counters) -> None:
 def test_each_cycle_counts_once(change: float, seed: int) -> None:
     """Events that change in every cycle, and events that last, for two programs one after the other."""
     rng = random.Random(seed)
-    bench = Counters()
+    bench = made(Counters)
     seen: set[str] = set()
 
     def new_events(ctx: Any) -> list[str]:
@@ -92,7 +92,7 @@ def test_each_cycle_counts_once(change: float, seed: int) -> None:
 
 def test_only_ends_of_instructions_count_while_no_program_runs() -> None:
     """A unit may end an instruction in the cycle in which the program ends, or in a halt: no end is lost."""
-    bench = Counters()
+    bench = made(Counters)
     ends = 3
 
     async def body(ctx: Any) -> None:
@@ -111,7 +111,7 @@ def test_only_ends_of_instructions_count_while_no_program_runs() -> None:
 
 def test_a_value_is_exact_at_its_turn() -> None:
     """While a program runs, too: what is read is the count `LATENCY` cycles ago, carried beyond the short count."""
-    bench = Counters()
+    bench = made(Counters)
     readings: list[tuple[int, int]] = []
 
     async def body(ctx: Any) -> None:
@@ -139,7 +139,7 @@ async def _preload(ctx: Any, bench: Counters, high: int) -> list[int]:
 
 def test_every_counter_carries_through_all_of_its_bits() -> None:
     """From values below a power of two, and up to the wrap of the whole register."""
-    bench = Counters()
+    bench = made(Counters)
     events: list[dict[str, int]] = [{"busy": 1}, {"waiting": 1}, {"empty": 1}]
     events += [{"stall": 1 << s} for s in Stall if s not in (Stall.WAIT, Stall.NO_INSTRUCTION)]
     carried: set[tuple[str, int]] = set()

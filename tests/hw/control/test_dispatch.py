@@ -18,7 +18,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
 from intloom.sim.random_programs.values import any_fields
-from tests.hw.streams import run, source
+from tests.hw.streams import made, run, source
 
 GATED = ("small", "large")
 """Presets whose runs stop the clock while the component waits."""
@@ -93,7 +93,7 @@ def _run(
     """What reached the queues, and the fault or None when the program ended."""
     rng = random.Random(seed)
     params = preset(name)
-    dispatch = Dispatch(params)
+    dispatch = made(Dispatch, params)
     queues = Queues(dispatch, params, rng)
     words = _words(program, params, bad)
     outcome: list[tuple[int, int, int] | None] = []
@@ -155,7 +155,7 @@ async def _end(ctx: Any, dispatch: Dispatch) -> None:
 def test_dispatch_waits_for_words_and_for_space(unit: Unit, rng: random.Random) -> None:
     """`waiting` is high then, and falls with what it waits for: with space in the unit's own queue only."""
     params = preset("nano")
-    dispatch = Dispatch(params)
+    dispatch = made(Dispatch, params)
     kind = next(spec.kind for spec in INSTRUCTIONS if spec.unit is unit)
     words = _words(_checked([isa.encode(_begin(params)), isa.encode(isa.make(kind))]), params)
 
@@ -214,7 +214,7 @@ def test_programs_reach_their_queues(name: str, seed: int) -> None:
 def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Random) -> None:
     """When words and room are always there."""
     params = preset(name)
-    dispatch = Dispatch(params)
+    dispatch = made(Dispatch, params)
     program = _checked([isa.encode(i) for i in (_begin(params), *(_work(rng, params) for _ in range(8)))])
     commits: list[int] = []
 
@@ -282,7 +282,7 @@ def test_an_index_has_every_bit(rng: random.Random) -> None:
     """Entries and faults carry indices that only a long program reaches: dispatch starts at such an index."""
     params = preset("nano")
     first = (1 << isa.COUNT_BITS) - 6
-    dispatch = Dispatch(params)
+    dispatch = made(Dispatch, params)
     queues = Queues(dispatch, params, rng)
     *program, illegal = _checked([*(isa.encode(_work(rng, params)) for _ in range(3)), bytes([0x7F]) + bytes(63)])
 

@@ -8,13 +8,13 @@ import pytest
 from intloom.hw.control.dispatch import FAULT_LAYOUT
 from intloom.hw.control.faults import SOURCES, FaultLatch
 from intloom.hw.spec.isa import COUNT_BITS
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 
 def test_the_first_fault_stays(rng: random.Random) -> None:
     """In every cycle each source may report one; what is kept is what the model says of the cycles so far."""
     for chance in (0.0, 0.05, 0.05, 0.3, 0.3, 1.0):
-        latch = FaultLatch()
+        latch = made(FaultLatch)
         seen: list[list[tuple[int, int, int] | None]] = []
 
         async def body(ctx: Any, latch: FaultLatch = latch, seen: Any = seen, chance: float = chance) -> None:
@@ -38,7 +38,7 @@ def test_every_bit_of_a_source_is_latched(source: int, rng: random.Random) -> No
     width = FAULT_LAYOUT.size
     for value in (first := rng.getrandbits(width), first ^ (1 << width) - 1):
         for last in {source + 1, SOURCES}:
-            latch = FaultLatch()
+            latch = made(FaultLatch)
 
             async def body(ctx: Any, latch: FaultLatch = latch, value: int = value, last: int = last) -> None:
                 for number in range(SOURCES):

@@ -12,7 +12,7 @@ from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS
 from intloom.hw.spec.params import preset
 from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.dma.moves import set_window
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 BASE, PROGRAM = 0x777, 0x3F
 LIMIT = (1 << COUNT_BITS) - 1
@@ -34,7 +34,7 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
     """From any address, with bursts and queues of any size."""
     rng = random.Random(seed)
     params = preset(name).replace(axi_burst=rng.choice([4, 64]))
-    fetch = Fetch(params)
+    fetch = made(Fetch, params)
     program = rng.randrange(1000)
     taken: list[int] = []
     bursts: list[tuple[int, int]] = []
@@ -75,7 +75,7 @@ def test_space_may_return_in_the_cycle_of_a_request(name: str, seed: int) -> Non
     """
     rng = random.Random(seed)
     params = preset(name).replace(axi_burst=4)
-    fetch = Fetch(params)
+    fetch = made(Fetch, params)
     received = taken = 0
 
     async def count(ctx: Any) -> None:
@@ -100,7 +100,7 @@ def test_space_may_return_in_the_cycle_of_a_request(name: str, seed: int) -> Non
 
 
 def test_bursts_and_words_come_after_their_latencies() -> None:
-    fetch = Fetch(preset("nano"))
+    fetch = made(Fetch, preset("nano"))
 
     async def until(ctx: Any, signal: Any) -> int:
         cycles = 1
@@ -125,7 +125,7 @@ def test_bursts_and_words_come_after_their_latencies() -> None:
 
 
 def test_an_empty_program_is_soon_exhausted() -> None:
-    fetch = Fetch(preset("nano"))
+    fetch = made(Fetch, preset("nano"))
 
     async def look(ctx: Any) -> None:
         await _launch(ctx, fetch, 0)
@@ -144,7 +144,7 @@ def test_an_empty_program_is_soon_exhausted() -> None:
 
 def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
     params = preset("base")
-    fetch = Fetch(params)
+    fetch = made(Fetch, params)
     words = 0
 
     async def count(ctx: Any) -> None:
@@ -173,7 +173,7 @@ def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
 def test_a_long_program_is_fetched_beyond_its_first_instructions(length: int, rng: random.Random) -> None:
     """Lengths with a high bit, from program and base addresses with high bits: the first bursts, and no end."""
     params = preset("base")
-    fetch = Fetch(params)
+    fetch = made(Fetch, params)
     base = 1 << word_address_bits(params) - 1 | rng.getrandbits(20)
     program = 1 << DRAM_BITS - 1 | rng.getrandbits(20)
     bursts: list[tuple[int, int]] = []
@@ -204,7 +204,7 @@ def test_a_long_program_is_fetched_beyond_its_first_instructions(length: int, rn
 def test_an_error_in_any_beat_marks_its_word(at: int, response: int) -> None:
     """In the first, a middle and the last beat of a burst and of the program."""
     params = preset("base")
-    fetch = Fetch(params)
+    fetch = made(Fetch, params)
     words = 8 * beats_per_instruction(params)
     marks: list[int] = []
 
@@ -239,7 +239,7 @@ def test_an_error_in_any_beat_marks_its_word(at: int, response: int) -> None:
 def test_a_program_that_is_not_in_the_window_is_not_fetched(more: int, wraps: int, program: int) -> None:
     """One word less than it needs, exactly as many, one more; and a window beyond the end of the address space."""
     params = preset("base")
-    fetch = Fetch(params)
+    fetch = made(Fetch, params)
     length = 8
     limit = program + length * beats_per_instruction(params) + more
 

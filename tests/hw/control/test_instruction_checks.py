@@ -9,7 +9,7 @@ from intloom.hw.spec import isa
 from intloom.hw.spec.isa import INSTRUCTIONS, Kind, Unit
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import Cause
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 PARAMS = preset("nano")
 
@@ -31,7 +31,7 @@ def _mutants(rng: random.Random) -> list[int]:
 
 
 def test_it_agrees_with_the_decoder(seed: int) -> None:
-    checker = InstructionChecker(PARAMS)
+    checker = made(InstructionChecker, PARAMS)
     causes = set()
 
     async def compare(ctx: Any) -> None:

@@ -4,11 +4,11 @@ import random
 from typing import Any
 
 from intloom.hw.control.outstanding import CHANNELS, Outstanding
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 
 def test_counts_are_those_of_the_model(rng: random.Random) -> None:
-    bench = Outstanding()
+    bench = made(Outstanding)
     steps: list[dict[str, int]] = []
     reads = writes = most_reads = most_writes = 0
     # Up to the largest counts, down again, and about as many requests as ends.

@@ -10,7 +10,7 @@ from intloom.hw.spec.fields import CHECK_LSB
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTION_BYTES, INSTRUCTIONS, Kind, encode, make
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.program_check import INITIAL, add_check, check_bits, crc_of
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 PAYLOAD = (1 << CHECK_LSB) - 1
 """An instruction without its check bits."""
@@ -27,7 +27,7 @@ def _program(rng: random.Random, change: int | None) -> list[bytes]:
 
 
 def _mismatches(name: str, program: list[bytes], rng: random.Random) -> list[bool]:
-    check = ProgramCheck(preset(name))
+    check = made(ProgramCheck, preset(name))
     size, found = preset(name).word_bytes, []
 
     async def feed(ctx: Any) -> None:

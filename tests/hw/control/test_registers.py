@@ -13,7 +13,7 @@ from intloom.hw.control.registers import Registers, constants, writable_mask
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import COUNTERS, REGISTERS, Access
 from intloom.hw.spec.regs import register as named
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 PARAMS = preset("base")
 FULL = 0xFFFF_FFFF
@@ -93,7 +93,7 @@ def _scan_counters(bank: Registers) -> Callable[[Any], Awaitable[None]]:
 def _simulate(
     seed: int, body: Callable[[Any, Registers, Driver], Awaitable[None]], params: HardwareParams = PARAMS
 ) -> None:
-    bank = Registers(params)
+    bank = made(Registers, params)
 
     async def testbench(ctx: Any) -> None:
         await body(ctx, bank, Driver(ctx, bank, random.Random(seed), params.register_errors))
@@ -152,7 +152,7 @@ def test_flags_are_set_and_cleared_in_the_same_cycle(rng: random.Random) -> None
     """An event wins over a clear of its flag, and leaves the other flags alone: every case of a cycle, by a model."""
     register = next(r for r in REGISTERS if r.access is Access.W1C)
     masks = [(1 << f.width) - 1 << f.lsb for f in register.fields]
-    bank = Registers(PARAMS)
+    bank = made(Registers, PARAMS)
     bus = bank.bus
     seen: set[tuple[bool, bool, bool, bool]] = set()
 
@@ -192,7 +192,7 @@ def _written(strobes: int) -> int:
 def test_flags_and_commands_have_every_bit(access: Access, rng: random.Random) -> None:
     """A write clears the flags of its strobes, or gives a command for a cycle, after which the next write waits."""
     register = next(r for r in REGISTERS if r.access is access)
-    bank = Registers(PARAMS)
+    bank = made(Registers, PARAMS)
     bus = bank.bus
 
     async def body(ctx: Any) -> None:

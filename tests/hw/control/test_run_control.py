@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.control.run_control import RunControl
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 HALT_CYCLES = 4
 """Cycles that a halt takes to reach every unit. A number of its own: the RTL's constant is under test."""
@@ -20,7 +20,7 @@ async def _pulse(ctx: Any, signal: Any) -> None:
 
 
 def _simulate(body: Any) -> None:
-    run_control = RunControl()
+    run_control = made(RunControl)
 
     async def testbench(ctx: Any) -> None:
         await body(ctx, run_control)
@@ -125,7 +125,7 @@ CYCLES = 6000
 @pytest.mark.parametrize("often", [0.02, 0.1, 0.4])
 def test_every_cycle_follows_the_model(often: float, rng: random.Random) -> None:
     """Commands, ends and faults at any moment, together and in any order, on a bus that is busy in spells."""
-    s = RunControl()
+    s = made(RunControl)
     steps: list[dict[str, int]] = []
     shown: list[dict[str, int]] = []
 
@@ -170,7 +170,7 @@ def test_every_event_in_every_state() -> None:
     steps: list[dict[str, int]] = []
     for path, events in product(PATHS.values(), product((0, 1), repeat=5)):
         steps += [*path, dict(zip(NOTHING, events, strict=True)), *[NOTHING] * 3, *back]
-    s = RunControl()
+    s = made(RunControl)
     shown: list[dict[str, int]] = []
 
     async def body(ctx: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from intloom.hw.control.waits import ROWS, UNITS, WaitChecker
 from intloom.hw.spec.isa import COUNT_BITS
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 NEEDED = WaitChecker.LATENCY + ROWS
 """Cycles in which every row has had its turn."""
@@ -29,7 +29,7 @@ class Environment:
 
     def __init__(self, rng: random.Random, pace: float) -> None:
         self.rng, self.pace = rng, pace
-        self.board = WaitChecker()
+        self.board = made(WaitChecker)
         self.rows = [Row() for _ in range(ROWS)]
         self.counts = [0] * UNITS
 
@@ -100,7 +100,7 @@ def test_a_row_opens_after_the_latency(number: int, rng: random.Random) -> None:
 
 
 def _open_one(number: int, rivals: tuple[int, ...], rng: random.Random) -> None:
-    board = WaitChecker()
+    board = made(WaitChecker)
     unit, cycles = rng.randrange(UNITS), 0
 
     async def bench(ctx: Any) -> None:
@@ -132,7 +132,7 @@ _BITS = [(bit, bit % UNITS) for bit in range(COUNT_BITS)] + [(COUNT_BITS - 1, un
 @pytest.mark.parametrize(("bit", "unit"), dict.fromkeys(_BITS))
 def test_every_bit_of_a_count_is_compared(bit: int, unit: int) -> None:
     """A unit that has finished one instruction less than a power of two meets the wait with its next one."""
-    board = WaitChecker()
+    board = made(WaitChecker)
 
     async def bench(ctx: Any) -> None:
         ctx.set(board.counts[unit], (1 << bit) - 1)

@@ -8,7 +8,7 @@ import pytest
 from intloom.hw.control.watchdog import CANDIDATES, Watchdog
 from intloom.hw.spec.isa import COUNT_BITS, Unit
 from intloom.hw.spec.regs import Cause
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 _NEWEST = (1 << COUNT_BITS) - 1
 
@@ -19,7 +19,7 @@ def _simulate(body: Any, dog: Watchdog) -> None:
 
 @pytest.mark.parametrize(("limit", "running"), [(0, 1), (5, 0)])
 def test_it_sleeps_without_a_limit_or_a_program(limit: int, running: int) -> None:
-    dog = Watchdog()
+    dog = made(Watchdog)
 
     async def body(ctx: Any) -> None:
         ctx.set(dog.limit, limit)
@@ -33,7 +33,7 @@ def test_it_sleeps_without_a_limit_or_a_program(limit: int, running: int) -> Non
 
 def test_every_bit_of_the_limit_counts() -> None:
     """With a single bit set the watchdog waits longer than any lower bits would let it."""
-    dog = Watchdog()
+    dog = made(Watchdog)
 
     async def body(ctx: Any) -> None:
         ctx.set(dog.running, 1)
@@ -66,7 +66,7 @@ def _blamed(candidates: list[tuple[int, bool]], dispatch_index: int, before: int
 
     For `before` cycles, with progress, all of them are the newest instructions.
     """
-    dog = Watchdog()
+    dog = made(Watchdog)
     blamed: list[tuple[int, Unit]] = []
 
     async def body(ctx: Any) -> None:
@@ -132,7 +132,7 @@ def test_the_least_limit_covers_the_scans_at_every_phase(number: int, phase: int
 def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> None:
     """Silences about as long as the limit; the fault comes in the model's cycle, and names whom the model blames."""
     for _ in range(5):
-        dog = Watchdog()
+        dog = made(Watchdog)
         life: list[bool] = []
         faults: list[tuple[int, int, Unit]] = []
         cases: list[tuple[list[tuple[int, bool]], int]] = []

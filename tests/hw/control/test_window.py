@@ -9,14 +9,14 @@ from intloom.hw.control.window import Window
 from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec.isa import DRAM_BITS
 from intloom.hw.spec.params import preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 
 @pytest.mark.parametrize("bits", [32, 40, 64])
 def test_the_window_follows_the_registers_while_it_may(bits: int, rng: random.Random) -> None:
     """Random registers, and those whose sum is the size of the address space, one less and one more."""
     params = preset("base").replace(axi_addr_bits=bits)
-    window = Window(params)
+    window = made(Window, params)
     space = 1 << word_address_bits(params)
     limits = [0, 1, (1 << DRAM_BITS) - 1, *(rng.getrandbits(DRAM_BITS) for _ in range(20))]
     registers = [(rng.randrange(space), limit) for limit in limits]

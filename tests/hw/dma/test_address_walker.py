@@ -12,7 +12,7 @@ from intloom.hw.dma.runs import RunWalker, local_run_layout
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
-from tests.hw.streams import cycles_through, run, sink, source
+from tests.hw.streams import cycles_through, made, run, sink, source
 
 PARAMS = preset("small")
 
@@ -30,7 +30,7 @@ def _bits(address: dict[str, int]) -> int:
 def test_addresses_of_random_runs(offer: float, take: float, rng: random.Random) -> None:
     runs = _runs(rng, 12)
     expected = [_bits(address) for item in runs for address in AddressWalker.model(item)]
-    walker = AddressWalker(PARAMS)
+    walker = made(AddressWalker, PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, runs, rng, offer), sink(walker.o, taken, len(expected), rng, take))
     assert taken == expected
@@ -39,7 +39,7 @@ def test_addresses_of_random_runs(offer: float, take: float, rng: random.Random)
 def test_an_address_comes_every_cycle(rng: random.Random) -> None:
     runs = _runs(rng, 4)
     words = sum(item["words"] for item in runs)
-    walker = AddressWalker(PARAMS)
+    walker = made(AddressWalker, PARAMS)
     taken: list[int] = []
     cycles = 0
 
@@ -65,7 +65,7 @@ WORD_BITS = Shape.cast(local_run_layout(PARAMS).members["words"]).width
 def test_a_long_run_goes_on(bit: int, rng: random.Random) -> None:
     """A run whose length, without one bit, would end soon: its first words, and not the next run."""
     item = {"target": 1, "addr": rng.getrandbits(SCRATCH_BITS), "words": (1 << bit) + 9, "last": 1, "index": 5}
-    walker = AddressWalker(PARAMS)
+    walker = made(AddressWalker, PARAMS)
     taken: list[int] = []
     offer = source(walker.i, [item, item], rng)
     run(walker, sink(walker.o, taken, PREFIX, rng), background=[offer])
@@ -78,7 +78,7 @@ def test_a_run_of_thousands_of_words_ends(rng: random.Random) -> None:
         {"target": 0, "addr": (1 << SCRATCH_BITS) - 9, "words": words, "last": 1, "index": words} for words in (4097, 2)
     ]
     expected = [_bits(address) for item in items for address in AddressWalker.model(item)]
-    walker = AddressWalker(PARAMS)
+    walker = made(AddressWalker, PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, items, rng), sink(walker.o, taken, len(expected), rng))
     assert taken == expected

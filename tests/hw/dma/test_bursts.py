@@ -10,7 +10,7 @@ from intloom.hw.dma.bursts import BurstSplitter
 from intloom.hw.dma.runs import RunWalker, word_address_bits
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.dma.moves import random_fields, set_window
-from tests.hw.streams import cycles_through, run
+from tests.hw.streams import cycles_through, made, run
 
 Burst = tuple[int, int, bool]
 
@@ -19,7 +19,7 @@ def _bursts(
     params: HardwareParams, base: int, runs: list[dict[str, int]], rng: random.Random, flush: float = 0.0
 ) -> list[Burst]:
     """The bursts of some runs; `flush` is how often runs may not come."""
-    splitter = BurstSplitter(params)
+    splitter = made(BurstSplitter, params)
     result: list[Burst] = []
     instructions = sum(item["last"] for item in runs)
 
@@ -92,7 +92,7 @@ def test_rows_that_touch_travel_in_long_bursts() -> None:
 
 
 def test_a_burst_comes_after_the_latency() -> None:
-    splitter = BurstSplitter(preset("base"))
+    splitter = made(BurstSplitter, preset("base"))
 
     async def permit(ctx: Any) -> None:
         set_window(ctx, splitter.window, 0)
@@ -104,7 +104,7 @@ def test_a_burst_comes_after_the_latency() -> None:
 
 def test_a_pending_burst_issues_when_no_run_can_come() -> None:
     """Else the queue of addresses, full of runs whose data was never asked for, would hold everything up."""
-    splitter = BurstSplitter(preset("base"))
+    splitter = made(BurstSplitter, preset("base"))
     left = []
 
     async def bench(ctx: Any) -> None:
@@ -147,7 +147,7 @@ def test_a_burst_with_a_word_outside_the_window_does_not_issue(bits: int, block:
         words = rng.randint(1, 2 * block)
         edge = rng.choice([0, limit, limit - words, space - base, -base])
         offset = rng.choice([edge, edge + rng.randint(-block, block), rng.randrange(limit + 1)])
-        splitter = BurstSplitter(params)
+        splitter = made(BurstSplitter, params)
         last = {"offset": offset % min(space, 1 << 32), "words": words, "contiguous": 0, "last": 1}
         expected: list[Burst] = []
         refused = False

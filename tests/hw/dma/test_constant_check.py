@@ -9,7 +9,7 @@ from intloom.hw.dma.constant_check import CHECKED_IN_FLIGHT, ConstantCheck
 from intloom.hw.spec.constant_check import block_crc
 from intloom.hw.spec.isa import COUNT_BITS
 from intloom.hw.spec.params import preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 
 def _loads(rng: random.Random, word: int, count: int) -> list[tuple[dict[str, int], bytes]]:
@@ -79,7 +79,7 @@ def test_changed_words_are_found(name: str, pauses: float, rng: random.Random) -
     """Loads follow each other without a gap, or with pauses, also between the last beat and the end of a load."""
     params = preset(name).replace(constant_check=True)
     loads = _loads(rng, params.word_bytes, 60)
-    bench = _Bench(ConstantCheck(params), loads, pauses)
+    bench = _Bench(made(ConstantCheck, params), loads, pauses)
 
     async def move(ctx: Any) -> None:
         await bench.move(ctx, rng, params.word_bytes)

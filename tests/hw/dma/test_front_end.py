@@ -12,7 +12,7 @@ from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import set_window
 from tests.hw.dma.test_load import BASE, local_words, random_move
-from tests.hw.streams import Process, run, sink
+from tests.hw.streams import Process, made, run, sink
 
 PARAMS = preset("nano").replace(axi_outstanding=4)
 PAGE = 4096 // PARAMS.word_bytes
@@ -66,7 +66,7 @@ def _gate(front: MoveFrontEnd, rng: random.Random, issued: list[int]) -> Process
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
 def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> None:
-    front = MoveFrontEnd(PARAMS, kind)
+    front = made(MoveFrontEnd, PARAMS, kind)
     moves = [random_move(rng, kind.name, PARAMS) for _ in range(4)]
     words = [word for move in moves for word in MoveFrontEnd.model(move)]
     bursts: list[Burst] = []
@@ -98,7 +98,7 @@ def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> N
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
 def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Random) -> None:
-    front = MoveFrontEnd(PARAMS, kind)
+    front = made(MoveFrontEnd, PARAMS, kind)
     moves = [random_move(rng, kind.name, PARAMS) for _ in range(12)]
     bursts: list[Burst] = []
     issued: list[int] = []
@@ -127,7 +127,7 @@ def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Rando
 def test_an_open_burst_does_not_wait_for_its_own_data(kind: Kind) -> None:
     """Contiguous in memory only, and more runs than may be in flight: each waits for the data of an open burst."""
     params = PARAMS.replace(axi_burst=64)
-    front = MoveFrontEnd(params, kind)
+    front = made(MoveFrontEnd, params, kind)
     runs = 3 * runs_in_flight(params)
     move = isa.make(kind, n0=1, n1=runs, dram_s1=1, local_s1=3)
     addresses: list[int] = []

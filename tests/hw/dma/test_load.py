@@ -17,7 +17,7 @@ from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.dma.moves import set_window
 from tests.hw.dma.test_word_decoder import random_words
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 BASE = 0x2000_0000 | 0x12345
 """With the top bit of the narrowest word address."""
@@ -87,7 +87,7 @@ class LoadBench:
     """A load unit between a memory model and local memories that record what is written."""
 
     def __init__(self, params: HardwareParams, moves: list[isa.Instruction], rng: random.Random, rate: float) -> None:
-        self.unit = LoadUnit(params)
+        self.unit = made(LoadUnit, params)
         self.moves, self.rng, self.rate = moves, rng, rate
         self.written: list[tuple[int, int, int]] = []
         self.done_after: list[int] = []
@@ -416,5 +416,5 @@ def test_a_changed_bit_stops_a_load_with_a_crc(number: int, rng: random.Random) 
 
 @pytest.mark.parametrize("base", BASES)
 def test_every_bit_of_the_base_reaches_the_address(base: int) -> None:
-    unit = LoadUnit(WIDE)
+    unit = made(LoadUnit, WIDE)
     assert first_address(unit, "LOAD", unit.bursts, base) == base

@@ -8,7 +8,7 @@ import pytest
 from intloom.hw.dma.runs import RunWalker, move_layout, offset_bits, run_layout
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
-from tests.hw.streams import cycles_through, run, sink, source
+from tests.hw.streams import cycles_through, made, run, sink, source
 
 PARAMS = preset("small")
 
@@ -18,7 +18,7 @@ def test_runs_of_random_moves(offer: float, take: float, rng: random.Random) -> 
     moves = [random_fields(rng, PARAMS, (1 << 16) - 1) for _ in range(20)]
     runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
     assert sum(item["memory"]["contiguous"] for item in runs) > 9
-    walker = RunWalker(PARAMS)
+    walker = made(RunWalker, PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng, offer), sink(walker.o, taken, len(runs), rng, take))
     assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]
@@ -35,7 +35,7 @@ def test_runs_are_contiguous_only_if_all_bits_agree(rng: random.Random) -> None:
         moves += [base | {"n0": 5 ^ 1 << bit or 1, "n1": 2, "dram_s1": 5}]
     runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
     assert sum(item["memory"]["contiguous"] for item in runs) == 4
-    walker = RunWalker(PARAMS)
+    walker = made(RunWalker, PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng), sink(walker.o, taken, len(runs), rng))
     assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]
@@ -51,7 +51,7 @@ def test_many_runs_and_planes_follow(name: str, bit: int, without: int, rng: ran
     The last of one row is found when its number is loaded, the last of three when two are left.
     """
     move = random_fields(rng, PARAMS, 9) | {"n0": 3, "n1": 2, "n2": 2} | {name: 1 << bit | without}
-    walker = RunWalker(PARAMS)
+    walker = made(RunWalker, PARAMS)
     taken: list[int] = []
     count = 24
     run(walker, sink(walker.o, taken, count, rng), background=[source(walker.i, [move, move], rng)])
@@ -63,7 +63,7 @@ def test_a_move_of_thousands_of_rows_ends(rng: random.Random) -> None:
     """The number of rows borrows through 11 bits."""
     moves = [random_fields(rng, PARAMS, 9) | {"n0": 1, "n1": rows, "n2": 1} for rows in (2049, 1)]
     runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
-    walker = RunWalker(PARAMS)
+    walker = made(RunWalker, PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng), sink(walker.o, taken, len(runs), rng))
     assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]

@@ -17,14 +17,14 @@ from tests.hw.dma.memory_model import content
 from tests.hw.dma.moves import set_window
 from tests.hw.dma.test_load import BASE, BASES, WIDE, Stop, first_address, index_of, local_words, random_move
 from tests.hw.protocols import check_burst
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 
 class StoreBench:
     """A store unit between a scratchpad whose words are hashed addresses and a memory that records."""
 
     def __init__(self, params: HardwareParams, moves: list[isa.Instruction], rng: random.Random, rate: float) -> None:
-        self.unit = StoreUnit(params)
+        self.unit = made(StoreUnit, params)
         self.params, self.moves, self.rng, self.rate = params, moves, rng, rate
         self.bursts: list[tuple[int, int]] = []
         self.words: list[tuple[int, int]] = []
@@ -234,5 +234,5 @@ def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> Non
 
 @pytest.mark.parametrize("base", BASES)
 def test_every_bit_of_the_base_reaches_the_address(base: int) -> None:
-    unit = StoreUnit(WIDE)
+    unit = made(StoreUnit, WIDE)
     assert first_address(unit, "STORE", unit.aw, base) == base * WIDE.word_bytes

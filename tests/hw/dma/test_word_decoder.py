@@ -9,7 +9,7 @@ from intloom.common.errors import EncodingError
 from intloom.compiler.program.word_code import decode_words, encode_words
 from intloom.hw.dma.word_decoder import WordDecoder
 from intloom.hw.spec.params import preset
-from tests.hw.streams import Process, run, source
+from tests.hw.streams import Process, made, run, source
 
 SHAPES = ["nano", "base"]
 
@@ -31,7 +31,7 @@ class DecoderBench:
 
     def __init__(self, name: str, runs: list[tuple[bytes, int]], rng: random.Random, offer: float, take: float) -> None:
         self.rows = preset(name).rows
-        self.decoder = WordDecoder(preset(name))
+        self.decoder = made(WordDecoder, preset(name))
         self.runs, self.rng, self.take = runs, rng, take
         self.words: list[bytes] = []
         self.cycles = 0

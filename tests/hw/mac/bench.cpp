@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "Vmac.h"
+#include "Vtop.h"
 
 // Verilator writes the second of two underscores in a name as ___05F.
 #define PORT(port, member) top.port##___05F##member
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     if (fread(program.data(), 1, program.size(), in) != program.size()) return 2;
     fclose(in);
     state = s[6] | 1;
-    Vmac top;
+    Vtop top;
     Pipe<BENCH_READ_LATENCY> act0{}, act1{}, residual{};
     Pipe<BENCH_WEIGHT_LATENCY> weight{};
     Holds write_holds, residual_holds;

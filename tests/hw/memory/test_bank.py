@@ -10,7 +10,7 @@ from intloom.hw.memory.bank import Bank
 from intloom.hw.memory.parity import BYTE_GRANULE, ParityChecker
 from intloom.hw.spec.isa import Unit
 from tests.hw.memory.stored import flip, stored_words
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 CYCLES = 600
 
@@ -18,7 +18,7 @@ CYCLES = 600
 @pytest.mark.parametrize("parity", [False, True])
 @pytest.mark.parametrize(("depth", "word_bytes"), [(16, 4), (64, 1), (8, 32)])
 def test_bytes_are_kept(depth: int, word_bytes: int, parity: bool, rng: random.Random) -> None:
-    bank = Bank(depth, word_bytes, parity=parity)
+    bank = made(Bank, depth, word_bytes, parity=parity)
     words = [bytes(word_bytes)] * depth
     compared = 0
 

@@ -8,7 +8,7 @@ from amaranth.hdl import Const
 
 from intloom.hw.memory.parity import BYTE_GRANULE, ParityChecker, add_byte_parity, drop_byte_parity
 from intloom.hw.spec.isa import Unit
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 CYCLES = 400
 
@@ -22,7 +22,7 @@ def _encoded(checker: ParityChecker, ctx: Any, word: int, bits: int) -> int:
 
 def test_no_flipped_bit_of_a_byte_escapes() -> None:
     """All 256 bytes: the code has even parity, and every word at a distance of one bit has odd parity."""
-    checker = ParityChecker(BYTE_GRANULE, BYTE_GRANULE, 8, 0)
+    checker = made(ParityChecker, BYTE_GRANULE, BYTE_GRANULE, 8, 0)
     found: dict[int, int] = {}
 
     async def bench(ctx: Any) -> None:
@@ -49,7 +49,7 @@ def test_errors_have_the_unit_and_address_of_their_read(
 ) -> None:
     """Random reads of words with no, one or several flipped bits; words between reads are no errors."""
     bits = granules * granule_bits
-    checker = ParityChecker(bits, granule_bits, 10, latency)
+    checker = made(ParityChecker, bits, granule_bits, 10, latency)
     delay = latency + ParityChecker.LATENCY
     errors = 0
 

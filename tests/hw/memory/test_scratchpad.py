@@ -13,7 +13,7 @@ from intloom.hw.memory.scratchpad import READER_UNITS, READERS, WRITERS, Scratch
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.memory.stored import flip, stored_words
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 SHAPES = {
     "nano": preset("nano").replace(scratch_kib=4),
@@ -81,7 +81,7 @@ def _drive(ctx, dut: Scratchpad, pending: dict[str, Request]) -> None:
 
 def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
     """Compare grants, faults and data in every cycle; returns the words read by each port."""
-    dut = Scratchpad(params)
+    dut = made(Scratchpad, params)
     words = [bytes(params.word_bytes)] * params.scratch_words
     traffic = Traffic(rng, params)
     seen = dict.fromkeys(READERS, 0)

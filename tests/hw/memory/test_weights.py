@@ -12,7 +12,7 @@ from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.isa import SCRATCH_BITS, Unit
 from intloom.hw.spec.params import preset
 from tests.hw.memory.stored import flip, stored_words
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 CYCLES = 1500
 
@@ -20,7 +20,7 @@ CYCLES = 1500
 @pytest.mark.parametrize("parity", [False, True])
 def test_reads_see_earlier_writes_and_addresses_wrap(parity: bool, rng: random.Random) -> None:
     params = preset("nano").replace(weight_kib=2, memory_parity=parity)
-    dut = WeightMemory(params)
+    dut = made(WeightMemory, params)
     addresses = [rng.getrandbits(SCRATCH_BITS) for _ in range(8)]
     steps: list[tuple[int | None, tuple[int, int] | None]] = []
     found: list[int] = []

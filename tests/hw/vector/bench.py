@@ -4,14 +4,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from amaranth.hdl import ResetInserter, Signal
+from amaranth.hdl import Cat, Elaboratable, ResetInserter, Signal
 
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.isa import Instruction, encode
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Stall
 from intloom.hw.vector.unit import VectorUnit
-from tests.hw.streams import run
+from tests.hw.streams import made, run, set_together
 
 _TIMEOUT = 20000
 """Cycles for a program on a unit that works on whole words; others may take as many for each slice of a word."""
@@ -42,6 +42,12 @@ class _Port:
         if self.waiting is not None:
             assert valid and request == self.waiting, f"port {name} dropped or changed a request"
         self.waiting = request if valid and not ready else None
+
+
+def _resettable(params: HardwareParams) -> tuple[VectorUnit, Signal, Elaboratable]:
+    """A unit, a soft reset, and the unit with that reset."""
+    unit, reset = VectorUnit(params), Signal()
+    return unit, reset, ResetInserter(reset)(unit)
 
 
 class Bench:
@@ -82,8 +88,11 @@ class Bench:
 
         After a soft reset, in a cycle or some cycles after the first write, the instructions run from the first one on.
         """
-        dut = VectorUnit(self.params)
-        reset = Signal()
+        dut, reset, resettable = made(_resettable, self.params)
+        ports = [getattr(dut, name) for name in self._ports]
+        control = (reset, dut.unit.valid, dut.unit.halt, dut.unit.instruction, dut.unit.index)
+        inputs = Cat(*control, dut.a.data, dut.b.data, *(port.ready for port in ports))
+        faults = Cat(port.fault for port in ports)
 
         async def bench(ctx):
             nonlocal reset_at
@@ -94,18 +103,16 @@ class Bench:
                 cycle = self.outcome.cycles
                 if reset_at is None and reset_after_write is not None and self._wrote is not None:
                     reset_at = self._wrote + 1 + reset_after_write
-                ctx.set(reset, cycle == reset_at)
                 if reset_at is not None and cycle == reset_at + 1:
                     left, offered = list(encoded), False
                     self._forget()
                 assert cycle < _TIMEOUT * self.params.vector_slices, f"{len(self.outcome.done)} of {total} done"
                 offered = bool(left) and (offered or self.rng.random() < self.offer)
-                ctx.set(dut.unit.valid, offered)
-                ctx.set(dut.unit.halt, halt_at is not None and cycle >= halt_at)
-                if left:
-                    ctx.set(dut.unit.instruction, left[0])
-                    ctx.set(dut.unit.index, 100 + total - len(left))
-                self._memory(ctx, dut, cycle)
+                halt = halt_at is not None and cycle >= halt_at
+                control = [cycle == reset_at, offered, halt, left[0] if left else 0, 100 + total - len(left)]
+                ready = {name: self.rng.random() < self.grant[name] for name in self._ports}
+                set_together(ctx, inputs, [*control, *self._data(cycle), *ready.values()])
+                self._memory(ctx, dut, ready, faults)
                 if offered and ctx.get(dut.unit.ready):
                     left.pop(0)
                     offered = False
@@ -116,7 +123,7 @@ class Bench:
                 await ctx.tick()
 
         never = reset_at is None and reset_after_write is None
-        run(dut if never else ResetInserter(reset)(dut), bench)
+        run(dut if never else resettable, bench)
         return self.outcome
 
     def _forget(self) -> None:
@@ -125,30 +132,24 @@ class Bench:
         self._ports = {name: _Port() for name in self._ports}
         self.outcome = Outcome(self.outcome.words, cycles=self.outcome.cycles)
 
-    def _memory(self, ctx, dut: VectorUnit, cycle: int) -> None:
-        """Grant, answer and write as the scratchpad would."""
-        words = self.outcome.words
-        for _, name, word in [d for d in self._due if d[0] == cycle]:
-            ctx.set(getattr(dut, name).data, int.from_bytes(word, "little"))
-        for name in ("a", "b"):
-            if not any(d[0] == cycle and d[1] == name for d in self._due):
-                ctx.set(getattr(dut, name).data, self.rng.getrandbits(8 * self.params.word_bytes))
+    def _data(self, cycle: int) -> list[int]:
+        """What the read ports show: a word that is due, or anything."""
+        due = {name: int.from_bytes(word, "little") for at, name, word in self._due if at == cycle}
         self._due = [d for d in self._due if d[0] > cycle]
-        ready = {name: self.rng.random() < self.grant[name] for name in self._ports}
-        requests = {}
-        for name in self._ports:
-            port = getattr(dut, name)
-            ctx.set(port.ready, ready[name])
-            requests[name] = ctx.get(port.addr)
-            ctx.set(port.fault, ctx.get(port.valid) and requests[name] >= len(words))
+        return [due.get(name, self.rng.getrandbits(8 * self.params.word_bytes)) for name in ("a", "b")]
+
+    def _memory(self, ctx, dut: VectorUnit, ready: dict[str, bool], faults: Cat) -> None:
+        """Answer and write what is granted, as the scratchpad would."""
+        words, ports = self.outcome.words, {name: getattr(dut, name) for name in ready}
+        valid = {name: ctx.get(port.valid) for name, port in ports.items()}
+        requests = {name: ctx.get(port.addr) for name, port in ports.items()}
+        set_together(ctx, faults, [valid[name] and requests[name] >= len(words) for name in ports])
         for name in ("a", "b"):
-            port = getattr(dut, name)
-            valid = ctx.get(port.valid)
-            self._ports[name].check(valid, (requests[name],), ready[name], name)
-            if valid and ready[name]:
+            self._ports[name].check(valid[name], (requests[name],), ready[name], name)
+            if valid[name] and ready[name]:
                 self.outcome.reads[name] += 1
                 if requests[name] < len(words):
-                    self._due.append((cycle + READ_LATENCY, name, words[requests[name]]))
+                    self._due.append((self.outcome.cycles + READ_LATENCY, name, words[requests[name]]))
         self._store(ctx, dut, requests["out"], ready["out"])
 
     def _store(self, ctx, dut: VectorUnit, addr: int, ready: bool) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from intloom.hw.vector.byte_table import ByteTable
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import WIDTHS, idle_cycles, record, to_bytes, to_int, with_lanes
 
 
 @pytest.mark.parametrize("lanes", [*WIDTHS, 4])
 @pytest.mark.parametrize("use", [False, True])
 def test_bytes_are_looked_up(lanes: int, use: bool, rng: random.Random) -> None:
-    table = ByteTable(with_lanes(lanes))
+    table = made(ByteTable, with_lanes(lanes))
     found: list[int] = []
     expected: list[bytes] = []
 

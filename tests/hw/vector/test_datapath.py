@@ -12,7 +12,7 @@ from intloom.hw.vector.datapath import Datapath
 from intloom.hw.vector.operand_stage import OperandStage
 from intloom.hw.vector.slicer import Slicer
 from intloom.hw.vector.word_assembler import WordAssembler
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import WIDTHS, as_int8, idle_cycles, record, to_bytes, with_lanes
 
 
@@ -27,7 +27,7 @@ def _affine(rng: random.Random, number: int) -> Affine:
 
 @pytest.mark.parametrize("lanes", WIDTHS)
 def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
-    datapath = Datapath(with_lanes(lanes))
+    datapath = made(Datapath, with_lanes(lanes))
     content = rng.randbytes(256)
     operations = [(_affine(rng, number), rng.randrange(8)) for number in range(5)]
     pairs = [(rng.randbytes(8), rng.randbytes(8)) for _ in range(12)]
@@ -64,7 +64,7 @@ def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
 @pytest.mark.parametrize("lanes", WIDTHS)
 @pytest.mark.parametrize("function", ["multiply", "average"])
 def test_products_and_sums_are_scaled_too(function: str, lanes: int, rng: random.Random) -> None:
-    datapath = Datapath(with_lanes(lanes))
+    datapath = made(Datapath, with_lanes(lanes))
     zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if function == "multiply" else (0, 0)
     affine = Affine(
         m1=rng.randrange(1 << 29, 1 << 30), m2=rng.getrandbits(30), c=rng.getrandbits(38), shift=36, even=True

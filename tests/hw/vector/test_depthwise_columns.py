@@ -10,7 +10,7 @@ import pytest
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 from intloom.hw.vector.depthwise_columns import DepthwiseColumns
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.depthwise import NANO, PAIRED, SHAPES, store
 from tests.hw.vector.slices import as_int8
 
@@ -44,7 +44,7 @@ class _Bench:
     def __init__(
         self, params: HardwareParams, kernel: tuple[int, int], weights: Draw, words: Draw, rng: random.Random
     ) -> None:
-        self.columns = DepthwiseColumns(params)
+        self.columns = made(DepthwiseColumns, params)
         self.rng = rng
         self._count = params.word_bytes
         self._kernel = self._kernel_h, self._kernel_w = kernel
@@ -139,7 +139,7 @@ def test_the_largest_sums(draw: tuple[Draw, Draw], params: HardwareParams, rng: 
 
 def test_weights_can_be_replaced(rng: random.Random) -> None:
     """A second block's sums have nothing of the first one's, whose kernel is wider."""
-    columns = DepthwiseColumns(NANO)
+    columns = made(DepthwiseColumns, NANO)
     sums: list[int] = []
 
     async def bench(ctx: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 from intloom.hw.vector.depthwise_constants import DepthwiseConstants, constant_write
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.depthwise import NANO
 
 _LAYOUT = constant_write(NANO)
@@ -15,7 +15,7 @@ _LAYOUT = constant_write(NANO)
 
 @pytest.mark.parametrize("pause", [0.0, 0.4])
 def test_every_word_has_its_destination(pause: float, rng: random.Random) -> None:
-    constants = DepthwiseConstants(NANO)
+    constants = made(DepthwiseConstants, NANO)
 
     async def bench(ctx: Any) -> None:
         for kernel_h in rng.sample(range(1, 16), 15):
@@ -49,7 +49,7 @@ def test_every_word_has_its_destination(pause: float, rng: random.Random) -> Non
 
 
 def test_a_start_forgets_the_words_before(rng: random.Random) -> None:
-    constants = DepthwiseConstants(NANO)
+    constants = made(DepthwiseConstants, NANO)
 
     async def bench(ctx: Any) -> None:
         for count in (4, 8, 17, 20, 0):

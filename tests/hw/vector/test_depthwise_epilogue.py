@@ -11,7 +11,7 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import GROUPS, constant_words, unpack_depthwise_scale
 from intloom.hw.vector.depthwise_columns import SUM_BITS
 from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.depthwise import SHAPES, store
 from tests.hw.vector.slices import as_int8
 
@@ -35,7 +35,7 @@ def _sum(rng: random.Random, bias: int, scale: Scale) -> int:
 
 
 def _check(params: HardwareParams, rng: random.Random, pause: float) -> None:
-    epilogue, channels = DepthwiseEpilogue(params), params.word_bytes
+    epilogue, channels = made(DepthwiseEpilogue, params), params.word_bytes
     found: list[list[int]] = []
     expected: list[list[int]] = []
     due: list[int] = []

@@ -11,7 +11,7 @@ from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from intloom.hw.spec.vector_depthwise import GROUPS, walk_words
 from intloom.hw.vector.depthwise_walker import DEPTHWISE_LAYOUT, DepthwiseWalker
 from intloom.hw.vector.window_walker import FETCH_LAYOUT
-from tests.hw.streams import run, sink
+from tests.hw.streams import made, run, sink
 
 Config = dict[str, int]
 _SPACE = 1 << SCRATCH_BITS
@@ -52,7 +52,7 @@ def _random(rng: random.Random) -> Config:
 
 def _walk(configs: Sequence[Config], rng: random.Random, rate: float = 1.0, most: int | None = None) -> list[float]:
     """Check the words of one walk after another; the cycles of each walk."""
-    walker = DepthwiseWalker()
+    walker = made(DepthwiseWalker)
     found: list[int] = []
     cycles: list[float] = []
     expected = [list(islice(DepthwiseWalker.model(config), most)) for config in configs]

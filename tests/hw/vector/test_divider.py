@@ -7,7 +7,7 @@ import pytest
 
 from intloom.hw.spec.softmax import LARGEST_TOTAL, QUOTIENT_BITS
 from intloom.hw.vector.divider import Divider
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import idle_cycles, record
 
 
@@ -25,7 +25,7 @@ def _dividends(rng: random.Random, divisor: int) -> list[int]:
 
 
 def test_quotients_are_rounded_down(rng: random.Random) -> None:
-    divider = Divider()
+    divider = made(Divider)
     found: list[int] = []
     expected: list[int] = []
 
@@ -46,7 +46,7 @@ def test_quotients_are_rounded_down(rng: random.Random) -> None:
 
 
 def test_each_part_of_the_pipeline_has_its_divisor() -> None:
-    divider = Divider()
+    divider = made(Divider)
     found: list[int] = []
 
     async def bench(ctx: Any) -> None:
@@ -67,7 +67,7 @@ def test_each_part_of_the_pipeline_has_its_divisor() -> None:
 
 @pytest.mark.parametrize("divisor", [1, 5, 1 << 23, LARGEST_TOTAL])
 def test_latency(divisor: int) -> None:
-    divider = Divider()
+    divider = made(Divider)
 
     async def bench(ctx: Any) -> None:
         ctx.set(divider.divisor, divisor)

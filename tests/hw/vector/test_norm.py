@@ -8,7 +8,7 @@ import pytest
 from intloom.hw.spec.norm import LARGEST_LINE, pack_constants
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.vector.norm import Norm
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import as_int8, idle_cycles, record, to_bytes, to_int, with_lanes
 
 SHAPES = {
@@ -62,7 +62,7 @@ async def _line(ctx: Any, norm: Norm, pixels: list[bytes], rng: random.Random) -
 @pytest.mark.parametrize("shape", SHAPES)
 def test_results_of_lines(shape: str, rng: random.Random) -> None:
     params: HardwareParams = SHAPES[shape].replace(vector_norm=True)
-    norm, word = Norm(params), params.word_bytes
+    norm, word = made(Norm, params), params.word_bytes
     found: list[int] = []
     expected: list[int] = []
 

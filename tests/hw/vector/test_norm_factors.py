@@ -7,7 +7,7 @@ import pytest
 
 from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT
 from intloom.hw.vector.norm_factors import NormFactors
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import record
 
 
@@ -22,7 +22,7 @@ def sums(rng: random.Random, count: int) -> tuple[int, int]:
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("count", [1, 2, 5, 64, 777, LARGEST_COUNT])
 def test_factors_of_pixels(count: int, center: bool, rng: random.Random) -> None:
-    dut = NormFactors()
+    dut = made(NormFactors)
     expected: list[tuple[int, int]] = []
     factors: list[int] = []
     offsets: list[int] = []

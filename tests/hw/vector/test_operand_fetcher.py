@@ -8,7 +8,7 @@ import pytest
 
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.vector.operand_fetcher import OperandFetcher, operand_layout
-from tests.hw.streams import cycles_through, run, sink, source
+from tests.hw.streams import cycles_through, made, run, sink, source
 
 BYTES = 4
 
@@ -37,7 +37,7 @@ def _reader(port: Any, words: list[int], rng: random.Random, grant: float) -> Ca
 
 @pytest.mark.parametrize(("offer", "grant", "take"), RATES)
 def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng: random.Random) -> None:
-    fetch = OperandFetcher(BYTES)
+    fetch = made(OperandFetcher, BYTES)
     words = [rng.randbytes(BYTES) for _ in range(64)]
     fill = rng.randrange(256)
     items = [
@@ -64,13 +64,13 @@ def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng
 
 
 def test_a_word_comes_after_the_latency(rng: random.Random) -> None:
-    fetch = OperandFetcher(BYTES)
+    fetch = made(OperandFetcher, BYTES)
     reader = _reader(fetch.port, list(range(64)), rng, 1.0)
     assert cycles_through(fetch, {"addr": 3, "inside": 1}, background=[reader]) == OperandFetcher.LATENCY
 
 
 def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
-    fetch = OperandFetcher(BYTES)
+    fetch = made(OperandFetcher, BYTES)
     items = [{"addr": k % 64, "inside": 1} for k in range(100)]
     taken: list[int] = []
     cycles = 0
@@ -87,7 +87,7 @@ def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
 
 
 def test_a_halted_fetch_only_completes_buffered_requests(rng: random.Random) -> None:
-    fetch = OperandFetcher(BYTES)
+    fetch = made(OperandFetcher, BYTES)
     requests = 0
 
     async def bench(ctx: Any) -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from intloom.hw.vector.operand_stage import LANE_FUNCTIONS, OperandStage
 from intloom.hw.vector.pool import SUM_BITS
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import idle_cycles, with_lanes
 
 
 @pytest.mark.parametrize("lanes", [2, 1])
 @pytest.mark.parametrize("function", ["", *LANE_FUNCTIONS])
 def test_operands_follow_their_model(lanes: int, function: str, rng: random.Random) -> None:
-    operands = OperandStage(with_lanes(lanes))
+    operands = made(OperandStage, with_lanes(lanes))
     zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if function == "multiply" else (0, 0)
     found: list[tuple[int, int]] = []
     expected: list[tuple[int, int]] = []

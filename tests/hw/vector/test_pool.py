@@ -7,7 +7,7 @@ import pytest
 
 from intloom.hw.vector.pool import SLIDE_TAPS, Pool
 from intloom.hw.vector.slicer import Slicer
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import WIDTHS, idle_cycles, to_int, with_lanes
 
 
@@ -40,7 +40,7 @@ def _pooled(words: list[tuple[bytes, bool, bool]], lanes: int, slide: bool, taps
 @pytest.mark.parametrize("slide", [False, True])
 def test_windows_are_reduced(lanes: int, slide: bool, rng: random.Random) -> None:
     for taps in range(2, SLIDE_TAPS + 1) if slide else (1,):
-        pool = Pool(with_lanes(lanes))
+        pool = made(Pool, with_lanes(lanes))
         words = _windows(rng, slide, taps)
         found: list[tuple[int, ...]] = []
 
@@ -70,7 +70,7 @@ def test_windows_are_reduced(lanes: int, slide: bool, rng: random.Random) -> Non
 @pytest.mark.parametrize(("byte", "count"), [(0x80, 1024), (0x7F, 1032)], ids=["lowest", "highest"])
 def test_a_sum_has_all_of_its_bits(byte: int, count: int) -> None:
     """The longest windows of the lowest and of the highest byte whose sums fit 18 bits with their sign."""
-    pool = Pool(with_lanes(8))
+    pool = made(Pool, with_lanes(8))
     word = bytes([byte] * 8)
 
     async def bench(ctx: Any) -> None:

@@ -18,7 +18,7 @@ from intloom.hw.vector.raster_setup import RasterSetup
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
 from intloom.hw.vector.window_walker import WINDOW_LAYOUT, WindowWalker
 from tests.hw.instructions import BenchInstructions
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 PARAMS = preset("nano").replace(scratch_kib=4)
 WALKS = ("a", "b", "out")
@@ -42,7 +42,7 @@ def _width(name: str) -> int:
 
 def _plans(operations: Sequence[dict[str, int]]) -> list[dict[str, Any]]:
     """The configurations that raster setup derives from one operation after another."""
-    planner = RasterSetup()
+    planner = made(RasterSetup)
     plans: list[dict[str, Any]] = []
 
     async def bench(ctx: Any) -> None:

@@ -9,7 +9,7 @@ from amaranth.lib import data
 
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
-from tests.hw.streams import run, sink
+from tests.hw.streams import made, run, sink
 from tests.hw.vector.rasters import large_rasters
 
 RATES = [1.0, 0.5]
@@ -37,7 +37,7 @@ def _raster(rng: random.Random) -> dict[str, int]:
 
 @pytest.mark.parametrize("rate", RATES)
 def test_rasters_follow_their_model(rate: float, rng: random.Random) -> None:
-    walker = RasterWalker()
+    walker = made(RasterWalker)
     taken: list[int] = []
     expected = []
     configs = [_raster(rng) for _ in range(12)]
@@ -69,7 +69,7 @@ LARGE = [
 @pytest.mark.parametrize("config", LARGE)
 def test_every_member_of_a_raster_has_its_whole_width(config: dict[str, int]) -> None:
     """The first words of a raster with one large member."""
-    walker = RasterWalker()
+    walker = made(RasterWalker)
 
     async def bench(ctx: Any) -> None:
         ctx.set(walker.o.ready, 1)

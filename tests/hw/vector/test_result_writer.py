@@ -8,14 +8,14 @@ import pytest
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
 from intloom.hw.vector.result_writer import ResultWriter
-from tests.hw.streams import Process, run
+from tests.hw.streams import Process, made, run
 
 BYTES = 4
 
 
 @pytest.mark.parametrize(("push", "grant"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.4), (0.6, 0.6)])
 def test_results_are_written_in_order(push: float, grant: float, rng: random.Random) -> None:
-    writer = ResultWriter(BYTES, 8)
+    writer = made(ResultWriter, BYTES, 8)
     config = {name: rng.getrandbits(SCRATCH_BITS) for name in ("base", "plane", "line", "step")}
     config |= {"blocks": 2, "lines": rng.randint(1, 4), "pixels": rng.randint(1, 5)}
     config |= {"line_repeat": rng.randint(1, 3), "pixel_repeat": rng.randint(1, 3)}
@@ -79,7 +79,7 @@ def _memory(
 
 def test_a_halt_begins_no_request(rng: random.Random) -> None:
     """Requests that were offered stay until their grant; the others follow after the halt."""
-    writer = ResultWriter(BYTES, 8)
+    writer = made(ResultWriter, BYTES, 8)
     config = dict.fromkeys(RASTER_LAYOUT.members, 1) | {"pixels": 40, "prefill": 0}
     words = [rng.getrandbits(8 * BYTES) for _ in range(40)]
     written: list[tuple[int, int, int]] = []

@@ -12,7 +12,7 @@ from intloom.hw.spec.regs import Cause, Stall
 from intloom.hw.vector.operation import OPERATION_LAYOUT, VECTOR_KINDS
 from intloom.hw.vector.sequencer import Sequencer
 from tests.hw.instructions import BenchInstructions
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True, vector_norm=True, vector_depthwise=True)
 
@@ -40,7 +40,7 @@ class Reports:
 
 
 def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> None:
-    sequencer = Sequencer(NANO)
+    sequencer = made(Sequencer, NANO)
     maker = BenchInstructions(rng, NANO)
     instructions = [maker.instruction(rng.choice(VECTOR_KINDS)) for _ in range(12)]
     done = 0
@@ -91,7 +91,7 @@ def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> Non
 
 @pytest.mark.parametrize("index", [0x55555, 0xAAAAA])
 def test_a_range_fault_stops_the_sequencer(index: int) -> None:
-    sequencer = Sequencer(NANO)
+    sequencer = made(Sequencer, NANO)
 
     async def bench(ctx: Any) -> None:
         unit = sequencer.unit
@@ -123,7 +123,7 @@ def test_a_range_fault_stops_the_sequencer(index: int) -> None:
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_a_halt_stops_the_sequencer(runs: bool) -> None:
-    sequencer = Sequencer(NANO)
+    sequencer = made(Sequencer, NANO)
 
     async def bench(ctx: Any) -> None:
         unit = sequencer.unit
@@ -150,7 +150,7 @@ def test_illegal_instructions_are_refused(kind: Kind, multiply: bool, average: b
     legal = BenchInstructions(rng, params).instruction(kind)
     variants = [legal, *([legal.with_fields(m2=legal["m1"] ^ 1)] if "m1" in legal.values else [])]
     for instruction in variants:
-        sequencer = Sequencer(params)
+        sequencer = made(Sequencer, params)
 
         async def bench(ctx: Any, sequencer: Sequencer = sequencer, instruction: Instruction = instruction) -> None:
             unit, wanted = sequencer.unit, Sequencer.model(instruction, params)

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.vector.slicer import Slicer, collect_groups
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import WIDTHS, idle_cycles, to_bytes, to_int, with_lanes
 
 
@@ -17,7 +17,7 @@ from tests.hw.vector.slices import WIDTHS, idle_cycles, to_bytes, to_int, with_l
 @pytest.mark.parametrize("mode", ["slices", "bytes", "groups"])
 def test_words_are_cut_into_slices_bytes_or_groups(lanes: int, mode: str, rng: random.Random) -> None:
     params = with_lanes(lanes)
-    slicer, bytewise = Slicer(params), mode != "slices"
+    slicer, bytewise = made(Slicer, params), mode != "slices"
     size = params.softmax_lanes if mode == "groups" else 1
     words = [(rng.randbytes(8), rng.randbytes(8), rng.randrange(4)) for _ in range(40)]
     steps: list[int] = []

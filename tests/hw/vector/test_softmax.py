@@ -8,7 +8,7 @@ import pytest
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES
 from intloom.hw.vector.softmax import Softmax
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import as_int8, idle_cycles, record, to_bytes, to_int, with_lanes
 
 SHAPES = {
@@ -59,7 +59,7 @@ def _check(
     params: HardwareParams, exponentials: list[int], operations: list[tuple[int, tuple[int, int]]], rng: random.Random
 ) -> None:
     """Operations with their field `less` and the words of two pixels."""
-    softmax, word, lanes = Softmax(params), params.word_bytes, params.vector_lanes
+    softmax, word, lanes = made(Softmax, params), params.word_bytes, params.vector_lanes
     found: list[int] = []
     expected: list[int] = []
 
@@ -107,7 +107,7 @@ def test_every_bit_of_an_exponential_is_scaled_in_every_lane(rng: random.Random)
     """Pixels with one exponential other than 0, a power of two: its result is 256 - `less`."""
     less = 3
     params = SHAPES["large"].replace(vector_softmax=True)
-    softmax, word = Softmax(params), params.word_bytes
+    softmax, word = made(Softmax, params), params.word_bytes
     exponentials = [0] * 256
     # The largest value of a pixel has the last entry, a value that is smaller by d the one d before it.
     for bit in range(8 * EXPONENTIAL_BYTES):

@@ -99,7 +99,7 @@ def test_each_kind_begins_again_after_a_soft_reset(kind: Kind, lanes: int, rng: 
     requires = BY_KIND[kind].requires
     params = NANO.replace(vector_lanes=lanes, **{requires: True} if requires else {})
     maker = BenchInstructions(rng, params)
-    instructions = [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))]
+    instructions = [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(3))]
     # After the first write a unit that works on slices, groups or windows is in the middle of some.
     _check(params, rng, instructions, reset_after_write=rng.randrange(10))
 

@@ -9,7 +9,7 @@ from amaranth.hdl import Shape
 
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.window_walker import FETCH_LAYOUT, KERNEL_BITS, WINDOW_LAYOUT, WindowWalker
-from tests.hw.streams import cycles_through, run, sink, source
+from tests.hw.streams import cycles_through, made, run, sink, source
 
 RATES = [1.0, 0.5]
 
@@ -24,7 +24,7 @@ def _walk(
     config: dict[str, int], pixels: list[dict[str, int]], count: int, rng: random.Random, rate: float = 1.0
 ) -> list[tuple[int, bool, bool, bool]]:
     """The first words of a walker, as its model gives them."""
-    walker = WindowWalker()
+    walker = made(WindowWalker)
     taken: list[int] = []
 
     async def configure(ctx: Any) -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from intloom.hw.vector.slicer import Slicer
 from intloom.hw.vector.word_assembler import WordAssembler
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 from tests.hw.vector.slices import WIDTHS, idle_cycles, record, to_bytes, to_int, with_lanes
 
 
 @pytest.mark.parametrize("lanes", WIDTHS)
 def test_words_are_assembled_rotated(lanes: int, rng: random.Random) -> None:
     for amount in range(8):
-        assembler = WordAssembler(with_lanes(lanes))
+        assembler = made(WordAssembler, with_lanes(lanes))
         words = [rng.randbytes(8) for _ in range(12)]
         found: list[int] = []
 

@@ -8,7 +8,7 @@ import pytest
 
 from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 _NANO = preset("nano")
 SHAPES = {
@@ -26,7 +26,7 @@ def test_only_a_short_strip_with_slow_readout_is_single_ported() -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
     params = SHAPES[name]
-    column = AccumulatorColumn(params)
+    column = made(AccumulatorColumn, params)
     words = 2 * params.strip
     writes: list[tuple[int, int]] = []
     limit = 1 << (params.acc_bits - 1)

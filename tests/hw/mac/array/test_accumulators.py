@@ -9,7 +9,7 @@ from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.array.mac_array import dot_bits
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 NANO = preset("nano")
 ODD = NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20)
@@ -26,7 +26,7 @@ def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams
     ]
     limit = 1 << (dot_bits(params.rows) - 1)
     dots = [[[max(-limit, min(limit - 1, d)) for d in pixel] for pixel in tile] for tile in dots]
-    accumulators = Accumulators(params)
+    accumulators = made(Accumulators, params)
     # In both banks, with every bit of an address.
     slots = [slot ^ inverted for slot in rng.sample(range(params.strip), 2) for inverted in (0, 2 * params.strip - 1)]
     assert len(slots) == length
@@ -67,7 +67,7 @@ def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams
 def test_sums_continue_those_of_the_other_bank(params: HardwareParams, bank: int, rng: random.Random) -> None:
     length, column = Accumulators.REVISIT, params.cols - 1
     dots = [[rng.randint(-999, 999) for _ in range(length)] for _ in range(3)]
-    accumulators = Accumulators(params)
+    accumulators = made(Accumulators, params)
     banks, sums = (bank, 1 - bank, 1 - bank), []
 
     async def bench(ctx: Any) -> None:
@@ -98,7 +98,7 @@ def test_sums_use_all_bits_and_wrap() -> None:
     limit, length = 1 << (dot_bits(params.rows) - 1), Accumulators.REVISIT
     tiles = (1 << params.acc_bits) // limit // 2 + 3
     values = [-limit, limit - 1, -limit // 2 - 1, 1]
-    accumulators = Accumulators(params)
+    accumulators = made(Accumulators, params)
     pixels = [[values[(pixel + column) % 4] for column in range(params.cols)] for pixel in range(length)]
     sums: list[list[int]] = []
 

@@ -7,7 +7,7 @@ import pytest
 
 from intloom.hw.mac.array.mac_array import MacArray
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 TILES = 12
 """So many that each bit of each weight has both values."""
@@ -34,7 +34,7 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
         near = (low, low + 1, high, high - 1, -2, -1, 0, 1, rng.randint(low, high), rng.randint(low, high))
         return [rng.choice(near) for _ in range(params.rows)]
 
-    array = MacArray(params)
+    array = made(MacArray, params)
     latency = array.latency(params.rows)
     expected: dict[int, list[int]] = {}
 

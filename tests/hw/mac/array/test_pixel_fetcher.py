@@ -10,7 +10,7 @@ from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 WORDS = 64
 
@@ -39,7 +39,7 @@ def _request(rng: random.Random, params: HardwareParams) -> dict[str, int]:
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_words_are_fetched_shifted_and_padded(name: str, rate: float, rng: random.Random) -> None:
     params = preset(name)
-    fetcher = PixelFetcher(params)
+    fetcher = made(PixelFetcher, params)
     words = [rng.randbytes(params.word_bytes) for _ in range(WORDS)]
     pixels = [_request(rng, params) if rng.random() < rate else None for _ in range(200)]
     outside: set[int] = set()
@@ -82,7 +82,7 @@ def _answer(ctx: Any, port: Any, words: list[bytes], rng: random.Random) -> byte
 def test_the_widest_row_and_its_neighbors_are_read(packed: int) -> None:
     """Columns with every bit of an input width: the reads are exactly the words that hold pixels of the row."""
     params = preset("base")
-    fetcher = PixelFetcher(params)
+    fetcher = made(PixelFetcher, params)
     pixels = params.pixels_per_word if packed else 1
     widths = ((1 << COORDINATE_BITS) - 1, (1 << COORDINATE_BITS - 1) + 1, 1 << COORDINATE_BITS - 1, 5, 4)
 

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "Vrequantizer.h"
+#include "Vtop.h"
 #include "verilated.h"
 
 struct Item {
@@ -24,7 +24,7 @@ int main(int, char** argv) {
     fclose(file);
 
     VerilatedContext context;
-    Vrequantizer top{&context};
+    Vtop top{&context};
     std::mt19937 random(strtoul(argv[3], nullptr, 10));
     std::vector<int8_t> results;
     // What each stage works on in this cycle, newest first; null is a gap.

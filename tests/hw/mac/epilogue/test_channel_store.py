@@ -10,7 +10,7 @@ from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.arith import wrap
 from intloom.hw.spec.params import preset
 from tests.hw.mac.constants import write_constant
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 NANO = preset("nano")
 _CORRECTIONS = (0, 1, -1, 12345, (1 << 31) - 1, -(1 << 31))
@@ -58,7 +58,7 @@ async def _read_block(ctx: Any, store: ChannelStore, expected: Channels, lanes: 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_channels_are_read_while_others_are_written(lanes: int, rng: random.Random) -> None:
     params = NANO.replace(lanes=lanes)
-    store = ChannelStore(params)
+    store = made(ChannelStore, params)
     biases = [[rng.randrange(-(1 << 31), 1 << 31) for _ in range(params.cols)] for _ in range(4)]
     scales = [
         [rng.getrandbits(rng.choice((24, rng.randint(1, 24)))) | rng.getrandbits(6) << 24 for _ in block]

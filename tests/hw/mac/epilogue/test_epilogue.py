@@ -15,7 +15,7 @@ from intloom.hw.spec.arith import Affine, RoundingMode, Scale, wrap
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.constants import write_affine, write_constant
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 NANO = preset("nano")
 SIZES = {"wide": (1 << 30, 1 << 30, 44), "narrow": (3000, 1 << 13, 28), "unit": (60, 60, 23)}
@@ -159,7 +159,7 @@ async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_sums_become_bytes(lanes: int, rng: random.Random) -> None:
     params = NANO.replace(lanes=lanes)
-    epilogue = Epilogue(params)
+    epilogue = made(Epilogue, params)
     found: list[list[int]] = []
     due: list[int] = []
     came: list[int] = []

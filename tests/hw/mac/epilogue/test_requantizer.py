@@ -13,8 +13,8 @@ from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.scale_normalizer import ScaleNormalizer
 from intloom.hw.spec.arith import RoundingMode, Scale
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.mac.bench import build
-from tests.hw.streams import run
+from tests.hw.mac.bench import build_bench
+from tests.hw.streams import made, run
 
 Vector = tuple[int, int, Scale, int]
 _FORMS = {
@@ -26,7 +26,7 @@ _FORMS = {
 
 def _run(params: HardwareParams, vectors: list[Vector | None]) -> list[int]:
     """Results of a lane with at most one vector a cycle."""
-    lane = RequantizerLane(params)
+    lane = made(RequantizerLane, params)
     results: list[int] = []
 
     async def bench(ctx: Any) -> None:
@@ -144,14 +144,14 @@ def _full_width(rng: random.Random, count: int) -> list[Vector]:
 
 
 def _in_verilator(params: HardwareParams, vectors: list[Vector], seed: int, folder: Path) -> list[int]:
-    flags = {
+    sizes = {
         "LATENCY": RequantizerLane.LATENCY,
         "SCALE_STAGE": RequantizerLane.SCALE_STAGE,
         "ZERO_POINT_STAGE": RequantizerLane.ZERO_POINT_STAGE,
         "ACC_BITS": params.acc_bits,
     }
     source = Path(__file__).with_name("requantizer.cpp")
-    bench = build("requantizer", RequantizerLane(params), source, *(f"-D{name}={n}" for name, n in flags.items()))
+    bench = build_bench(RequantizerLane(params), source, **sizes)
     items, results = folder / "items", folder / "results"
     normal = (ScaleNormalizer.model(scale.mantissa, scale.shift) for _, _, scale, _ in vectors)
     items.write_bytes(

@@ -11,7 +11,7 @@ from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.params import preset
 from tests.hw.mac.constants import write_affine
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 NANO = preset("nano")
 DEPTH = 16
@@ -19,7 +19,7 @@ DEPTH = 16
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_residuals_are_added_in_order(lanes: int, rng: random.Random) -> None:
-    adder = ResidualAdder(NANO.replace(lanes=lanes), DEPTH)
+    adder = made(ResidualAdder, NANO.replace(lanes=lanes), DEPTH)
 
     async def batch(ctx: Any, affine: Affine, pairs: list[tuple[bytes, bytes]]) -> None:
         await write_affine(ctx, adder, affine)

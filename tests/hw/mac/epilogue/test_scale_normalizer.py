@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from intloom.hw.mac.epilogue.scale_normalizer import ScaleNormalizer
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 
 @pytest.mark.parametrize("bits", [8, 9, 24])
 def test_scale_normalizer_equals_its_model(bits: int, rng: random.Random) -> None:
     scales = [(rng.getrandbits(rng.randint(0, bits)), rng.randrange(64)) for _ in range(200)]
-    normalizer = ScaleNormalizer(bits)
+    normalizer = made(ScaleNormalizer, bits)
     results: list[tuple[int, int]] = []
 
     async def bench(ctx: Any) -> None:

@@ -10,14 +10,14 @@ from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.params import preset
 from tests.hw.mac.constants import write_constant
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 NANO = preset("nano")
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
 def test_bytes_are_looked_up_in_both_sets_or_passed(lanes: int, rng: random.Random) -> None:
-    lookup = TableLookup(NANO.replace(lanes=lanes))
+    lookup = made(TableLookup, NANO.replace(lanes=lanes))
     tables = [rng.randbytes(TABLE_BYTES) for _ in range(2)]
     items: list[tuple[bytes, bool, int] | None] = [
         (rng.randbytes(lanes), rng.random() < 0.6, rng.randrange(2)) if rng.random() < 0.8 else None for _ in range(200)

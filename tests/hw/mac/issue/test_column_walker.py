@@ -8,7 +8,7 @@ from amaranth.hdl import Shape
 
 from intloom.hw.mac.issue.column_walker import ColumnWalker, columns_layout
 from intloom.hw.spec.params import preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 _PARAMS = preset("base")
 
@@ -27,7 +27,7 @@ def _columns(rng: random.Random) -> dict[str, int]:
 
 
 def _check(tiles: list[dict[str, int]], rng: random.Random, pause: float) -> None:
-    walker = ColumnWalker(_PARAMS)
+    walker = made(ColumnWalker, _PARAMS)
 
     async def bench(ctx: Any) -> None:
         for columns in tiles:

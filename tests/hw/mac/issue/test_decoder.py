@@ -12,7 +12,7 @@ from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, READOUT_DESCRIPTO
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.random_programs.values import any_fields
-from tests.hw.streams import run, sink
+from tests.hw.streams import made, run, sink
 
 NANO = preset("nano")
 SHAPES = {
@@ -49,7 +49,7 @@ def _bits(layout: data.StructLayout, descriptor: dict[str, int]) -> int:
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 def test_each_part_gets_its_descriptor(name: str, rate: float, rng: random.Random) -> None:
     params = SHAPES[name]
-    decoder = InstructionDecoder(params)
+    decoder = made(InstructionDecoder, params)
     program = [_conv(rng, params) for _ in range(30)]
     taken: dict[str, list[int]] = {part: [] for part in LAYOUTS}
 
@@ -81,7 +81,7 @@ def test_each_part_gets_its_descriptor(name: str, rate: float, rng: random.Rando
 
 
 def test_descriptors_have_the_stated_latency(rng: random.Random) -> None:
-    decoder = InstructionDecoder(NANO)
+    decoder = made(InstructionDecoder, NANO)
 
     async def control(ctx: Any) -> None:
         for index in range(5):
@@ -122,7 +122,7 @@ def _beyond_limits() -> list[tuple[str, int]]:
 )
 def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng: random.Random) -> None:
     params = SHAPES["tall"]
-    decoder = InstructionDecoder(params)
+    decoder = made(InstructionDecoder, params)
     spec = BY_KIND[Kind.CONV]
     bits = int.from_bytes(encode(_conv(rng, params)), "little")
     mask = (1 << spec.field(field).width) - 1
@@ -160,7 +160,7 @@ def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng:
 def test_a_depthwise_or_continuing_instruction_has_one_strip(fields: dict[str, int], more: int) -> None:
     """A pixel more than a strip has is illegal; sums of several blocks, or of a depthwise one, do not continue."""
     params = SHAPES["base"].replace(depthwise=True, multiplier_bits=18)
-    decoder = InstructionDecoder(params)
+    decoder = made(InstructionDecoder, params)
     conv = make(Kind.CONV, **fields, out_h=1, out_w=params.strip + more)
 
     async def control(ctx: Any) -> None:

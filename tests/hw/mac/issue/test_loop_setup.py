@@ -10,7 +10,7 @@ from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, PIXELS_BITS
 from intloom.hw.mac.issue.loop_setup import LoopSetup
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 _NANO = preset("nano")
 _SHAPES = {
@@ -61,7 +61,7 @@ def _cycles(descriptor: dict[str, int], params: HardwareParams) -> int:
 @pytest.mark.parametrize("name", _SHAPES)
 def test_plans_match_the_model_within_the_cycle_limit(name: str, rng: random.Random) -> None:
     params = _SHAPES[name]
-    setup = LoopSetup(params)
+    setup = made(LoopSetup, params)
     descriptors = [_descriptor(rng, params) for _ in range(20)]
     descriptors.append(descriptors[-1] | _EXTREMES)
     cycles = []

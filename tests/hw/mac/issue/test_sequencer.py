@@ -12,7 +12,7 @@ from intloom.hw.mac.issue.tile_planner import TilePlanner
 from intloom.hw.spec.isa import COORDINATE_BITS
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.plans import random_plan
-from tests.hw.streams import run, source
+from tests.hw.streams import made, run, source
 
 NANO = preset("nano").replace(depthwise=True)
 SINGLE_PORTED = NANO.replace(cols=8)
@@ -106,7 +106,7 @@ def _depthwise_plan(rng: random.Random, params: HardwareParams) -> dict[str, int
 @pytest.mark.parametrize("params", [NANO, SINGLE_PORTED], ids=["nano", "turns"])
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
-    sequencer = Sequencer(params)
+    sequencer = made(Sequencer, params)
     # Strips of one tile each come faster than the readout releases their banks.
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 3, "strips": 4}
     plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
@@ -148,7 +148,7 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
 
 @pytest.mark.parametrize("shorter", [False, True])
 def test_the_first_pixel_has_the_stated_latency(shorter: bool, rng: random.Random) -> None:
-    sequencer = Sequencer(NANO)
+    sequencer = made(Sequencer, NANO)
     length = TilePlanner.LATENCY - shorter
     plan = random_plan(rng, NANO, strips=1, length=length, longer=0)
 

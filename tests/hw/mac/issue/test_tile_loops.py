@@ -5,11 +5,11 @@ from typing import Any
 
 from intloom.hw.mac.issue.tile_loops import Tap, TileLoops, last_tile_indices, taps
 from intloom.hw.spec.isa import BY_KIND, Kind
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 
 def test_loops_nest(rng: random.Random) -> None:
-    loops = TileLoops()
+    loops = made(TileLoops)
     kernel = ("kernel_h", "kernel_w", "in_blocks")
     bounds = [{name: rng.randint(1, 4) for name in kernel} for _ in range(5)]
     steps = 0
@@ -34,7 +34,7 @@ def test_loops_nest(rng: random.Random) -> None:
 
 def test_every_bound_has_its_whole_width() -> None:
     """Bounds one above a single bit: a loop that loses this bit ends after one pass."""
-    loops = TileLoops()
+    loops = made(TileLoops)
 
     async def bench(ctx: Any) -> None:
         fields = [BY_KIND[Kind.CONV].field(name) for name in ("kernel_h", "kernel_w", "in_blocks")]

@@ -14,7 +14,7 @@ from intloom.hw.mac.issue.tile_planner import TilePlanner, position, tiles
 from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.mac.plans import random_plan
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 NANO = preset("nano")
 FIRST = Tap(0, 0, 0)
@@ -44,7 +44,7 @@ async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int])
 
 @pytest.mark.parametrize("pause", [0.0, 0.5])
 def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
-    planner = TilePlanner(NANO)
+    planner = made(TilePlanner, NANO)
     single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1}
     plans = [random_plan(rng, NANO, **single, strips=3, length=5, longer=2, out_w=6)]
     plans += [random_plan(rng, NANO) for _ in range(7)]
@@ -98,7 +98,7 @@ def _large(rng: random.Random) -> Iterator[dict[str, int]]:
 
 
 def test_every_count_has_its_whole_width(rng: random.Random) -> None:
-    planner = TilePlanner(NANO)
+    planner = made(TilePlanner, NANO)
 
     async def bench(ctx: Any) -> None:
         for plan in _large(rng):

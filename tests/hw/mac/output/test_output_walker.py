@@ -10,7 +10,7 @@ from amaranth.hdl import ResetInserter, Shape, Signal
 from intloom.hw.mac.output.output_walker import WALK, OutputWalker
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import preset
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 _NANO = preset("nano")
 _SHAPES = {
@@ -23,7 +23,7 @@ _SHAPES = {
 @pytest.mark.parametrize("name", _SHAPES)
 def test_walk_visits_every_group_in_order(name: str, rng: random.Random) -> None:
     p = _SHAPES[name]
-    walker = OutputWalker(p)
+    walker = made(OutputWalker, p)
     walks = [
         {
             "out_h": rng.randint(1, 3), "out_w": rng.randint(1, 3), "blocks": rng.randint(1, 3),
@@ -92,7 +92,7 @@ LARGE = [pytest.param(w, id=f"{name}-{n}") for name in SMALL if name != "byte" f
 def test_every_member_of_a_walk_has_its_whole_width(walk: dict[str, int]) -> None:
     """The first positions of a walk with one large member."""
     assert set(SMALL) == set(WALK.members)
-    walker = OutputWalker(_SHAPES["wide"])
+    walker = made(OutputWalker, _SHAPES["wide"])
 
     async def bench(ctx: Any) -> None:
         ctx.set(walker.o.ready, 1)
@@ -114,7 +114,7 @@ def test_every_member_of_a_walk_has_its_whole_width(walk: dict[str, int]) -> Non
 @pytest.mark.parametrize("name", ["out_h", "out_w"])
 def test_the_second_round_of_a_long_loop_has_as_many_steps(name: str, size: int) -> None:
     """A count is loaded again for each round."""
-    walker = OutputWalker(_NANO.replace(lanes=_NANO.cols))
+    walker = made(OutputWalker, _NANO.replace(lanes=_NANO.cols))
     walk = SMALL | {"out_h": 1, "out_w": 1, "blocks": 1} | {name: size, {"out_h": "blocks", "out_w": "out_h"}[name]: 2}
     addresses: list[int] = []
 
@@ -137,7 +137,7 @@ def test_the_second_round_of_a_long_loop_has_as_many_steps(name: str, size: int)
 
 
 def test_a_walk_begins_at_its_base_after_a_reset_within_another_one() -> None:
-    walker, reset = OutputWalker(_NANO), Signal()
+    walker, reset = made(OutputWalker, _NANO), Signal()
 
     async def bench(ctx: Any) -> None:
         ctx.set(walker.walk, SMALL | {"out_h": 5, "out_w": 5})

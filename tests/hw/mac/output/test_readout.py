@@ -13,7 +13,7 @@ from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.isa import BY_KIND, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import NANO, OUTPUT_SHAPES, RATES, any_descriptor
-from tests.hw.streams import run, source
+from tests.hw.streams import made, run, source
 
 Numbers = dict[str, int]
 
@@ -40,7 +40,7 @@ class Environment:
     def __init__(
         self, params: HardwareParams, descriptors: list[Numbers], strips: list[int], rng: random.Random, rate: float
     ) -> None:
-        self.readout, self.params, self.rng, self.rate = AccumulatorReadout(params), params, rng, rate
+        self.readout, self.params, self.rng, self.rate = made(AccumulatorReadout, params), params, rng, rate
         self.seen: list[Numbers] = []
         self.switches = 0
         self._strips = strips.copy()
@@ -123,7 +123,7 @@ class Environment:
 
 
 def test_the_first_item_has_the_stated_latency(rng: random.Random) -> None:
-    readout = AccumulatorReadout(NANO)
+    readout = made(AccumulatorReadout, NANO)
 
     async def bench(ctx: Any) -> None:
         for port in (

@@ -10,7 +10,7 @@ from intloom.hw.mac.output.result_writer import ResultWriter
 from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import OUTPUT_SHAPES, RATES
-from tests.hw.streams import run, source
+from tests.hw.streams import made, run, source
 
 
 def _write_descriptor(rng: random.Random, params: HardwareParams) -> dict[str, int]:
@@ -75,7 +75,7 @@ class Memory:
 @pytest.mark.parametrize("rate", RATES)
 def test_bytes_are_written_where_they_belong(name: str, rate: float, rng: random.Random) -> None:
     params = OUTPUT_SHAPES[name]
-    writer = ResultWriter(params)
+    writer = made(ResultWriter, params)
     descriptors = [_write_descriptor(rng, params) for _ in range(6)]
     counts = [
         descriptor["out_h"] * descriptor["out_w"] * descriptor["out_blocks"] * params.cols // params.lanes

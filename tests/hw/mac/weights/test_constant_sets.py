@@ -6,13 +6,13 @@ from typing import Any
 from intloom.hw.mac.weights.constant_sets import ConstantSets
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.formats import TABLE_BYTES
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 CYCLES = 300
 
 
 def test_channel_sets_alternate_and_are_counted(rng: random.Random) -> None:
-    sets = ConstantSets()
+    sets = made(ConstantSets)
     loaded = released = 0
 
     async def bench(ctx: Any) -> None:
@@ -46,7 +46,7 @@ async def _pulse(ctx: Any, port: Any) -> None:
 
 
 def test_a_loaded_table_blocks_the_next_until_readout_switches() -> None:
-    sets = ConstantSets()
+    sets = made(ConstantSets)
 
     async def bench(ctx: Any) -> None:
         for number in range(1, 5):
@@ -62,7 +62,7 @@ def test_a_loaded_table_blocks_the_next_until_readout_switches() -> None:
 
 
 def test_residual_constants_are_free_once_activated() -> None:
-    sets = ConstantSets()
+    sets = made(ConstantSets)
 
     async def bench(ctx: Any) -> None:
         for _ in range(2):
@@ -79,7 +79,7 @@ def test_residual_constants_are_free_once_activated() -> None:
 
 def test_a_switch_before_the_last_byte_of_its_table_counts() -> None:
     """The other set is free meanwhile, and after the last byte."""
-    sets = ConstantSets()
+    sets = made(ConstantSets)
 
     async def bench(ctx: Any) -> None:
         for _ in range(3):
@@ -99,7 +99,7 @@ def test_a_switch_before_the_last_byte_of_its_table_counts() -> None:
 
 def test_a_switch_with_the_last_byte_of_a_table_counts_with_it() -> None:
     """The table is loaded and in use in one cycle: the next one may be loaded, and only that one."""
-    sets = ConstantSets()
+    sets = made(ConstantSets)
 
     async def bench(ctx: Any) -> None:
         for _ in range(2):
@@ -117,7 +117,7 @@ def test_a_switch_with_the_last_byte_of_a_table_counts_with_it() -> None:
 
 
 def test_residual_constants_that_arrive_with_an_activation_are_kept() -> None:
-    sets = ConstantSets()
+    sets = made(ConstantSets)
 
     async def bench(ctx: Any) -> None:
         ctx.set(sets.residual_activated, 1)

@@ -13,7 +13,7 @@ from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import WEIGHT_ADDRESS_BITS
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import NANO, RATES, WEIGHT_SHAPES
-from tests.hw.streams import run, source
+from tests.hw.streams import made, run, source
 
 ADDRESSES = 1 << WEIGHT_ADDRESS_BITS
 SHAPES = {**WEIGHT_SHAPES, "half": NANO.replace(rows=32, cols=4, axi_data_bits=256, weight_kib=128)}
@@ -47,7 +47,7 @@ class Memory:
 @pytest.mark.parametrize("rate", RATES)
 def test_constants_are_written_element_by_element(name: str, rate: float, rng: random.Random) -> None:
     params = SHAPES[name]
-    loader, memory = ConstantsLoader(params), Memory(rng, params)
+    loader, memory = made(ConstantsLoader, params), Memory(rng, params)
     requests = [
         {"address": rng.getrandbits(WEIGHT_ADDRESS_BITS), "load_table": k % 2, "load_residual": rng.randrange(2)}
         for k in range(6)
@@ -91,7 +91,7 @@ def test_constants_are_written_element_by_element(name: str, rate: float, rng: r
 
 
 def test_the_first_element_has_the_stated_latency() -> None:
-    loader = ConstantsLoader(NANO)
+    loader = made(ConstantsLoader, NANO)
 
     async def bench(ctx: Any) -> None:
         for port in (loader.read_allowed, loader.table_free, loader.residual_free, loader.channels_free):

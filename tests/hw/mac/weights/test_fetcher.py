@@ -18,7 +18,7 @@ from intloom.hw.spec import timing
 from intloom.hw.spec.isa import WEIGHT_ADDRESS_BITS
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES, any_descriptor
-from tests.hw.streams import run, sink, source
+from tests.hw.streams import made, run, sink, source
 
 
 def _descriptor(rng: random.Random, zero_points: int | None = None) -> dict[str, int]:
@@ -122,7 +122,7 @@ class Array:
 def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.Random) -> None:
     params = WEIGHT_SHAPES[name]
     descriptors = [_descriptor(rng) for _ in range(3 if params.cols < 16 else 1)]
-    fetcher = WeightFetcher(params)
+    fetcher = made(WeightFetcher, params)
     array = Array(fetcher, params, _words(descriptors, params), rng, rate)
     requests: list[int] = []
     expected = [
@@ -148,7 +148,7 @@ def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.R
 @pytest.mark.parametrize("zero_points", [0, 1])
 def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, zero_points: int, rng: random.Random) -> None:
     params = WEIGHT_SHAPES[name]
-    fetcher = WeightFetcher(params)
+    fetcher = made(WeightFetcher, params)
 
     async def rises(ctx: Any, port: Any, cycles: int) -> None:
         for _ in range(cycles):
@@ -196,7 +196,7 @@ def test_all_bits_of_the_number_of_strips_count(bit: int, rng: random.Random) ->
 def _check_tiles(descriptor: dict[str, int], offsets: list[int], rng: random.Random) -> None:
     """The first tiles that are read, by their distance from the first one."""
     params = next(iter(WEIGHT_SHAPES.values()))
-    fetcher = WeightFetcher(params)
+    fetcher = made(WeightFetcher, params)
     reads: list[int] = []
 
     async def follow(ctx: Any) -> None:

@@ -21,7 +21,7 @@ from intloom.hw.mac.weights.zero_point_correction import (
 from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import WEIGHT_SHAPES
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 SETS = 1 << CORRECTION_SET_BITS
 BLOCKS = 12
@@ -92,7 +92,7 @@ def _readable(blocks: list[Block], number: int, cycle: int, rows: int) -> bool:
 @pytest.mark.parametrize("name", WEIGHT_SHAPES)
 def test_sums_of_weights_are_corrections_from_the_stated_latency_on(name: str, rng: random.Random) -> None:
     params = WEIGHT_SHAPES[name].replace(acc_bits=rng.choice((20, 32)))
-    unit = ZeroPointCorrection(params)
+    unit = made(ZeroPointCorrection, params)
     blocks = [_block(rng, params) for _ in range(BLOCKS)]
     cycles = _timeline(blocks, rng)
     first_reads = {block.done + unit.latency(params.rows): k for k, block in enumerate(blocks)}

@@ -9,7 +9,7 @@ import pytest
 from intloom.hw.mac.weights.zero_points import ZeroPoints
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import WEIGHT_SHAPES
-from tests.hw.streams import run
+from tests.hw.streams import made, run
 
 _LIMITS = (-128, -1, 0, 1, 127)
 
@@ -52,7 +52,7 @@ class Feed:
 @pytest.mark.parametrize("name", WEIGHT_SHAPES)
 def test_the_block_s_zero_points_are_subtracted(name: str, rng: random.Random) -> None:
     params = WEIGHT_SHAPES[name]
-    unit = ZeroPoints(params)
+    unit = made(ZeroPoints, params)
 
     async def bench(ctx: Any) -> None:
         feed = Feed(ctx, unit, params)
