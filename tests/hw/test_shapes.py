@@ -1,6 +1,7 @@
 """The shapes of `tests/support/shapes.py` take every branch of elaboration that any hardware takes."""
 
 import sys
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -17,6 +18,7 @@ Step = tuple[CodeType, int, int]
 """An instruction of the interpreter after another one."""
 
 
+@cache
 def steps(params: HardwareParams) -> dict[Step, int | None]:
     """All that the elaboration does in the RTL's own sources, and the line of each."""
     found: dict[Step, int | None] = {}
@@ -53,7 +55,7 @@ def missing(shapes: dict[str, HardwareParams], hardware: range) -> set[tuple[str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hardware", [range(1, 24, 7), pytest.param(range(24), marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("hardware", [range(2, 24, 11), pytest.param(range(24), marks=pytest.mark.nightly)])
 def test_shapes_have_every_structural_branch(hardware: range) -> None:
     """Presets and random hardware; nightly all of it."""
     assert not missing(SHAPES, hardware)

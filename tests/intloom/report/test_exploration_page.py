@@ -35,12 +35,16 @@ document.title = "SEEN" + JSON.stringify(seen);
 """
 
 
-@pytest.mark.parametrize("width", [1400, 500])
-def test_points_and_rows_choose_each_other(tmp_path, quantized_models, width):
+@pytest.fixture(scope="module")
+def done(quantized_models):
     device = Device("small", "ecp5", {"LUT": 30_000.0, "FF": 30_000.0})
     asked = Budget(device=device, technology=choose_technology("45nm"))
     space = Space(preset("nano"), {"cols": [4, 16, 64], "scratch_kib": [16, 64]})
-    done = explore([(quantized_models("c2f"), 1.0)], space, asked)
+    return explore([(quantized_models("c2f"), 1.0)], space, asked)
+
+
+@pytest.mark.parametrize("width", [1400, 500])
+def test_points_and_rows_choose_each_other(tmp_path, done, width):
     page = write_exploration({**done.to_dict(), "verified": []}, tmp_path)
     assert not misplaced_values(page.read_text())
     seen = drive(page, tmp_path, width, SCRIPT)

@@ -6,13 +6,12 @@ import pytest
 
 from intloom.common.errors import UsageError
 from intloom.hw.spec.isa import INSTRUCTION_BYTES
-from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import Cause
 from intloom.sim.random_programs.compare import simulator_of
 from intloom.sim.random_programs.faults import PROGRAM_FAULTS, program_fault, run_with_fault
 from intloom.sim.random_programs.program import random_program
+from tests.sim.random_programs.extremes import NANO
 
-NANO = preset("nano").replace(depthwise=True, vector_softmax=True, vector_norm=True, vector_depthwise=True)
 SEEDS = 3
 
 

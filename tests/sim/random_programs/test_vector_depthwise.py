@@ -9,6 +9,7 @@ from intloom.hw.spec.isa import Kind, make
 from intloom.hw.spec.params import preset
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import NO_LAG, Step, random_program
+from tests.sim.random_programs.extremes import NANO
 
 KINDS = (Kind.VDEPTHWISE, Kind.VDEPTHWISE, Kind.VDEPTHWISE, Kind.VTABLE, Kind.VADD)
 WIDE = preset("base").replace(
@@ -21,7 +22,7 @@ NARROW = preset("small").replace(
 )
 """Accumulators narrower than the sums of VDEPTHWISE, which must not depend on them."""
 SHAPES = {
-    "nano": preset("nano").replace(vector_depthwise=True),
+    "nano": NANO,
     "wide": WIDE,
     "exact": NARROW,
 }

@@ -33,7 +33,7 @@ INPUT, OUTPUT, TILES = 0, SIDE * SIDE, PLAIN.channel_words
 _MESSAGE = re.compile(
     r"stopped after \d+ cycles with cause (\w+): unit (\w+) read word (\d+) of the (scratchpad|weight memory)"
 )
-EVERY = {"depthwise": True, "vector_softmax": True, "vector_depthwise": True}
+EVERY = {"depthwise": True, "vector_softmax": True, "vector_norm": True, "vector_depthwise": True}
 _MEMORY = MemorySettings()
 FASTEST_MEMORY = MemorySettings(read_latency=0, write_latency=0, bandwidth=0)
 
@@ -131,13 +131,13 @@ def test_the_last_word_is_checked_before_the_program_is_done(edited: dict[bool, 
 
 @pytest.mark.slow
 def test_random_programs_take_the_same_cycles_and_have_no_error(seed: int) -> None:
-    """Also with random registers and memories before the reset: the programs begin with loads of all words."""
+    """With random registers and memories before the reset: the programs begin with loads of all words."""
     for number in range(4):
         plain, parity = (random_program(seed + number, p.replace(**EVERY)) for p in (PLAIN, PARITY))
-        wanted, found = (compare(program, simulator_of(program)) for program in (plain, parity))
-        started = compare(parity, simulator_of(parity, random_start=True), start_seed=1 + number)
-        assert (wanted.problem, found.problem, started.problem) == ("", "", ""), f"seed {parity.seed}"
-        assert wanted.cycles == found.cycles == started.cycles
+        wanted = compare(plain, simulator_of(plain))
+        found = compare(parity, simulator_of(parity, random_start=True), start_seed=1 + number)
+        assert (wanted.problem, found.problem) == ("", ""), f"seed {parity.seed}"
+        assert wanted.cycles == found.cycles
 
 
 @pytest.mark.slow
