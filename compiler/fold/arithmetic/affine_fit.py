@@ -16,8 +16,8 @@ A candidate is accepted only if the operation returns the required result at eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 from math import floor, gcd
 
@@ -56,7 +56,7 @@ _GRID = np.linspace(-1.0, 1.0, 17)
 
 @dataclass(frozen=True, eq=False)
 class SampledFunction:
-    """A function of two small integers, sampled at every point, and the clamp table that follows it."""
+    """A function of two small integers, sampled at every point, and the monotone table that follows it."""
 
     x1: Points
     x2: Points
@@ -89,27 +89,21 @@ def apply(x1: Points, x2: Points, affine: Affine) -> Points:
     return np.clip(total, INT8_MIN, INT8_MAX)
 
 
-def fit_affine(
-    x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
-) -> Affine | None:
-    """Constants with which the operation returns `wanted` at every point, or None if no candidate does.
+def fit_affine(goal: SampledFunction, ratios: tuple[float, float]) -> Affine | None:
+    """Constants with which the operation returns the function's result at every point, or None if no candidate does.
 
-    `ratios` are the real factors of x1 and x2. `clamps` is a monotone table that follows the operation.
+    `ratios` are the real factors of x1 and x2.
     """
-    goal = SampledFunction(x1, x2, wanted, clamps)
-    for affine in _proposals(goal, (ratios[0], ratios[1])):
+    for affine in _proposals(goal, ratios):
         if affine is not None and not goal.missing(affine).any():
             return affine
     return None
 
 
-def closest_affine(
-    x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
-) -> tuple[Affine, Points]:
+def closest_affine(goal: SampledFunction, ratios: tuple[float, float]) -> tuple[Affine, Points]:
     """Constants with few wrong points, for functions that no constants fit, and the difference at each point."""
-    goal = SampledFunction(x1, x2, wanted, clamps)
     shift = _FIRST_SHIFTS[0]
-    candidates = [affine for affine in _proposals(goal, (ratios[0], ratios[1]), force=True) if affine is not None]
+    candidates = [affine for affine in _proposals(goal, ratios, force=True) if affine is not None]
     # No proposal at all is left if every ratio exceeds the factor bits; the plain rounded ratios then bound the
     # error.
     candidates = candidates or [Affine(round(ratios[0] * 2.0**shift), round(ratios[1] * 2.0**shift), 0, shift)]
@@ -305,7 +299,7 @@ def _on_line(steps: tuple[int, int], target: int, near: tuple[float, float]) -> 
 
 
 def fit_affine_with_table(
-    x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
+    goal: SampledFunction, ratios: tuple[float, float]
 ) -> tuple[Affine, NDArray[np.int8] | None] | None:
     """Fit like `fit_affine`, and return the table that must follow the operation.
 
@@ -319,12 +313,12 @@ def fit_affine_with_table(
     """
     if max(map(abs, ratios)) >= _MAX_RATIO:
         raise Refusal.NO_INTEGERS(f"its operand's scale is {max(ratios):.3g} times its result's", "correct the scales")
-    affine = fit_affine(x1, x2, wanted, ratios, clamps)
+    affine = fit_affine(goal, ratios)
     if affine is not None:
-        return affine, clamps
+        return affine, goal.clamps
     # `~x` is -1 - x: it reverses the order of int8 values, so the clamp table is conjugated with it.
-    flipped = None if clamps is None else ~clamps[~np.arange(256, dtype=np.uint8)]
-    affine = fit_affine(x1, x2, ~wanted, [-r for r in ratios], flipped)
+    flipped = None if goal.clamps is None else ~goal.clamps[~np.arange(256, dtype=np.uint8)]
+    affine = fit_affine(replace(goal, result=~goal.result, clamps=flipped), (-ratios[0], -ratios[1]))
     if affine is None:
         return None
     back = ~np.arange(256, dtype=np.uint8).view(np.int8) if flipped is None else ~flipped

@@ -137,7 +137,7 @@ def _average_of(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result
         pads=geometry.pads,
         origin=unit.origins,
     )
-    fitted = fit_affine_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
+    fitted = fit_affine_with_table(goal, ratios)
     if fitted is not None:
         affine, table = fitted
         builder.emit(replace(node, affine=affine, table=None if table is None else table.tobytes()), result)

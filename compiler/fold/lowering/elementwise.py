@@ -213,19 +213,20 @@ def _lower_pair(
         builder.mode_dependent.append(main.name)
     clamps = clamp_table(builder, unit)
     x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
-    fitted = fit_affine_with_table(x1, x2, truth, ratios, clamps)
+    goal = SampledFunction(x1, x2, truth, clamps)
+    fitted = fit_affine_with_table(goal, ratios)
     if fitted is not None:
         builder.emit(replace(_pair_node(unit, (a, b), result, *fitted), origin=unit.origins), result)
         builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs")
         return
-    bracket = fit_bracket(SampledFunction(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None
+    bracket = fit_bracket(goal, ratios[0]) if main.op == "Mul" else None
     if bracket is not None:
         rough = _pair_node(unit, (a, b), result, bracket.low, None)
         assert isinstance(rough, Mul)
         emit_bracket(builder, replace(rough, origin=unit.origins), result, bracket, clamps)
         builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs, rounding ties by a table")
         return
-    affine, missing = closest_affine(x1, x2, truth, ratios, clamps)
+    affine, missing = closest_affine(goal, ratios)
     correct(builder, unit, _pair_node(unit, (a, b), result, affine, clamps), result, missing.reshape(256, 256))
 
 

@@ -8,7 +8,7 @@ Runs after `constants`. Afterwards no supported QLinear… or QGemm operator is 
 known.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +20,23 @@ from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, Onnx
 
 Parameters = tuple[str, str]
 """Names of a scale and a zero point."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The float operator of a QLinear… operator; each stored operand comes before its scale and zero point."""
+
+    op: str
+    operands: tuple[int, ...]
+    """Positions of the stored operands; empty: those from the third input on."""
+    result: int
+    """Position of the result's scale, before its zero point."""
+    weight_axis: int | None = None
+    """Axis of the scales of the second operand."""
+    bias: int | None = None
+    """Position of an int32 bias."""
+    drop: frozenset[str] = frozenset()
+    """Attributes that the float operator does not have."""
 
 
 @dataclass
@@ -45,22 +62,14 @@ class _Rewriter:
             self.nodes.append(OnnxNode(f"{value}/DQ", DEQUANTIZE, inputs, (value,), attributes, origin=node.origins))
         return value
 
-    def finish(
-        self,
-        node: OnnxNode,
-        op: str,
-        inputs: tuple[str, ...],
-        result: Parameters,
-        *,
-        drop: frozenset[str] = frozenset(),
-    ) -> None:
+    def finish(self, node: OnnxNode, form: _Form, inputs: tuple[str, ...]) -> None:
         """Add the float operator and the QuantizeLinear after it."""
-        attributes = {k: v for k, v in node.attributes.items() if k not in drop}
+        attributes = {k: v for k, v in node.attributes.items() if k not in form.drop}
         stored = node.outputs[0]
         value = f"{stored}/float"
-        float_node = OnnxNode(node.name, op, inputs, (value,), attributes, origin=node.origins, qoperator=node)
+        float_node = OnnxNode(node.name, form.op, inputs, (value,), attributes, origin=node.origins, qoperator=node)
         self.nodes.append(float_node)
-        self.quantized(node, value, stored, result)
+        self.quantized(node, value, stored, _pair(node, form.result))
 
     def quantized(self, node: OnnxNode, value: str, stored: str, parameters: Parameters) -> None:
         """Add a QuantizeLinear."""
@@ -73,11 +82,18 @@ def _pair(node: OnnxNode, index: int) -> Parameters:
     return node.input(index), node.input(index + 1)
 
 
-def _conv(r: _Rewriter, node: OnnxNode) -> None:
-    x = r.dequantized(node, node.input(0), _pair(node, 1))
-    w = r.dequantized(node, node.input(3), _pair(node, 4), axis=0)
-    bias = _bias(r, node, node.input(8), node.input(1), node.input(4))
-    r.finish(node, "Conv", (x, w, *bias), _pair(node, 6))
+def _rewrite(r: _Rewriter, node: OnnxNode, form: _Form) -> None:
+    axis = 1 - node.integer("transB", 0) if form.op == "Gemm" else form.weight_axis
+    values = tuple(
+        r.dequantized(node, node.input(at), _pair(node, at + 1), axis if number else None)
+        for number, at in enumerate(form.operands or range(2, len(node.inputs), 3))
+    )
+    if form.bias is not None:
+        values += _bias(r, node, node.input(form.bias), node.input(1), node.input(4))
+    if form.op == "Gemm" and not node.input(form.result):
+        r.nodes.append(OnnxNode(node.name, form.op, values, node.outputs, node.attributes, origin=node.origins))
+    else:
+        r.finish(node, form, values)
 
 
 def _bias(r: _Rewriter, node: OnnxNode, stored: str, x_scale: str, w_scale: str) -> tuple[str, ...]:
@@ -96,57 +112,19 @@ def _bias(r: _Rewriter, node: OnnxNode, stored: str, x_scale: str, w_scale: str)
     return (r.dequantized(node, stored, (scale, ""), axis=0),)
 
 
-def _matmul(r: _Rewriter, node: OnnxNode) -> None:
-    a = r.dequantized(node, node.input(0), _pair(node, 1))
-    b = r.dequantized(node, node.input(3), _pair(node, 4), axis=-1)
-    r.finish(node, "MatMul", (a, b), _pair(node, 6))
-
-
-def _gemm(r: _Rewriter, node: OnnxNode) -> None:
-    a = r.dequantized(node, node.input(0), _pair(node, 1))
-    b = r.dequantized(node, node.input(3), _pair(node, 4), axis=1 - node.integer("transB", 0))
-    bias = _bias(r, node, node.input(6), node.input(1), node.input(4))
-    if node.input(7):
-        r.finish(node, "Gemm", (a, b, *bias), _pair(node, 7))
-    else:
-        r.nodes.append(OnnxNode(node.name, "Gemm", (a, b, *bias), node.outputs, node.attributes, origin=node.origins))
-
-
-def _binary(op: str) -> Callable[[_Rewriter, OnnxNode], None]:
-    def rewrite(r: _Rewriter, node: OnnxNode) -> None:
-        a = r.dequantized(node, node.input(0), _pair(node, 1))
-        b = r.dequantized(node, node.input(3), _pair(node, 4))
-        r.finish(node, op, (a, b), _pair(node, 6))
-
-    return rewrite
-
-
-def _unary(op: str, drop: frozenset[str] = frozenset()) -> Callable[[_Rewriter, OnnxNode], None]:
-    def rewrite(r: _Rewriter, node: OnnxNode) -> None:
-        r.finish(node, op, (r.dequantized(node, node.input(0), _pair(node, 1)),), _pair(node, 3), drop=drop)
-
-    return rewrite
-
-
-def _concat(r: _Rewriter, node: OnnxNode) -> None:
-    positions = range(2, len(node.inputs), 3)
-    values = tuple(r.dequantized(node, node.input(i), _pair(node, i + 1)) for i in positions)
-    r.finish(node, "Concat", values, _pair(node, 0))
-
-
 _LAYOUT = frozenset({"channels_last"})
-_REWRITES: Mapping[tuple[str, str], Callable[[_Rewriter, OnnxNode], None]] = {
-    (STANDARD, "QLinearConv"): _conv,
-    (STANDARD, "QLinearMatMul"): _matmul,
-    (MICROSOFT, "QGemm"): _gemm,
-    (MICROSOFT, "QLinearAdd"): _binary("Add"),
-    (MICROSOFT, "QLinearMul"): _binary("Mul"),
-    (MICROSOFT, "QLinearSigmoid"): _unary("Sigmoid"),
-    (MICROSOFT, "QLinearLeakyRelu"): _unary("LeakyRelu"),
-    (MICROSOFT, "QLinearAveragePool"): _unary("AveragePool", _LAYOUT),
-    (MICROSOFT, "QLinearGlobalAveragePool"): _unary("GlobalAveragePool", _LAYOUT),
-    (MICROSOFT, "QLinearSoftmax"): _unary("Softmax", frozenset({"opset"})),
-    (MICROSOFT, "QLinearConcat"): _concat,
+_FORMS: Mapping[tuple[str, str], _Form] = {
+    (STANDARD, "QLinearConv"): _Form("Conv", (0, 3), 6, weight_axis=0, bias=8),
+    (STANDARD, "QLinearMatMul"): _Form("MatMul", (0, 3), 6, weight_axis=-1),
+    (MICROSOFT, "QGemm"): _Form("Gemm", (0, 3), 7, bias=6),
+    (MICROSOFT, "QLinearAdd"): _Form("Add", (0, 3), 6),
+    (MICROSOFT, "QLinearMul"): _Form("Mul", (0, 3), 6),
+    (MICROSOFT, "QLinearSigmoid"): _Form("Sigmoid", (0,), 3),
+    (MICROSOFT, "QLinearLeakyRelu"): _Form("LeakyRelu", (0,), 3),
+    (MICROSOFT, "QLinearAveragePool"): _Form("AveragePool", (0,), 3, drop=_LAYOUT),
+    (MICROSOFT, "QLinearGlobalAveragePool"): _Form("GlobalAveragePool", (0,), 3, drop=_LAYOUT),
+    (MICROSOFT, "QLinearSoftmax"): _Form("Softmax", (0,), 3, drop=frozenset({"opset"})),
+    (MICROSOFT, "QLinearConcat"): _Form("Concat", (), 0),
 }
 
 
@@ -155,9 +133,9 @@ def rewrite_qoperators(model: Model) -> Model:
     r = _Rewriter(model)
     r.known |= _input_parameters(model)
     for node in model.nodes:
-        rule = _REWRITES.get((node.domain, node.op))
-        if rule is not None and not node.integer("channels_last", 0):
-            rule(r, node)
+        form = _FORMS.get((node.domain, node.op))
+        if form is not None and not node.integer("channels_last", 0):
+            _rewrite(r, node, form)
         elif is_data_movement(node) and node.input(0) in r.known:
             _rewrite_data_movement(r, node)
         elif node.op == "Concat" and not node.domain and (parameters := _common_parameters(r, node)) is not None:

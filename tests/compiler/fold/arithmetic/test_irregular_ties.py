@@ -37,9 +37,9 @@ def test_every_choice_of_directions_is_met(ratio, zero, directions):
 
 def test_one_affine_operation_alone_is_not_enough():
     wanted = tied(1 / 4, 0, {3, 4, 8, 11})
-    zeros = np.zeros_like(POINTS)
-    assert fit_affine(POINTS, zeros, wanted, (1 / 4, 0.0)) is None
-    assert fit_bracket(SampledFunction(POINTS, zeros, wanted), 1 / 4) is not None
+    goal = SampledFunction(POINTS, np.zeros_like(POINTS), wanted)
+    assert fit_affine(goal, (1 / 4, 0.0)) is None
+    assert fit_bracket(goal, 1 / 4) is not None
 
 
 def test_what_is_no_line_is_given_up():
