@@ -107,23 +107,6 @@ def test_sums_before_a_clamp_are_integers(clamp: str, zero: int, rng: random.Ran
     assert "FusedConv" not in made and "Conv" not in made
 
 
-@pytest.mark.parametrize("read", ["sums", "clamped"])
-def test_sums_that_others_read_stay_unrounded(read: str, rng: random.Random) -> None:
-    """An output before or after the Relu has the float sums, also in the reference."""
-    m = OnnxMaker(rng)
-    image = m.image(3, 8, 8)
-    weights, found = m.weights((4, 3, 3, 3), 0)
-    (sums,) = m.node("Conv", [image.name, weights, m.bias(found, image.scale)], pads=[1] * 4)
-    (clamped,) = m.node("Relu", [sums])
-    m.output(m.pair(clamped, (1, 4, 8, 8), 0.01, 58))
-    m.outputs.append({"sums": sums, "clamped": clamped}[read])
-    folded = fold_model(from_proto(m.model(), name="m"))
-    form = folded.reference or folded.model
-    assert form is not None
-    assert form.producers[sums].op == "Conv"
-    assert form.producers[clamped].inputs == (sums,)
-
-
 def test_a_subgraph_reads_a_value_of_successive_pairs() -> None:
     """onnxruntime removes the inner pair by default, and aborts the process because the If reads its neighbor."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])
