@@ -50,8 +50,6 @@ enum intloom_table_use {
 enum intloom_conv_mode {
     INTLOOM_CONV_BLOCKS = 0,
     INTLOOM_CONV_PACKED = 1,
-    INTLOOM_CONV_DEPTHWISE = 2,
-    INTLOOM_CONV_DEPTHWISE_ROWS = 3,
 };
 
 /* First instruction of every program. Another version or fingerprint stops the accelerator with cause WRONG_PROGRAM. */
@@ -162,7 +160,7 @@ struct intloom_store {
     FIELD(local_s1, 256u, 20u, 0u, 0, 1048575, 0) \
     FIELD(local_s2, 276u, 20u, 0u, 0, 1048575, 0)
 
-/* Convolve one tile: loop over output blocks, strips of pixels, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. See Depthwise convolutions for mode 2 and 3. */
+/* Convolve one tile: loop over output blocks, strips of pixels, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. */
 struct intloom_conv {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
     uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
@@ -178,14 +176,14 @@ struct intloom_conv {
     uint32_t in_w; /* Pixels in an input row. 1 to 16383 [pixels] */
     int32_t iy0; /* Input row under the kernel's first row at output row 0. -16384 to 16383 [pixels] */
     int32_t ix0; /* Input column under the kernel's first column at output column 0. -16384 to 16383 [pixels] */
-    uint32_t mode; /* 0: array rows are input channels. 1: packed; input words hold rows/4 pixels of 4 channels, and kernel_w counts groups of rows/4 pixels. 2, 3: depthwise; array rows are kernel taps, and a weight tile holds the whole kernel (2) or one kernel row (3). 0 to 3 */
+    uint32_t mode; /* 0: array rows are input channels. 1: packed; input words hold rows/4 pixels of 4 channels, and kernel_w counts groups of rows/4 pixels. 0 to 1 */
     uint32_t kernel_h; /* Kernel rows. 1 to 15 */
     uint32_t kernel_w; /* Kernel columns. 1 to 15 */
     uint32_t stride_h; /* Input rows from one output row to the next. 1 to 4 */
     uint32_t stride_w; /* Input pixels from one output pixel to the next. 1 to 4 */
     uint32_t dilation_h; /* Input rows from one kernel row to the next. 1 to 15 */
     uint32_t dilation_w; /* Input pixels from one kernel column to the next. 1 to 15 */
-    uint32_t in_blocks; /* Input channel blocks that contribute to each output block. Depthwise: the least number of input rows in a column. 1 to 4095 */
+    uint32_t in_blocks; /* Input channel blocks that contribute to each output block. 1 to 4095 */
     uint32_t out_blocks; /* Output channel blocks, of cols channels each. 1 to 4095 */
     uint32_t weight_zero_points; /* The constants hold a zero point for each output channel, which is subtracted from its weights. 0 to 1 */
     uint32_t weights; /* First word of the constants in the weight memory; see Constants of CONV. 0 to 262143 [words] */
@@ -206,7 +204,7 @@ struct intloom_conv {
     uint32_t res_row; /* Step of the residual from one row to the next. 0 to 65535 [words] */
     uint32_t res_shift; /* Right shift of the residual addition. 0 to 47 [bits] */
     uint32_t res_even; /* The residual addition rounds ties to even; else up. 0 to 1 */
-    uint32_t continue_sums; /* Start from the sums of the CONV before, of as many pixels: both have one output block, one strip, and are not depthwise. 0 to 1 */
+    uint32_t continue_sums; /* Start from the sums of the CONV before, of as many pixels: both have one output block and one strip. 0 to 1 */
 };
 
 #define INTLOOM_CONV_WIDTH 506u
@@ -225,7 +223,7 @@ struct intloom_conv {
     FIELD(in_w, 218u, 14u, 0u, 1, 16383, 1) \
     FIELD(iy0, 232u, 15u, 1u, -16384, 16383, 0) \
     FIELD(ix0, 247u, 15u, 1u, -16384, 16383, 0) \
-    FIELD(mode, 262u, 2u, 0u, 0, 3, 0) \
+    FIELD(mode, 262u, 2u, 0u, 0, 1, 0) \
     FIELD(kernel_h, 264u, 4u, 0u, 1, 15, 1) \
     FIELD(kernel_w, 268u, 4u, 0u, 1, 15, 1) \
     FIELD(stride_h, 272u, 3u, 0u, 1, 4, 1) \

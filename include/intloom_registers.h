@@ -78,19 +78,18 @@
 #define INTLOOM_REG_CAP_QUEUE_DEPTH 0x0d0u /* ro: Parameter queue_depth. Depth of each unit's instruction queue. A power of two, 2 to 64. */
 #define INTLOOM_REG_CAP_VECTOR_MULTIPLY 0x0d4u /* ro: Parameter vector_multiply. The vector unit can multiply tensors (VMUL). */
 #define INTLOOM_REG_CAP_VECTOR_AVERAGE 0x0d8u /* ro: Parameter vector_average. The vector unit can average windows (VAVG). */
-#define INTLOOM_REG_CAP_DEPTHWISE 0x0dcu /* ro: Parameter depthwise. The MAC array can have kernel taps on its rows (CONV modes 2 and 3); false unless rows = cols. */
-#define INTLOOM_REG_CAP_VECTOR_LANES 0x0e0u /* ro: Parameter vector_lanes. Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means rows. */
-#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0e4u /* ro: Parameter lut_products. Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 5*rows of VDEPTHWISE, then those of the array. A larger number means all. */
-#define INTLOOM_REG_CAP_TRACE 0x0e8u /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
-#define INTLOOM_REG_CAP_CLOCK_GATING 0x0ecu /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
-#define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0f0u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
-#define INTLOOM_REG_CAP_VECTOR_NORM 0x0f4u /* ro: Parameter vector_norm. The vector unit can compute a layer normalization (VNORM); false if vector_lanes is less than rows/4. */
-#define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0f8u /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
-#define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0fcu /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), while the array works; false if vector_lanes is less than rows/4. */
-#define INTLOOM_REG_CAP_MEMORY_PARITY 0x100u /* ro: Parameter memory_parity. The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the program with an error. Cycles are the same either way. */
-#define INTLOOM_REG_CAP_WORD_CODE 0x104u /* ro: Parameter word_code. The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss. */
-#define INTLOOM_REG_CAP_CONSTANT_CHECK 0x108u /* ro: Parameter constant_check. The load unit can check the CRC of the words that it reads (LOAD field crc): flipped bits in constants stop the program with an error. Cycles are the same either way. */
-#define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x10cu /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_VECTOR_LANES 0x0dcu /* ro: Parameter vector_lanes. Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means rows. */
+#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0e0u /* ro: Parameter lut_products. Int8 products built from LUTs instead of DSP blocks in FPGA synthesis: first the 5*rows of VDEPTHWISE, then those of the array. A larger number means all. */
+#define INTLOOM_REG_CAP_TRACE 0x0e4u /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
+#define INTLOOM_REG_CAP_CLOCK_GATING 0x0e8u /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
+#define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0ecu /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
+#define INTLOOM_REG_CAP_VECTOR_NORM 0x0f0u /* ro: Parameter vector_norm. The vector unit can compute a layer normalization (VNORM); false if vector_lanes is less than rows/4. */
+#define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0f4u /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
+#define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0f8u /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), while the array works; false if vector_lanes is less than rows/4. */
+#define INTLOOM_REG_CAP_MEMORY_PARITY 0x0fcu /* ro: Parameter memory_parity. The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the program with an error. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_WORD_CODE 0x100u /* ro: Parameter word_code. The load unit can decode words (LOAD field coded): weights take fewer words in memory, without loss. */
+#define INTLOOM_REG_CAP_CONSTANT_CHECK 0x104u /* ro: Parameter constant_check. The load unit can check the CRC of the words that it reads (LOAD field crc): flipped bits in constants stop the program with an error. Cycles are the same either way. */
+#define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x108u /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
 #define INTLOOM_REG_CYCLES 0x180u /* ro: Cycles from start to done or error. */
 #define INTLOOM_REG_READ_BEATS 0x184u /* ro: AXI read beats, including instruction fetch. */
 #define INTLOOM_REG_WRITE_BEATS 0x188u /* ro: AXI write beats. */

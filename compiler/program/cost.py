@@ -6,9 +6,8 @@ from functools import cache
 from operator import itemgetter
 
 from intloom.hw.spec import timing
-from intloom.hw.spec.depthwise import is_depthwise, tile_cycles
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles, memory_run
-from intloom.hw.spec.isa import BY_KIND, AccessPattern, ConvMode, Fields, Instruction, Kind, TableUse
+from intloom.hw.spec.isa import BY_KIND, AccessPattern, Fields, Instruction, Kind, TableUse
 from intloom.hw.spec.norm import PASSES as NORM_PASSES
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
@@ -59,17 +58,10 @@ def _strips(pixels: int, params: HardwareParams) -> list[tuple[int, int]]:
 def conv_busy(i: Fields, params: HardwareParams) -> int:
     """Cycles of the array for a CONV among equal ones, including padding; `mac_pipeline` also counts what precedes."""
     strips = _strips(i["out_h"] * i["out_w"], params)
-    tile = _tile_cycles(i, params)
+    tile = sum(n * max(length, params.cols) for n, length in strips)
     # A strip ends only after the previous one is read out of the other accumulator bank.
     readout = params.cols // params.lanes
     least = max(sum(n * length * readout for n, length in strips), 2 * params.cols + timing.CONSTANTS_GAP)
-    if is_depthwise(i):
-        # The readout starts after the last word, and the block after the next one needs its accumulator bank.
-        pair = conv_tiles(i) * tile + timing.LAST_SUM + strips[-1][1] * readout
-        if i["out_blocks"] == 1:
-            # An instruction's first constants come before its weights, and need the set of the block before the last.
-            pair += CHANNEL_BYTES * params.cols // _CONSTANT_BYTES + params.cols
-        least = max(least, pair // 2)
     return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + late_tile(i, params))
 
 
@@ -80,7 +72,7 @@ def array_cycles(params: HardwareParams, tiles: int, pixels: int, blocks: int = 
     The scheduler's choices ask for it, before there are instructions.
     """
     fields = dict.fromkeys(("kernel_h", "kernel_w", "out_h"), 1)
-    fields |= {"mode": ConvMode.BLOCKS, "in_blocks": tiles, "out_w": pixels, "out_blocks": blocks}
+    fields |= {"in_blocks": tiles, "out_w": pixels, "out_blocks": blocks}
     return conv_busy(fields | {"weight_zero_points": int(zero_points)}, params)
 
 
@@ -88,20 +80,9 @@ def array_strips(i: Instruction, params: HardwareParams) -> list[tuple[int, int,
     """For each strip of an output block: pixels, cycles of all its weight tiles, cycles of one of them."""
     strips = []
     for count, pixels in _strips(i["out_h"] * i["out_w"], params):
-        tile = max(_words(i, pixels), params.cols)
+        tile = max(pixels, params.cols)
         strips += [(pixels, conv_tiles(i) * tile, tile)] * count
     return strips
-
-
-def _words(i: Fields, pixels: int) -> int:
-    """Input words of a weight tile that works on a strip of `pixels`."""
-    return tile_cycles(i) if is_depthwise(i) else pixels
-
-
-def _tile_cycles(i: Fields, params: HardwareParams) -> int:
-    """Cycles of the array for one weight tile on all strips."""
-    strips = _strips(i["out_h"] * i["out_w"], params)
-    return sum(n * max(_words(i, length), params.cols) for n, length in strips)
 
 
 def late_tile(i: Fields, params: HardwareParams) -> int:
@@ -109,7 +90,7 @@ def late_tile(i: Fields, params: HardwareParams) -> int:
 
     They use the port cycles that two tiles leave free.
     """
-    pixels = _words(i, _strips(i["out_h"] * i["out_w"], params)[-1][1])
+    pixels = _strips(i["out_h"] * i["out_w"], params)[-1][1]
     spare = max(0, 2 * (pixels - params.cols) - 1)
     zero_points = (params.zero_point_words + timing.ZERO_POINTS) * i["weight_zero_points"]
     return max(0, params.channel_words + 1 + zero_points - spare)
@@ -158,7 +139,7 @@ def _shape(kind: Kind) -> Callable[[Mapping[str, int]], object]:
 
 _SHAPE_FIELDS = frozenset(
     {"out_h", "out_w", "out_blocks", "in_blocks", "blocks", "kernel_h", "kernel_w", "stride_h", "stride_w"}
-    | {"dilation_h", "dilation_w", "mode", "residual", "table", "weight_zero_points"}
+    | {"residual", "table", "weight_zero_points"}
 )
 _SHAPES = {kind: _shape(kind) for kind in Kind}
 

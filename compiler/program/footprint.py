@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.hw.spec.conv_stream import conv_stream
-from intloom.hw.spec.depthwise import column_rows, is_depthwise
-from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, ConvMode, Fields, Instruction, Kind, LoadTarget
 from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.params import HardwareParams
@@ -92,22 +90,13 @@ def _conv_columns(i: Fields, params: HardwareParams) -> tuple[int, int]:
     return first // group, -(-stop // group)
 
 
-def _conv_rows(i: Fields) -> tuple[int, int]:
-    """The half-open range of input rows that a CONV reads."""
-    if is_depthwise(i):
-        tiles, rows = conv_tiles(i), column_rows(i)
-        return _span(i["iy0"], rows, 1, tiles, i["dilation_h"], i["in_h"])
-    return _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["dilation_h"], i["in_h"])
-
-
 def _conv_input(i: Fields, params: HardwareParams) -> list[Access]:
-    y0, y1 = _conv_rows(i)
+    y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["dilation_h"], i["in_h"])
     x0, x1 = _conv_columns(i, params)
     # All windows lie in the padding, so no word is read.
     if y0 >= y1 or x0 >= x1:
         return []
-    step, plane, groups = i["in_block_step"], i["in_plane"], i["out_blocks"]
-    blocks = 1 if is_depthwise(i) else i["in_blocks"]
+    step, plane, groups, blocks = i["in_block_step"], i["in_plane"], i["out_blocks"], i["in_blocks"]
     # The input ranges of consecutive output blocks then overlap, so their union is one dimension.
     if step == plane:
         planes: tuple[tuple[int, int], ...] = ((groups + blocks - 1, plane),)

@@ -10,7 +10,6 @@ from functools import cached_property
 
 from intloom.compiler.program.cost import array_strips, first_constants, late_tile
 from intloom.hw.spec import timing
-from intloom.hw.spec.depthwise import is_depthwise
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 
@@ -67,8 +66,8 @@ def conv_shape(i: Instruction, params: HardwareParams) -> ConvShape:
     tile = 0
     for pixels, cycles, tile in array_strips(i, params):
         array = cycles + (0 if strips else late)
-        # The readout follows the sums of the last tile; those of a depthwise tile are complete after its last word.
-        lead = array + timing.LAST_SUM - (0 if is_depthwise(i) else tile)
+        # The readout follows the sums of the last tile.
+        lead = array + timing.LAST_SUM - tile
         readout = pixels * each
         if i["residual"] and each > 1:
             readout += min(array, readout) // _conflict_period(each, params)

@@ -29,7 +29,7 @@ from intloom.hw.spec.params import HardwareParams, changed, preset
 SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nano": ("nano", {}),
     "small": ("small", {}),
-    "base": ("base", {"vector_norm": False, "constant_check": False, "depthwise": True}),
+    "base": ("base", {"vector_norm": False, "constant_check": False}),
     "narrow": (
         "base",
         {"cols": 8, "multiplier_bits": 25, "lut_products": 0, "vector_norm": False, "constant_check": False},
@@ -58,9 +58,8 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "square": (
         "small",
         {
-            "rows": 8, "cols": 8, "lanes": 8, "vector_lanes": 8, "strip": 64, "depthwise": True,
-            "vector_depthwise": True, "multiplier_bits": 25, "lut_products": 0, "weight_sums": True,
-            "constant_check": False,
+            "rows": 8, "cols": 8, "lanes": 8, "vector_lanes": 8, "strip": 64, "vector_depthwise": True,
+            "multiplier_bits": 25, "lut_products": 0, "weight_sums": True, "constant_check": False,
         },
     ),
     "normalizing": (

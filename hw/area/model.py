@@ -29,7 +29,7 @@ _BLOCKS = {
 
 def features(p: HardwareParams) -> dict[str, list[float]]:
     """Structural counts to which the words of each component are proportional."""
-    wide = p.wide_multipliers and not p.depthwise
+    wide = p.wide_multipliers
     plain, luts = p.macs - p.array_lut_products, p.array_lut_products
     slow = not p.wide_multipliers
     deep, softmax, depthwise = p.strip >= 32, p.vector_softmax, p.vector_depthwise
@@ -38,18 +38,10 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
     narrow, several = p.rows * (p.rows <= 8), p.vector_lanes * (p.vector_lanes > 1)
     plain_depthwise = p.depthwise_products - lut_depthwise
     return {
-        "array": [plain * (not wide), plain * wide, luts, p.macs * p.depthwise, p.cols],
+        "array": [plain * (not wide), plain * wide, luts, p.cols],
         "accumulators": [p.cols, p.cols * deep, p.cols * (not deep), p.cols * p.strip],
         "epilogue": [1, p.lanes, p.lanes * slow, p.cols, p.rows],
-        "MAC control": [
-            1,
-            p.cols,
-            p.rows,
-            p.rows * p.depthwise,
-            p.rows * p.weight_sums,
-            p.cols * p.weight_sums,
-            narrow,
-        ],
+        "MAC control": [1, p.cols, p.rows, p.rows * p.weight_sums, p.cols * p.weight_sums, narrow],
         "softmax": [softmax, softmax * p.softmax_lanes],
         "normalization": [p.vector_norm * p.vector_lanes],
         "depthwise": [

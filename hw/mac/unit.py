@@ -203,8 +203,6 @@ class MacUnit(wiring.Component):
             array.pixel.eq(pixel_fetcher.word),
             array.swap.eq(pixel_fetcher.swap),
         ]
-        if self._params.depthwise:
-            m.d.comb += array.depthwise.eq(pixel_fetcher.depthwise)
 
     def _connect_accumulators(self, m: Module) -> None:
         """Delay pixel addresses and strip-ready events to meet their dot products at the accumulators."""
@@ -213,7 +211,7 @@ class MacUnit(wiring.Component):
         ahead = dots_after - Accumulators.ADDRESS_LEAD
         visible = dots_after + Accumulators.WRITE_LATENCY
         m.d.comb += [
-            accumulators.valid.eq(_delayed(m, "sum_valid", sequencer.sum_valid, ahead)),
+            accumulators.valid.eq(_delayed(m, "sum_valid", sequencer.pixel_valid, ahead)),
             accumulators.first.eq(_delayed(m, "sum_first", sequencer.first_tile, ahead)),
             accumulators.continued.eq(_delayed(m, "sum_continued", sequencer.continued, ahead)),
             accumulators.address.eq(_delayed(m, "sum_address", sequencer.address, ahead)),

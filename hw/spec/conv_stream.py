@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from intloom.hw.spec.depthwise import is_depthwise
 from intloom.hw.spec.fields import TableUse
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import Fields
@@ -49,7 +48,7 @@ class ConvStream:
 def continuable_pixels(conv: Fields, params: HardwareParams) -> int:
     """Pixels of a CONV whose sums the next one may continue, or that may continue those before; 0: none."""
     pixels = conv["out_h"] * conv["out_w"]
-    one_strip = conv["out_blocks"] == 1 and not is_depthwise(conv) and pixels <= params.strip
+    one_strip = conv["out_blocks"] == 1 and pixels <= params.strip
     return pixels if one_strip else 0
 
 

@@ -56,10 +56,6 @@ class ConvMode(IntEnum):
     """Input channels of one pixel."""
     PACKED = 1
     """Pixels of four channels."""
-    DEPTHWISE = 2
-    """Kernel taps; a weight tile holds the whole kernel."""
-    DEPTHWISE_ROWS = 3
-    """Kernel taps; a weight tile holds one kernel row."""
 
 
 @dataclass(frozen=True)

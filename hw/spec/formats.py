@@ -10,7 +10,7 @@ All numbers are little-endian. A CONV reads one stream of words, from its field 
 A scale word holds a mantissa in its low bits and a right shift above it. Hardware with `mantissa_bits` below 24 ignores
 the higher bits of the mantissa. A weight tile has one word for each column, with an int8 for every row: the weight plus
 the zero point of its column. The tiles of an output block are ordered by kernel row, kernel column and input block; the
-input block changes fastest. A depthwise CONV has one tile in mode 2 and one for each kernel row in mode 3.
+input block changes fastest.
 
 These functions define the formats. The compiler packs and the instruction simulator unpacks whole arrays with numpy;
 both are tested against them.
@@ -19,11 +19,10 @@ both are tested against them.
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from math import prod
 
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, MAX_SHIFT, Affine, Scale
-from intloom.hw.spec.isa import ConvMode, Fields, Instruction
+from intloom.hw.spec.isa import Fields, Instruction
 
 TABLE_BYTES = 256
 SCALE_SHIFT_LSB = FP32_SIGNIFICAND_BITS
@@ -85,26 +84,14 @@ def pack_tile(columns: Iterable[Sequence[int]]) -> bytes:
     return b"".join(struct.pack(f"{len(column)}b", *column) for column in columns)
 
 
-def tile_counts(conv: Fields) -> tuple[int, int, int]:
-    """The weight tiles of an output block along kernel rows, kernel columns and input blocks."""
-    match conv["mode"]:
-        case ConvMode.DEPTHWISE:
-            return 1, 1, 1
-        case ConvMode.DEPTHWISE_ROWS:
-            return conv["kernel_h"], 1, 1
-        case _:
-            return conv["kernel_h"], conv["kernel_w"], conv["in_blocks"]
-
-
 def tile_order(conv: Fields) -> Iterator[tuple[int, int, int]]:
     """The (kernel row, kernel column, input block) of an output block's tiles, in order."""
-    rows, columns, blocks = tile_counts(conv)
-    return product(range(rows), range(columns), range(blocks))
+    return product(range(conv["kernel_h"]), range(conv["kernel_w"]), range(conv["in_blocks"]))
 
 
 def conv_tiles(conv: Fields) -> int:
     """Weight tiles of one output block of a CONV."""
-    return prod(tile_counts(conv))
+    return conv["kernel_h"] * conv["kernel_w"] * conv["in_blocks"]
 
 
 def move_words(move: Fields) -> int:

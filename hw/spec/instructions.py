@@ -20,7 +20,16 @@ from intloom.hw.spec.field_groups import (
     extent,
     row,
 )
-from intloom.hw.spec.fields import CHECK_LSB, COORDINATE_BITS, HEADER, WEIGHT_ADDRESS_BITS, Field, TableUse, Unit
+from intloom.hw.spec.fields import (
+    CHECK_LSB,
+    COORDINATE_BITS,
+    HEADER,
+    WEIGHT_ADDRESS_BITS,
+    ConvMode,
+    Field,
+    TableUse,
+    Unit,
+)
 from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_LINE, LINE_BITS
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LESS_BITS
 
@@ -170,8 +179,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Unit.MAC,
         "Convolve one tile: loop over output blocks, strips of pixels, kernel rows, kernel columns and input "
         "blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are "
-        "requantized and written. Input words outside in_h x in_w read as zp_in. See Depthwise convolutions for mode "
-        "2 and 3.",
+        "requantized and written. Input words outside in_h x in_w read as zp_in.",
         (
             address("in_base", "First word of the input buffer."),
             address("in_row_off", "Offset in a plane of input row iy0, modulo in_ring when that is not 0."),
@@ -202,8 +210,8 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
                 "mode",
                 2,
                 "0: array rows are input channels. 1: packed; input words hold rows/4 pixels of 4 channels, and "
-                "kernel_w counts groups of rows/4 pixels. 2, 3: depthwise; array rows are kernel taps, and a weight "
-                "tile holds the whole kernel (2) or one kernel row (3).",
+                "kernel_w counts groups of rows/4 pixels.",
+                high=ConvMode.PACKED,
             ),
             Field("kernel_h", 4, "Kernel rows.", low=1),
             Field("kernel_w", 4, "Kernel columns.", low=1),
@@ -211,13 +219,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             Field("stride_w", 3, "Input pixels from one output pixel to the next.", low=1, high=4),
             Field("dilation_h", 4, "Input rows from one kernel row to the next.", low=1),
             Field("dilation_w", 4, "Input pixels from one kernel column to the next.", low=1),
-            Field(
-                "in_blocks",
-                12,
-                "Input channel blocks that contribute to each output block. Depthwise: the least number of input rows "
-                "in a column.",
-                low=1,
-            ),
+            Field("in_blocks", 12, "Input channel blocks that contribute to each output block.", low=1),
             Field("out_blocks", 12, "Output channel blocks, of cols channels each.", low=1),
             Field(
                 "weight_zero_points",
@@ -257,8 +259,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             Field(
                 "continue_sums",
                 1,
-                "Start from the sums of the CONV before, of as many pixels: both have one output block, one strip, and "
-                "are not depthwise.",
+                "Start from the sums of the CONV before, of as many pixels: both have one output block and one strip.",
             ),
         ),
         pattern=AccessPattern.CONV,

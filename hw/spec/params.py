@@ -78,9 +78,6 @@ class HardwareParams:
     queue_depth: int = _doc("Depth of each unit's instruction queue. A power of two, 2 to 64.", 8)
     vector_multiply: bool = _doc("The vector unit can multiply tensors (VMUL).", True)
     vector_average: bool = _doc("The vector unit can average windows (VAVG).", True)
-    depthwise: bool = _doc(
-        "The MAC array can have kernel taps on its rows (CONV modes 2 and 3); false unless rows = cols.", False
-    )
     vector_lanes: int = _doc(
         "Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means "
         "rows.",
@@ -131,8 +128,6 @@ class HardwareParams:
         _check_types(self)
         object.__setattr__(self, "vector_lanes", self.vector_lanes or self.rows)
         object.__setattr__(self, "axi_data_bits", self.axi_data_bits or 8 * self.rows)
-        # Column c reads byte c of a word, which must be channel c of its output block.
-        object.__setattr__(self, "depthwise", self.depthwise and self.rows == self.cols)
         # A slice of the vector unit holds whole groups of requantized channels.
         object.__setattr__(self, "vector_depthwise", self.vector_depthwise and 4 * self.vector_lanes >= self.rows)
         object.__setattr__(self, "vector_norm", self.vector_norm and 4 * self.vector_lanes >= self.rows)

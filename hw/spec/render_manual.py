@@ -8,7 +8,7 @@ from enum import IntEnum
 from itertools import pairwise
 from types import ModuleType
 
-from intloom.hw.spec import constant_check, depthwise, formats, norm, program_check, timing, vector_depthwise, word_code
+from intloom.hw.spec import constant_check, formats, norm, program_check, timing, vector_depthwise, word_code
 from intloom.hw.spec.bit_diagram import bit_diagram
 from intloom.hw.spec.fields import CHECK_BITS, INSTRUCTION_BITS, ISA_VERSION, Field
 from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
@@ -90,8 +90,8 @@ loses `zp_in` times the sum of all weights of its column and block, so that it i
 this product wrap in `acc_bits`; acc + bias - product wraps in 32 bits.
 
 With `continue_sums`, the sums start from those of the CONV before, pixel by pixel: a sum over more input channels than
-the weight memory holds weights for is made by several instructions. Both have one output block, are not depthwise, and
-have the same number of pixels, at most `strip`. Each of them writes its results; only the last one's have all addends.
+the weight memory holds weights for is made by several instructions. Both have one output block and the same number of
+pixels, at most `strip`. Each of them writes its results; only the last one's have all addends.
 
 **Residual.** The result is affine(result byte, residual byte), see [Numerics](numerics.md). The residual byte of
 channel k is byte k % rows of word res_base + (k // rows) * res_plane + oy * res_row + ox.
@@ -99,6 +99,16 @@ channel k is byte k % rows of word res_base + (k // rows) * res_plane + oy * res
 **Output.** Channel k of the instruction (k = block * cols + column) is written to byte (out_lane + k) % rows of word
 out_base + ((out_lane + k) // rows) * out_plane + oy * out_row + ox * out_x. All `cols` channels of every block are
 written."""
+
+
+_SECTIONS: tuple[tuple[str, ModuleType, tuple[str, ...]], ...] = (
+    ("Constants of VDEPTHWISE", vector_depthwise, ("TAPS", "GROUPS", "SHIFT_BITS")),
+    ("Operation of VNORM", norm, ("CONSTANT_WORDS", "LARGEST_COUNT")),
+    ("Coded words", word_code, ()),
+    ("Check of constants", constant_check, ()),
+    ("Program check", program_check, ("INITIAL", "CHECK_BITS")),
+)
+"""Sections of `isa.md` from the docstrings of the modules that define them, with the values of these constants."""
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -128,12 +138,6 @@ def _constants() -> str:
     return "\n\n".join(["## Constants of CONV", introduction, *parts[:-1]]) + "\n"
 
 
-def _depthwise() -> str:
-    """Depthwise modes of CONV, from the docstring of the module that defines them."""
-    text = (inspect.getdoc(depthwise) or "").partition("\n\n")[2]
-    return f"## Depthwise convolutions\n\n{text}\n"
-
-
 def _with_values(module: ModuleType, *names: str) -> str:
     """A module's docstring without its first paragraph, with the values of these constants for their names."""
     text = (inspect.getdoc(module) or "").partition("\n\n")[2]
@@ -143,38 +147,12 @@ def _with_values(module: ModuleType, *names: str) -> str:
     return text
 
 
-def _vector_depthwise() -> str:
-    """Constants and order of VDEPTHWISE, from the docstring of the module that defines them."""
-    return f"## Constants of VDEPTHWISE\n\n{_with_values(vector_depthwise, 'TAPS', 'GROUPS', 'SHIFT_BITS')}\n"
-
-
-def _word_code() -> str:
-    """The code of a LOAD's words, from the docstring of the module that defines it."""
-    return f"## Coded words\n\n{_with_values(word_code)}\n"
-
-
-def _constant_check() -> str:
-    """The check of constants, from the docstring of the module that defines it."""
-    return f"## Check of constants\n\n{_with_values(constant_check)}\n"
-
-
-def _norm() -> str:
-    """Operation of VNORM, from the docstring of the module that defines it."""
-    return f"## Operation of VNORM\n\n{_with_values(norm, 'CONSTANT_WORDS', 'LARGEST_COUNT')}\n"
-
-
-def _program_check() -> str:
-    """The program check, from the docstring of the module that defines it."""
-    return f"## Program check\n\n{_with_values(program_check, 'INITIAL', 'CHECK_BITS')}\n"
-
-
 def render_isa() -> str:
     """The page `isa.md`."""
     rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
     overview = _table(("name", "opcode", "unit", "operation"), rows)
-    checks = _constant_check(), _program_check()
-    ends = (_CONV, _constants(), _depthwise(), _vector_depthwise(), _norm(), _word_code(), *checks)
-    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), *ends])
+    ends = (f"## {title}\n\n{_with_values(module, *names)}\n" for title, module, names in _SECTIONS)
+    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), _CONV, _constants(), *ends])
 
 
 def _member_docs(members: type[IntEnum]) -> dict[str, str]:

@@ -111,7 +111,7 @@ _FORECAST_ROWS = 16
 _RESULT_PATH = 6
 """Strip ready to its last readout item, result FIFO, scratchpad write and end of the instruction."""
 LAST_SUM = PIXEL_FETCH + array_latency(_FORECAST_ROWS) + ACCUMULATOR_WRITE
-"""Last word of a depthwise tile to the readout of its sums, on an array of 16 rows."""
+"""Last word of a strip to the readout of its sum, on an array of 16 rows."""
 MAC_END = LAST_SUM + EPILOGUE + _RESULT_PATH
 """Last product issued by a CONV to its last result word in the scratchpad, on an array of 16 rows."""
 _RESIDUAL_PATH = 12

@@ -9,7 +9,6 @@ from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.hw.spec.arith import MAX_SHIFT, Affine
 from intloom.hw.spec.conv_stream import conv_stream
-from intloom.hw.spec.depthwise import column_rows, is_depthwise, tile_columns, tile_kernel
 from intloom.hw.spec.formats import RESIDUAL_BYTES, SCALE_MANTISSA_MASK, SCALE_SHIFT_LSB, TABLE_BYTES, unpack_residual
 from intloom.hw.spec.isa import ConvMode, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
@@ -63,9 +62,9 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
     return _Constants(table, residual, bias, mantissa, shift, matrix)
 
 
-def _row_addresses(i: Instruction, first: int, count: int) -> NDArray[np.int64]:
-    """Offsets of input rows iy0 + first, iy0 + first + 1, … in a plane."""
-    offsets = i["in_row_off"] + (first + np.arange(count, dtype=np.int64)) * i["in_row"]
+def _row_addresses(i: Instruction, count: int) -> NDArray[np.int64]:
+    """Offsets of input rows iy0, iy0 + 1, … in a plane."""
+    offsets = i["in_row_off"] + np.arange(count, dtype=np.int64) * i["in_row"]
     # Without a ring only the address itself wraps.
     return offsets % (i["in_ring"] or ADDRESS_SPACE)
 
@@ -76,11 +75,13 @@ def _valid(first: int, count: int, size: int) -> slice:
     return slice(start, max(start, min(count, size - first)))
 
 
-def _window(machine: Machine, i: Instruction, base: int, blocks: int, size: tuple[int, int], first: int = 0) -> Words:
-    """Input words [block, y, x, lane] from (iy0 + first, ix0) on, padded; packed: [block, y, pixel, channel]."""
-    rows, columns = size
-    inside_y, inside_x = _valid(i["iy0"] + first, rows, i["in_h"]), _valid(i["ix0"], columns, i["in_w"])
-    offsets = _row_addresses(i, first, rows)[inside_y]
+def _window(machine: Machine, i: Instruction, base: int) -> Words:
+    """Input words [block, y, x, lane] under all kernels of the tile, padded; packed: [block, y, pixel, channel]."""
+    blocks = i["in_blocks"]
+    rows = (i["out_h"] - 1) * i["stride_h"] + (i["kernel_h"] - 1) * i["dilation_h"] + 1
+    columns = _columns(i, machine.params)
+    inside_y, inside_x = _valid(i["iy0"], rows, i["in_h"]), _valid(i["ix0"], columns, i["in_w"])
+    offsets = _row_addresses(i, rows)[inside_y]
     x = i["ix0"] + np.arange(columns)[inside_x]
     planes = base + np.arange(blocks, dtype=np.int64)[:, None, None] * i["in_plane"]
     if i["mode"] == ConvMode.PACKED:
@@ -96,12 +97,6 @@ def _window(machine: Machine, i: Instruction, base: int, blocks: int, size: tupl
     return window
 
 
-def _reach(i: Instruction, params: HardwareParams) -> tuple[int, int]:
-    """Rows and columns under all kernels of the tile."""
-    rows = (i["out_h"] - 1) * i["stride_h"] + (i["kernel_h"] - 1) * i["dilation_h"] + 1
-    return rows, _columns(i, params)
-
-
 def _columns(i: Instruction, params: HardwareParams) -> int:
     reach = (i["out_w"] - 1) * i["stride_w"]
     if i["mode"] == ConvMode.PACKED:
@@ -112,7 +107,7 @@ def _columns(i: Instruction, params: HardwareParams) -> int:
 
 def _unfold(machine: Machine, i: Instruction, base: int) -> Words:
     """The input under every tap: [pixel, tap * lane], taps in the order of the weights."""
-    window = _window(machine, i, base, i["in_blocks"], _reach(i, machine.params))
+    window = _window(machine, i, base)
     block, row, column, lane = window.strides
     step = i["dilation_w"] * (machine.params.pixels_per_word if i["mode"] == ConvMode.PACKED else 1)
     shape = (i["out_h"], i["out_w"], i["kernel_h"], i["kernel_w"], i["in_blocks"], machine.params.rows)
@@ -122,41 +117,8 @@ def _unfold(machine: Machine, i: Instruction, base: int) -> Words:
     return view.reshape(i["out_h"] * i["out_w"], -1)
 
 
-def _history(words: Words, rows: int, i: Instruction) -> Words:
-    """What each array row holds when an output pixel's sum is taken: [out y, out x, row, channel].
-
-    `words` are those that a tile reads, [y, x, channel]; see `hw.spec.depthwise`.
-    """
-    height, _, lanes = words.shape
-    kernel_h, kernel_w = tile_kernel(i)
-    in_order = words.transpose(1, 0, 2).reshape(-1, lanes)
-    # The word that enters at time t is entry rows - 1 + t, after the zeros that the rows hold before.
-    entered = np.concatenate([np.zeros((rows - 1, lanes), np.int8), in_order])
-    down = np.arange(i["out_h"]) * i["stride_h"] + (kernel_h - 1) * i["dilation_h"]
-    right = np.arange(i["out_w"]) * i["stride_w"] + (kernel_w - 1) * i["dilation_w"]
-    last = right[None, :] * height + down[:, None]
-    return entered[rows - 1 + last[:, :, None] - np.arange(rows)]
-
-
-def _depthwise_sums(machine: Machine, i: Instruction, matrix: NDArray[np.int16]) -> NDArray[np.int32]:
-    """Accumulators [pixel, channel] of a depthwise tile: column c takes channel c of the words in the array's rows."""
-    rows, cols, height = machine.params.rows, machine.params.cols, column_rows(i)
-    weights = matrix.reshape(len(matrix), -1, rows, cols).astype(np.int64)
-    sums = np.zeros((i["out_h"], i["out_w"], len(matrix), cols), np.int64)
-    for block, tap_weights in enumerate(weights):
-        base = i["in_base"] + block * i["in_block_step"]
-        for tile, taps in enumerate(tap_weights):
-            # A tile at a time: memory need not hold the rows between tiles, which dilation can leave out.
-            (window,) = _window(machine, i, base, 1, (height, tile_columns(i)), tile * i["dilation_h"])
-            held = _history(window, rows, i)[..., :cols]
-            sums[:, :, block] += np.einsum("yxrc,rc->yxc", held.astype(np.int64), taps)
-    return sums.reshape(i["out_h"] * i["out_w"], -1).astype(np.int32)
-
-
 def _sums(machine: Machine, i: Instruction, matrix: NDArray[np.int16]) -> NDArray[np.int32]:
     """Accumulators [pixel, channel] before the bias."""
-    if is_depthwise(i):
-        return _depthwise_sums(machine, i, matrix)
     if not i["in_block_step"]:
         together = matrix.transpose(1, 0, 2).reshape(matrix.shape[1], -1)
         return product(_unfold(machine, i, i["in_base"]), together)

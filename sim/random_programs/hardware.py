@@ -41,7 +41,6 @@ def random_parameters(seed: int) -> HardwareParams:
             "vector_multiply": rng.random() < 0.8,
             "vector_average": rng.random() < 0.8,
             "vector_lanes": rng.choice((0, 1, 2, 4, 8)),
-            "depthwise": rows == cols and rng.random() < 0.7,
             "lut_products": rng.randint(0, rows * cols),
             "trace": rng.random() < 0.5,
             "clock_gating": rng.random() < 0.7,

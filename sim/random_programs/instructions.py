@@ -9,7 +9,6 @@ import random
 from collections.abc import Sequence
 
 from intloom.hw.spec.conv_stream import conv_stream
-from intloom.hw.spec.depthwise import DEPTHWISE_MODES, is_depthwise, tile_cycles
 from intloom.hw.spec.fields import COORDINATE_BITS, SCRATCH_BITS
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, LoadTarget, TableUse, Unit, make
@@ -258,7 +257,7 @@ class InstructionMaker:
                 fields |= {"out_h": 1, "out_w": self.pixels, "out_blocks": 1}
             kernel_h, kernel_w, in_blocks = sizes(rng, (15, 15, 4095), rng.choice((9, 40, 4095)))
             fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "in_blocks": in_blocks}
-            fields |= {"weight_zero_points": int(rng.random() < 0.3), "mode": self._conv_mode(fields)}
+            fields |= {"weight_zero_points": int(rng.random() < 0.3), "mode": self._conv_mode()}
             fields |= some(rng, Kind.CONV, "stride_h", "stride_w", "dilation_h", "dilation_w")
             if rng.random() < 0.6:
                 fields |= {"dilation_h": 1, "dilation_w": 1}
@@ -269,22 +268,13 @@ class InstructionMaker:
             if pixels * planes <= 4 * self._words and self._products(fields) <= 100 * self._words // 3:
                 return fields
 
-    def _conv_mode(self, fields: Fields) -> ConvMode:
-        """Depthwise for half of the outputs that fit it."""
-        if (
-            self.params.depthwise
-            and not fields["continue_sums"]
-            and fields["out_h"] * fields["out_w"] <= self.params.strip
-            and self._rng.random() < 0.5
-        ):
-            return self._rng.choice(DEPTHWISE_MODES)
+    def _conv_mode(self) -> ConvMode:
         return ConvMode.PACKED if self._rng.random() < 0.2 else ConvMode.BLOCKS
 
     def _products(self, fields: Fields) -> int:
         """Cycles of the array for a CONV."""
         conv = make_known(Kind.CONV, fields)
-        tile = tile_cycles(conv) if is_depthwise(conv) else conv["out_h"] * conv["out_w"]
-        return conv_tiles(conv) * conv["out_blocks"] * max(tile, self.params.cols)
+        return conv_tiles(conv) * conv["out_blocks"] * max(conv["out_h"] * conv["out_w"], self.params.cols)
 
     def _conv_input(self, f: Fields) -> Fields:
         rng, p = self._rng, self.params

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.hw.spec.conv_stream import conv_stream
-from intloom.hw.spec.depthwise import column_rows, is_depthwise
 from intloom.hw.spec.fields import DRAM_BITS, SCRATCH_BITS
-from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import AccessPattern, ConvMode, Instruction, Kind, LoadTarget
 from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.params import HardwareParams
@@ -54,23 +52,14 @@ def _inside(first: int, count: int, stride: int, reach: int, size: int) -> Addre
     return coordinates[(coordinates >= 0) & (coordinates < size)]
 
 
-def _conv_rows(i: Instruction) -> Addresses:
-    """Input rows that a CONV reads; a depthwise one also those that only lengthen its columns."""
-    if not is_depthwise(i):
-        reach = (i["kernel_h"] - 1) * i["dilation_h"] + 1
-        return _inside(i["iy0"], i["out_h"], i["stride_h"], reach, i["in_h"])
-    starts = i["iy0"] + np.arange(conv_tiles(i)) * i["dilation_h"]
-    return np.unique(np.concatenate([_inside(int(y), 1, 1, column_rows(i), i["in_h"]) for y in starts]))
-
-
 def _conv_input(i: Instruction, p: HardwareParams) -> Addresses:
     group = p.pixels_per_word if i["mode"] == ConvMode.PACKED else 1
+    reach_h = (i["kernel_h"] - 1) * i["dilation_h"] + 1
     reach_w = ((i["kernel_w"] - 1) * i["dilation_w"] + 1) * group
-    rows = _conv_rows(i)
-    blocks = 1 if is_depthwise(i) else i["in_blocks"]
+    rows = _inside(i["iy0"], i["out_h"], i["stride_h"], reach_h, i["in_h"])
     columns = np.unique(_inside(i["ix0"], i["out_w"], i["stride_w"], reach_w, i["in_w"]) // group)
     offsets = (i["in_row_off"] + (rows - i["iy0"]) * i["in_row"]) % (i["in_ring"] or _LOCAL)
-    bases = _grid(i["in_base"], (i["out_blocks"], i["in_block_step"]), (blocks, i["in_plane"]))
+    bases = _grid(i["in_base"], (i["out_blocks"], i["in_block_step"]), (i["in_blocks"], i["in_plane"]))
     bases = np.unique(bases % _LOCAL)
     return (bases[:, None, None] + offsets[:, None] + columns).reshape(-1) % _LOCAL
 

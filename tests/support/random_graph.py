@@ -178,7 +178,6 @@ def random_params(seed: int) -> HardwareParams:
                 weight_kib=int(rng.choice([8, 16, 32, 64, 128])),
                 match=RoundingMode(str(rng.choice(["ort", "exact"]))),
                 queue_depth=int(rng.choice([2, 4, 8])),
-                depthwise=rows == cols and bool(rng.integers(4)),
             )
         except ParameterError:
             continue

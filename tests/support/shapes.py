@@ -7,7 +7,7 @@ _NANO = preset("nano").replace(axi_burst=4, axi_outstanding=4, queue_depth=2)
 SHAPES: dict[str, HardwareParams] = {
     "nano": _NANO.replace(vector_depthwise=True),
     "whole": _NANO.replace(
-        lanes=4, depthwise=True, strip=32, axi_outstanding=1, vector_lanes=4, vector_softmax=True,
+        lanes=4, strip=32, axi_outstanding=1, vector_lanes=4, vector_softmax=True,
         vector_depthwise=True, vector_norm=True, word_code=True, constant_check=True, axi_addr_bits=40,
     ),
     "halves": preset("small").replace(

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.hw.spec import arith
-from intloom.hw.spec.depthwise import column_rows, tile_kernel
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import ConvMode, Instruction, Kind, TableUse
 from intloom.hw.spec.norm import normalize, unpack_constants
@@ -192,12 +191,6 @@ class SlowMachine:
     def _sum(self, i: Instruction, block: int, column: int, oy: int, ox: int, tiles: bytes) -> int:
         p, total, tile = self.params, 0, 0
         zero_point = _signed(self._zero_points[column])
-        if i["mode"] >= ConvMode.DEPTHWISE:
-            words = self._held(i, block, oy, ox)
-            return sum(
-                (_signed(tiles[(tile * p.cols + column) * p.rows + row]) - zero_point) * word[column]
-                for (tile, row), word in words.items()
-            )
         for ky in range(i["kernel_h"]):
             for kx in range(i["kernel_w"]):
                 for b in range(i["in_blocks"]):
@@ -206,22 +199,6 @@ class SlowMachine:
                     total += sum((_signed(w) - zero_point) * x for w, x in zip(weights, word, strict=True))
                     tile += 1
         return total
-
-    def _held(self, i: Instruction, block: int, oy: int, ox: int) -> dict[tuple[int, int], list[int]]:
-        """The word in each array row in each tile, when a pixel's sum is taken; rows without a word are left out."""
-        words: dict[tuple[int, int], list[int]] = {}
-        height, taps = column_rows(i), tile_kernel(i)
-        last_y = oy * i["stride_h"] + (taps[0] - 1) * i["dilation_h"]
-        last_x = ox * i["stride_w"] + (taps[1] - 1) * i["dilation_w"]
-        dense = i.with_fields(mode=ConvMode.BLOCKS, stride_h=1, stride_w=1, dilation_h=1, dilation_w=1)
-        for tile in range(conv_tiles(i)):
-            row = 0
-            for x in range(last_x, -1, -1):
-                for y in range(last_y if x == last_x else height - 1, -1, -1):
-                    if row < self.params.rows:
-                        words[tile, row] = self._input(dense, block, 0, y + tile * i["dilation_h"], x, (0, 0))
-                    row += 1
-        return words
 
     def _input(self, i: Instruction, block: int, b: int, oy: int, ox: int, tap: tuple[int, int]) -> list[int]:
         group = self.params.pixels_per_word if i["mode"] == ConvMode.PACKED else 1

@@ -39,7 +39,7 @@ def _tiled(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
     stage, tiling = slot.stages[0], slot.tiling
     assert tiling is not None  # else the slot is `_striped`
     rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
-    tasks = StageTasks(slot, stage, stage.work(tiling.chunk, [r.height for r in rects]), plan.stages.needed)
+    tasks = StageTasks(slot, stage, stage.work(tiling.chunk), plan.stages.needed)
     chunks, tiles = range(len(tasks.works)), range(len(rects))
     if tiling.chunks_outside:
         order = [(c, b) for c in chunks for b in tiles]
@@ -84,8 +84,7 @@ def _stage_stripes(
     """The tasks of a stage in each step, after which these rows are finished, and its constants."""
     rings = list(_rings(slot, stage))
     pieces = [list(_pieces(rings, low, high)) for low, high in pairwise([0, *rows])]
-    heights = [bottom - top for step in pieces for top, bottom in step]
-    works = stage.work(_chunk_size(stage, resident=slot.resident_weights), heights)
+    works = stage.work(_chunk_size(stage, resident=slot.resident_weights))
     tasks, width = StageTasks(slot, stage, works, plan.stages.needed), stage.extent[1]
     made = [
         [

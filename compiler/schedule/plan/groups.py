@@ -69,13 +69,10 @@ class GroupCosts:
         self._tile_part = cache(self._words_of_tiles)
         self._transient = cache(transient_words)
 
-    def _cycles(self, index: int, rows: int, fused: bool, heights: tuple[int, ...] = ()) -> tuple[int, int]:
-        """Array and vector cycles of `rows` rows of a stage; fused stages load their tables again.
-
-        The weights of a depthwise stage depend on the `heights` of all its tasks.
-        """
+    def _cycles(self, index: int, rows: int, fused: bool) -> tuple[int, int]:
+        """Array and vector cycles of `rows` rows of a stage; fused stages load their tables again."""
         stage = self._flow.stages[index]
-        return stage.array_cycles(rows, heights, new_table=fused), stage.vector_cycles(rows)
+        return stage.array_cycles(rows, new_table=fused), stage.vector_cycles(rows)
 
     def _constants(self, first: int, stop: int) -> int:
         """Words of the tables of all stages, and of the constants of the largest one."""
@@ -163,10 +160,9 @@ class GroupCosts:
         for k, progress in zip(range(first, stop), plan.progress, strict=True):
             steps = np.diff(progress)
             sizes, counts = np.unique(steps, return_counts=True)
-            heights = tuple(steps[steps > 0].tolist()) if self._flow.stages[k].depends_on_heights else ()
             for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
                 if size:
-                    a, v = self.cycles(k, size, stop - first > 1, heights)
+                    a, v = self.cycles(k, size, stop - first > 1)
                     array[k - first, steps == size] = a
                     vector[k - first, steps == size] = v
                     tasks += count
@@ -243,7 +239,7 @@ def stripe_words(
 def _paces(stage: Stage) -> list[int]:
     """Rows per step to try, most first."""
     height, width = stage.extent
-    unit = stage.stripe_rows
+    unit = stage.row_step[0]
     sizes = [unit << k for k in range(12) if unit << k < height and (unit << k) * width >= tuning.MIN_PARALLEL_PIXELS]
     return sizes[::-1]
 

@@ -51,7 +51,7 @@ def _progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> list
     progress: list[Rows] = []
     for index in range(first, stop):
         stage = flow.stages[index]
-        height, unit = stage.extent[0], stage.stripe_rows
+        height, unit = stage.extent[0], stage.row_step[0]
         done = np.full(steps + 1, height, np.int32)
         driven = False
         for read in flow.reads[index]:
@@ -156,7 +156,7 @@ def _ring_rows(flow: Dataflow, group: Stripes, inside: Inside) -> int:
     for write in inside.writes:
         done = group.progress[write.index - group.first] * write.factor
         top = np.maximum(top, done)
-        unit = lcm(unit, write.factor * write.stage.stripe_rows)
+        unit = lcm(unit, write.factor * write.stage.row_step[0])
         if inside.stored:
             # Rows stay until their store has ended: one step, or two where the stage runs again at once.
             back = 2 if _is_alone(flow, group, write) else 1

@@ -1,4 +1,4 @@
-"""Convolutions on the array: ordinary, grouped, depthwise, packed, transposed, with an optional residual addition."""
+"""Convolutions on the array: ordinary, grouped, packed, transposed, with an optional residual addition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +13,7 @@ from intloom.compiler.ir import Conv, ConvTranspose
 from intloom.compiler.program.cost import array_cycles
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.program import Layout
-from intloom.compiler.schedule.stages.depthwise import (
-    DepthwiseCut,
-    DepthwiseStage,
-    depthwise_cut,
-    is_expressible,
-    pays_on_vector_unit,
-)
+from intloom.compiler.schedule.stages.depthwise import DepthwiseStage, is_expressible, pays_on_vector_unit
 from intloom.compiler.schedule.stages.placement import Rect, Tile, node_input, window_rect
 from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, Stage, TileContext
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, window_fields
@@ -52,7 +46,6 @@ class Part:
     geometry: Geometry
     run: InputRun
     weight_offset: int
-    cut: DepthwiseCut | None = None
     continued: bool = False
     """It starts from the sums of the CONV before."""
 
@@ -78,20 +71,6 @@ class ConvStage(Stage):
         """Whether the array subtracts zero points from the weights."""
         return self.node.weights.dtype != np.int8
 
-    @cached_property
-    def depthwise(self) -> DepthwiseCut | None:
-        """How the array computes the stage with kernel taps on its rows, where that is faster."""
-        weights = self.node.weights
-        per_channel = weights.shape[1] == 1 and self.group == len(weights) > 1
-        if not self.params.depthwise or not per_channel or len(self.passes) > 1 or self.packed:
-            return None
-        return depthwise_cut(self.passes[0][0], self.extent, self.params, self.conv_blocks)
-
-    @property
-    def depends_on_heights(self) -> bool:
-        """Of a depthwise stage they do."""
-        return self.depthwise is not None
-
     @property
     def writes_only_result(self) -> bool:
         """All columns of each output block are written."""
@@ -101,11 +80,6 @@ class ConvStage(Stage):
     def row_step(self) -> tuple[int, int]:
         """A transposed convolution's tiles start at phase 0."""
         return self.passes[0][0].step
-
-    @property
-    def stripe_rows(self) -> int:
-        """A depthwise task of fewer rows than an instruction has takes more cycles for each of them."""
-        return self.depthwise.rows if self.depthwise else super().stripe_rows
 
     @property
     def conv_blocks(self) -> int:
@@ -129,7 +103,7 @@ class ConvStage(Stage):
         A piece takes half of the memory, so that the next one can be loaded while the array reads it.
         """
         p, (_, weights) = self.params, self.passes[0]
-        if len(self.passes) > 1 or self.group > 1 or self.packed or self.depthwise or self.grain > 1:
+        if len(self.passes) > 1 or self.group > 1 or self.packed or self.grain > 1:
             return 0
         (run,) = self._runs(range(1), weights)
         words, tap = self._run_words(run, weights), weights.shape[2] * weights.shape[3] * p.tile_words
@@ -160,14 +134,13 @@ class ConvStage(Stage):
 
     def _run_words(self, run: InputRun, weights: Weights) -> int:
         kernel_h, kernel_w = weights.shape[2:]
-        tiles = self.depthwise.tiles if self.depthwise else kernel_h * kernel_w * run.blocks
         return ConvStream(
             params=self.params,
             table=self.node.table is not None,
             residual=self.residual is not None,
             zero_points=self.zero_points,
             out_blocks=run.count,
-            tiles=tiles,
+            tiles=kernel_h * kernel_w * run.blocks,
         ).words
 
     def layout(self, size: int) -> list[Chunk]:
@@ -202,18 +175,17 @@ class ConvStage(Stage):
             for c in self.layout(size)
         )
 
-    def work(self, size: int, heights: Sequence[int]) -> list[ChunkWork]:
-        """Chunks with their weights; those of a depthwise convolution suit tasks of these heights."""
-        cut = self.depthwise.for_tiles(heights, self.extent[1]) if self.depthwise else None
-        return [self._with_weights(chunk, cut) for chunk in self.layout(size)]
+    def work(self, size: int) -> list[ChunkWork]:
+        """Chunks with their weights."""
+        return [self._with_weights(chunk) for chunk in self.layout(size)]
 
-    def _with_weights(self, chunk: Chunk, cut: DepthwiseCut | None) -> ChunkWork:
+    def _with_weights(self, chunk: Chunk) -> ChunkWork:
         parts: list[Part] = []
         data = b""
         for number, (geometry, weights) in enumerate(self.passes):
             for run in self._chunk_runs(chunk, weights):
-                parts.append(Part(geometry, run, len(data) // self.params.word_bytes, cut, not chunk.first))
-                data += self._head() + self._run_bytes(number, run, cut).tobytes()
+                parts.append(Part(geometry, run, len(data) // self.params.word_bytes, not chunk.first))
+                data += self._head() + self._run_bytes(number, run).tobytes()
         return ChunkWork(chunk, partial(self._compute, parts), data, len(data) // self.params.word_bytes)
 
     def _head(self) -> bytes:
@@ -227,13 +199,9 @@ class ConvStage(Stage):
             bias = bias - self.node.zp_in * self.passes[number][1].sum(axis=(1, 2, 3), dtype=np.int64)
         return channel_parameters(bias.astype(np.int32), self.node.mantissa, self.node.shift, self.params)
 
-    def _run_bytes(self, number: int, run: InputRun, cut: DepthwiseCut | None) -> NDArray[np.uint8]:
+    def _run_bytes(self, number: int, run: InputRun) -> NDArray[np.uint8]:
         weights = self.passes[number][1]
-        blocks = range(run.first, run.first + run.count)
-        if cut is not None:
-            tiles = cut.weight_tiles(weights, blocks)
-        else:
-            tiles = np.stack([block_tiles(weights, run, k, self.group, self.params) for k in range(run.count)])
+        tiles = np.stack([block_tiles(weights, run, k, self.group, self.params) for k in range(run.count)])
         return pack_blocks(self._parameters(number)[run.first : run.first + run.count], tiles, self.params)
 
     def operand_rect(self, operand: int, rect: Rect) -> Rect:
@@ -249,13 +217,6 @@ class ConvStage(Stage):
         group = self.params.pixels_per_word
         return Rect(joined.y0, joined.y1, joined.x0 // group, -(-joined.x1 // group))
 
-    def operand_row(self, operand: int, rect: Rect) -> int:
-        """Odd where the array reads columns: neighbors in a column then lie in different banks.
-
-        Otherwise a store, whose banks follow each other, waits once in every column until the array has read it.
-        """
-        return rect.width | 1 if self.depthwise and operand == 0 else rect.width
-
     def operand_guard(self, operand: int) -> int:
         """One word around packed pixels."""
         return GUARD_WORDS if self.packed and operand == 0 else 0
@@ -268,19 +229,17 @@ class ConvStage(Stage):
         """Cycles of the array."""
         return self._busy(rect.height, rect.width, max(1, blocks * self.params.rows // self.params.cols))
 
-    def array_cycles(self, rows: int, heights: Sequence[int], *, new_table: bool) -> int:
+    def array_cycles(self, rows: int, *, new_table: bool) -> int:
         """Those of one task of all output blocks, with a new table."""
         p, blocks = self.params, self.conv_blocks
-        busy = self._busy(rows, self.extent[1], blocks, heights) + len(self.passes) * timing.MAC_GAP
+        busy = self._busy(rows, self.extent[1], blocks) + len(self.passes) * timing.MAC_GAP
         table = TABLE_BYTES if new_table and self.node.table is not None else 0
         # Constants are requested while the instruction before is executing.
         waits = table + 3 * p.cols if table or blocks > 1 else 0
         return busy + max(0, waits - busy // (blocks * len(self.passes)))
 
-    def _busy(self, rows: int, width: int, blocks: int, heights: Sequence[int] = ()) -> int:
-        """Cycles of the instructions for output blocks of a tile, of a stage whose tasks have these heights."""
-        if self.depthwise:
-            return blocks * self.depthwise.for_tiles(heights or (rows,), width).cycles(rows, width, blocks)
+    def _busy(self, rows: int, width: int, blocks: int) -> int:
+        """Cycles of the instructions for output blocks of a tile."""
         # The passes of a transposed convolution share the pixels.
         tiles, pixels = self._weight_tiles, ceil(rows * width / len(self.passes))
         return len(self.passes) * array_cycles(self.params, tiles, pixels, blocks, zero_points=self.zero_points)
@@ -300,11 +259,10 @@ class ConvStage(Stage):
     def _compute(self, parts: Sequence[Part], context: TileContext) -> None:
         """One CONV for each part of the chunk that has pixels in the tile."""
         for part in parts:
-            for rect in part.cut.parts(context.rect) if part.cut else (context.rect,):
-                self._emit_rect(context, part, rect)
+            self._emit(context, part)
 
-    def _emit_rect(self, context: TileContext, part: Part, rect: Rect) -> None:
-        g, run = part.geometry, part.run
+    def _emit(self, context: TileContext, part: Part) -> None:
+        g, run, rect = part.geometry, part.run, context.rect
         y0, x0 = rect.y0 // g.step[0], rect.x0 // g.step[1]
         out_h = -(-(rect.height - g.offset[0]) // g.step[0])
         out_w = -(-(rect.width - g.offset[1]) // g.step[1])
@@ -317,7 +275,7 @@ class ConvStage(Stage):
         result = context.result
         context.emit(
             Kind.CONV,
-            **self._input_fields(context, part, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1]), out_h),
+            **self._input_fields(context, part, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1])),
             **self._weight_fields(context, part),
             out_h=out_h,
             out_w=out_w,
@@ -329,15 +287,10 @@ class ConvStage(Stage):
             **self._residual_fields(context, channel, rect),
         )
 
-    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int], out_h: int) -> dict[str, int]:
+    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
         source, g, run = context.operands[0], part.geometry, part.run
         buffer = self.operands[0].buffer
         ring = source.ring * source.row
-        in_h, in_blocks = buffer.height, run.blocks
-        if part.cut:
-            # Columns are longer than a low output needs: rows below the tile's input must read as padding.
-            in_h = max(1, min(in_h, first[0] + (out_h - 1) * g.stride[0] + g.reach[0]))
-            in_blocks = part.cut.column_rows
         return {
             "in_base": source.word(run.start - context.chunk.in_first, None, 0),
             # Negative where a window starts in the padding; the hardware adds addresses modulo the address space, or
@@ -347,24 +300,19 @@ class ConvStage(Stage):
             "in_plane": source.plane,
             "in_row": source.row,
             "in_block_step": run.step * source.plane,
-            "in_h": in_h,
+            "in_h": buffer.height,
             "in_w": buffer.width,
             "iy0": first[0],
             "ix0": first[1],
-            "mode": self._mode(part),
+            "mode": ConvMode.PACKED if self.packed else ConvMode.BLOCKS,
             "kernel_h": g.kernel[0],
             "kernel_w": g.kernel[1],
             "stride_h": g.stride[0],
             "stride_w": g.stride[1],
             "dilation_h": g.dilation[0],
             "dilation_w": g.dilation[1],
-            "in_blocks": in_blocks,
+            "in_blocks": run.blocks,
         }
-
-    def _mode(self, part: Part) -> ConvMode:
-        if part.cut:
-            return part.cut.mode
-        return ConvMode.PACKED if self.packed else ConvMode.BLOCKS
 
     def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
         node = self.node

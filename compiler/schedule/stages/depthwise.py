@@ -1,130 +1,24 @@
-"""Depthwise convolutions: on the array with kernel taps on its rows, or on the vector unit; and the choice."""
+"""Depthwise convolutions on the vector unit, and the choice between it and the array."""
 
-from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv, ConvTranspose, IntGraph, Node, Table
-from intloom.compiler.program.cost import conv_busy, instruction_cost
+from intloom.compiler.program.cost import instruction_cost
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Rect, window_rect
 from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList, window_fields
-from intloom.compiler.schedule.stages.weights import Geometry, Weights, depthwise_constants, node_cycles
-from intloom.hw.spec.depthwise import DEPTHWISE_MODES, tap_rows
-from intloom.hw.spec.formats import conv_tiles
-from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, make
+from intloom.compiler.schedule.stages.weights import depthwise_constants, node_cycles
+from intloom.hw.spec.isa import BY_KIND, Kind, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import constant_words
-
-
-@dataclass(frozen=True)
-class DepthwiseCut:
-    """Instructions of at most `rows` output rows, which share weights made for columns of `column_rows` words."""
-
-    params: HardwareParams
-    geometry: Geometry
-    mode: ConvMode
-    rows: int
-    column_rows: int
-    blocks: int = 2
-    """Output blocks of the stage, at most 2: instructions of a single one take longer."""
-
-    def conv(self, height: int = 1, width: int = 1, blocks: int = 1) -> Instruction:
-        """The shape of an instruction for `blocks` blocks of an output of `height` rows and `width` columns."""
-        g = self.geometry
-        return make(
-            Kind.CONV, mode=self.mode, in_blocks=self.column_rows, kernel_h=g.kernel[0], kernel_w=g.kernel[1],
-            stride_h=g.stride[0], stride_w=g.stride[1], dilation_h=g.dilation[0], dilation_w=g.dilation[1],
-            out_h=height, out_w=width, out_blocks=blocks,
-        )  # fmt: skip
-
-    @cached_property
-    def tiles(self) -> int:
-        """Weight tiles of an output block."""
-        return conv_tiles(self.conv())
-
-    def parts(self, rect: Rect) -> Iterator[Rect]:
-        """An output tile cut into those of its instructions; columns evenly."""
-        for y in range(rect.y0, rect.y1, self.rows):
-            bottom = min(y + self.rows, rect.y1)
-            count = -(-rect.width // (self.params.strip // (bottom - y)))
-            edges = [rect.x0 + rect.width * k // count for k in range(count + 1)]
-            yield from (Rect(y, bottom, a, b) for a, b in pairwise(edges))
-
-    def cycles(self, height: int, width: int, blocks: int = 2) -> int:
-        """Cycles of one block of a tile of `blocks` blocks."""
-        bands = {self.rows: height // self.rows, height % self.rows: 1}
-        blocks = min(blocks, self.blocks)
-        return sum(count * self._band_cycles(rows, width, blocks) for rows, count in bands.items() if rows)
-
-    def _band_cycles(self, rows: int, width: int, blocks: int) -> int:
-        """Cycles of the parts with the same rows; their widths are equal, or differ by one."""
-        count = -(-width // (self.params.strip // rows))
-        narrow, wide = divmod(width, count)
-        cycles = (count - wide) * conv_busy(self.conv(rows, narrow, blocks), self.params)
-        cycles += wide * conv_busy(self.conv(rows, narrow + 1, blocks), self.params) if wide else 0
-        return cycles // blocks
-
-    def for_tiles(self, heights: Sequence[int], width: int) -> DepthwiseCut:
-        """The cheapest cut of output tiles of these heights, in the same mode: they share their weights."""
-        tiles = tuple(sorted(Counter(heights).items()))
-        return _best(replace(self, rows=0, column_rows=0), tiles, width) or self
-
-    @property
-    def fits(self) -> bool:
-        """Whether every tap has an array row."""
-        return max(row for row, _, _ in tap_rows(self.conv())) < self.params.rows
-
-    def weight_tiles(self, weights: Weights, blocks: Sequence[int]) -> Weights:
-        """Weight tiles [block, tile, column, lane] of some output blocks; missing channels are zero."""
-        cols = self.params.cols
-        padded = np.zeros((-(-len(weights) // cols) * cols, *weights.shape[2:]), weights.dtype)
-        padded[: len(weights)] = weights[:, 0]
-        chosen = padded.reshape(-1, cols, *weights.shape[2:])[list(blocks)]
-        tiles = np.zeros((len(chosen), self.tiles, cols, self.params.rows), weights.dtype)
-        for row, ky, kx in tap_rows(self.conv()):
-            for tile in range(self.tiles):
-                tiles[:, tile, :, row] = chosen[:, :, ky + tile, kx]
-        return tiles
-
-
-def depthwise_cut(
-    geometry: Geometry, extent: tuple[int, int], params: HardwareParams, blocks: int = 2
-) -> DepthwiseCut | None:
-    """The cheapest cut of `blocks` output blocks of `extent`, or None if a diagonal tile for each tap is as fast."""
-    height, width = extent
-    blank = [DepthwiseCut(params, geometry, mode, 0, 0, min(blocks, 2)) for mode in DEPTHWISE_MODES]
-    cuts = [_best(cut, ((height, 1),), width) for cut in blank]
-    fitting = [cut for cut in cuts if cut is not None]
-    if not fitting:
-        return None
-    best = min(fitting, key=lambda cut: cut.cycles(height, width))
-    diagonal = height * width * max(geometry.kernel[0] * geometry.kernel[1], params.cols // params.lanes)
-    return best if best.cycles(height, width) < diagonal else None
-
-
-@cache
-def _best(blank: DepthwiseCut, tiles: tuple[tuple[int, int], ...], width: int) -> DepthwiseCut | None:
-    """The cheapest cut of tiles (height, count) like one without rows, or None if the kernel does not fit the array."""
-    geometry = blank.geometry
-    reach = geometry.reach[0] if blank.mode is ConvMode.DEPTHWISE else 1
-    fitting = []
-    for rows in range(1, min(max(height for height, _ in tiles), blank.params.strip) + 1):
-        cut = replace(blank, rows=rows, column_rows=reach + (rows - 1) * geometry.stride[0])
-        if not cut.fits:
-            break
-        fitting.append(cut)
-    return min(fitting, key=lambda cut: sum(n * cut.cycles(h, width) for h, n in tiles), default=None)
 
 
 def pays_on_vector_unit(node: Conv, stages: StageList) -> bool:
@@ -138,15 +32,9 @@ def pays_on_vector_unit(node: Conv, stages: StageList) -> bool:
 
 
 def _on_array(node: Conv, graph: IntGraph, params: HardwareParams) -> int:
-    out = graph.tensors[node.output]
-    kernel = (int(node.weights.shape[2]), int(node.weights.shape[3]))
-    geometry = Geometry(kernel, (-node.pads[0], -node.pads[1]), node.strides, node.dilations)
-    blocks = -(-out.channels // params.cols)
-    extent = (out.height, out.width)
-    cut = depthwise_cut(geometry, extent, params, blocks) if params.depthwise else None
-    if cut is not None:
-        return blocks * cut.cycles(*extent, blocks)
-    return blocks * out.height * out.width * max(kernel[0] * kernel[1], params.cols // params.lanes)
+    """Cycles of the array, which takes a diagonal weight tile for each tap."""
+    out, taps = graph.tensors[node.output], int(node.weights.shape[2] * node.weights.shape[3])
+    return -(-out.channels // params.cols) * out.height * out.width * max(taps, params.cols // params.lanes)
 
 
 def _hidden(node: Conv, stages: StageList) -> int:

@@ -15,7 +15,6 @@ from intloom.compiler.ir import Constant, Conv, MatMul
 from intloom.compiler.program.memory import pack_blocks
 from intloom.compiler.schedule.passes.blank_lanes import has_blank_lanes
 from intloom.compiler.schedule.stages.conv import ConvStage, Part
-from intloom.compiler.schedule.stages.depthwise import DepthwiseCut
 from intloom.compiler.schedule.stages.placement import Rect, View
 from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, TileContext, WeightPart
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, unsupported
@@ -44,7 +43,7 @@ class MatMulStage(ConvStage):
         """The tile itself."""
         return rect
 
-    def _with_weights(self, chunk: Chunk, cut: DepthwiseCut | None) -> ChunkWork:
+    def _with_weights(self, chunk: Chunk) -> ChunkWork:
         geometry, weights = self.passes[0]
         (run,) = self._runs(self._conv_range(chunk), weights)
         parts = [self._constants(run.count), *self._tiles_of(run.first, run.count)]

@@ -280,11 +280,6 @@ class Stage(ABC):
         return None
 
     @property
-    def stripe_rows(self) -> int:
-        """Rows of which a task in stripes should have a multiple."""
-        return self.row_step[0]
-
-    @property
     def writes_only_result(self) -> bool:
         """Whether it writes no word beyond its result, so that the result may lie among other tensors."""
         return True
@@ -303,8 +298,8 @@ class Stage(ABC):
         """The stage cut into chunks of `size` blocks, without weights."""
 
     @abstractmethod
-    def work(self, size: int, heights: Sequence[int]) -> list[ChunkWork]:
-        """The same with weights and constants, for tasks of these heights."""
+    def work(self, size: int) -> list[ChunkWork]:
+        """The same with weights and constants."""
 
     @abstractmethod
     def weight_words(self, size: int) -> int:
@@ -322,14 +317,9 @@ class Stage(ABC):
         """Cycles for `blocks` words of each pixel of a tile, with which the tile's copies overlap."""
         return 0
 
-    def array_cycles(self, rows: int, heights: Sequence[int], *, new_table: bool) -> int:
-        """Cycles of the array for `rows` rows, of a stage whose tasks have these heights; of one task if none."""
+    def array_cycles(self, rows: int, *, new_table: bool) -> int:
+        """Cycles of the array for `rows` rows."""
         return 0
-
-    @property
-    def depends_on_heights(self) -> bool:
-        """Whether the weights, and so the cycles of the array, depend on the heights of all tasks."""
-        return False
 
     def own_cycles(self, rect: Rect) -> int:
         """Cycles of the vector unit for a rectangle of the result, without copies."""
@@ -464,7 +454,7 @@ class VectorStage(Stage, ABC):
         sizes = [min(size, self.out.blocks - f) for f in cuts]
         return [Chunk(i, f, n, f, n) for i, (f, n) in enumerate(zip(cuts, sizes, strict=True))]
 
-    def work(self, size: int, heights: Sequence[int]) -> list[ChunkWork]:
+    def work(self, size: int) -> list[ChunkWork]:
         """Every chunk with its constants."""
         return [ChunkWork(chunk, self.compute, constants=self.constants(chunk)) for chunk in self.layout(size)]
 

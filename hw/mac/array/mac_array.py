@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from amaranth.hdl import ClockSignal, Instance, Module, Mux, Signal, Value, signed
+from amaranth.hdl import ClockSignal, Instance, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -29,9 +29,6 @@ _INPUTS = ("load", "weights", "valid", "pixel", "swap")
 _COLUMNS_A_COPY = 2
 """Columns served by one copy of the pixel and swap registers."""
 
-_COLUMNS_A_WORD = 4
-"""Columns served by one copy of the routing register, where each column has pixel registers of its own."""
-
 
 def dot_bits(rows: int) -> int:
     """Width of a sum of `rows` products."""
@@ -41,8 +38,7 @@ def dot_bits(rows: int) -> int:
 class MacArray(wiring.Component):
     """`rows` x `cols` products of an int8 and a weight of `WEIGHT_BITS` bits, summed per column.
 
-    A word is broadcast: row r of every column multiplies byte r. With the parameter `depthwise`, words may also shift:
-    row r of column c multiplies byte c of the word that came r words before, or 0 if that was before `swap`.
+    A word is broadcast: row r of every column multiplies byte r.
 
     Weights are stationary. A tile is written into shadow registers column by column and becomes active as a whole with
     the pixel that carries `swap` (double buffer).
@@ -53,8 +49,6 @@ class MacArray(wiring.Component):
         Bit c writes the weights, one for each row, into the shadow of column c.
     valid, pixel, swap:
         An input word; `swap` activates the shadow tile for this and the following pixels.
-    depthwise:
-        Present with the parameter of this name: the word shifts. A tile's words then come in consecutive cycles.
     dots:
         Dot products of the word given `latency` cycles before.
 
@@ -80,9 +74,7 @@ class MacArray(wiring.Component):
         self._params = params
         self._rows, self._cols = params.rows, params.cols
         self._lut_products = params.array_lut_products
-        # In the depthwise mode, neighboring columns multiply different bytes.
-        self._paired = params.wide_multipliers and not params.depthwise
-        self._inputs = (*_INPUTS, "depthwise") if params.depthwise else _INPUTS
+        self._paired = params.wide_multipliers
         self._dot = signed(dot_bits(params.rows))
         super().__init__(
             {
@@ -91,7 +83,6 @@ class MacArray(wiring.Component):
                 "valid": In(1),
                 "pixel": In(8 * params.rows),
                 "swap": In(1),
-                **({"depthwise": In(1)} if params.depthwise else {}),
                 "dots": Out(data.ArrayLayout(self._dot, params.cols)),
             }
         )
@@ -115,50 +106,31 @@ class MacArray(wiring.Component):
         m = Module()
         self._platform = platform
         if isinstance(platform, OneModule) and platform.arrays:
-            ports = {f"i_{name}": Value.cast(getattr(self, name)) for name in self._inputs}
+            ports = {f"i_{name}": Value.cast(getattr(self, name)) for name in _INPUTS}
             m.submodules.forms = Instance(ARRAY_MODULE, i_clk=ClockSignal(), o_dots=Value.cast(self.dots), **ports)
             return m
         columns = range(self._cols)
-        share = _COLUMNS_A_WORD if self._params.depthwise else self._cols
-        words = [self._routed(m, first) for first in columns[::share]]
+        routed = Signal(8 * self._rows, reset_less=True, attrs={REGISTER_COPY: 1})
+        with m.If(self.valid):
+            m.d.sync += routed.eq(self.pixel)
         for number, first in enumerate(columns[::_COLUMNS_A_COPY]):
             swap = self._copy(m, "swap", self.swap, number)
-            shift = self._copy(m, "depthwise", self.depthwise, number) if self._params.depthwise else None
-            word = words[first // share]
-            pixel = self._copy(m, "pixel", word, number) if shift is None else word
+            pixel = self._copy(m, "pixel", routed, number)
             group = columns[first : first + _COLUMNS_A_COPY]
             weights = [self._active(m, column, swap) for column in group]
             if self._paired and len(group) == 2 and first * self._rows >= self._lut_products:
                 self._pair(m, first, pixel, weights)
                 continue
             for column, active in zip(group, weights, strict=True):
-                if shift is not None:
-                    pixel = self._held(m, column, word, shift, swap)
                 products = self._products(m, column, pixel, active)
                 m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
-
-    def _routed(self, m: Module, column: int) -> Signal:
-        """The routing register of the columns from this one on."""
-        routed = Signal(8 * self._rows, name=f"routed{column}", reset_less=True, attrs={REGISTER_COPY: 1})
-        with m.If(self.valid):
-            m.d.sync += routed.eq(self.pixel)
-        return routed
 
     def _copy(self, m: Module, name: str, of: Signal, number: int) -> Signal:
         """A duplicate per group of columns: one register for all would have to route across the whole array."""
         copy = Signal.like(of, name=f"{name}{number}", reset_less=True, attrs={REGISTER_COPY: 1})
         m.d.sync += copy.eq(of)
         return copy
-
-    def _held(self, m: Module, column: int, routed: Signal, shift: Signal, swap: Signal) -> Signal:
-        """What a column multiplies: the word, or one byte of each of the last words since `swap`."""
-        held = Signal(8 * self._rows, name=f"held{column}", reset_less=True)
-        entering = routed.word_select(column, 8)
-        for row in range(self._rows):
-            before = Mux(swap, 0, held.word_select(row - 1, 8)) if row else entering
-            m.d.sync += held.word_select(row, 8).eq(Mux(shift, before, routed.word_select(row, 8)))
-        return held
 
     def _active(self, m: Module, column: int, swap: Signal) -> data.View[data.ArrayLayout]:
         shadow = Signal(self.weights.shape(), name=f"shadow{column}", reset_less=True)

@@ -21,7 +21,6 @@ PIXEL_BYTES = 4
 PIXEL_REQUEST = data.StructLayout(
     {
         "swap": 1,
-        "depthwise": 1,
         "row_inside": 1,
         "ix": COORDINATE,
         "in_w": COORDINATE_BITS,
@@ -31,7 +30,7 @@ PIXEL_REQUEST = data.StructLayout(
         "index": COUNT_BITS,
     }
 )
-"""A pixel to fetch: `address` is that of its row's column 0; `swap` and `depthwise` accompany it to the array."""
+"""A pixel to fetch: `address` is that of its row's column 0; `swap` accompanies it to the array."""
 
 
 class PixelFetcher(wiring.Component):
@@ -46,7 +45,7 @@ class PixelFetcher(wiring.Component):
         The pixel to fetch.
     act0, act1:
         Read ports of its word and of that word's neighbor.
-    word_valid, word, swap, depthwise:
+    word_valid, word, swap:
         The word for the array.
     fault, fault_index:
         Pulse: a read was outside the memory, and its instruction.
@@ -83,7 +82,6 @@ class PixelFetcher(wiring.Component):
                 "word_valid": Out(1),
                 "word": Out(8 * params.word_bytes),
                 "swap": Out(1),
-                "depthwise": Out(1),
                 "fault": Out(1),
                 "fault_index": Out(COUNT_BITS),
             }
@@ -160,7 +158,6 @@ class PixelFetcher(wiring.Component):
             {
                 "valid": 1,
                 "swap": 1,
-                "depthwise": 1,
                 "packed": 1,
                 "inside": 1,
                 "zp_in": signed(8),
@@ -172,7 +169,6 @@ class PixelFetcher(wiring.Component):
         m.d.comb += [
             request.valid.eq(self._valid),
             request.swap.eq(self._valid & self._pixel.swap),
-            request.depthwise.eq(self._pixel.depthwise),
             request.packed.eq(self._pixel.packed),
             request.inside.eq(inside),
             request.zp_in.eq(self._pixel.zp_in),
@@ -186,7 +182,6 @@ class PixelFetcher(wiring.Component):
         # The input's zero point is the byte that stands for the value 0.
         pad = Cat(*[delayed_request.zp_in] * self._params.word_bytes)
         m.d.comb += [self.word_valid.eq(delayed_request.valid), self.swap.eq(delayed_request.swap)]
-        m.d.comb += self.depthwise.eq(delayed_request.depthwise)
         with m.If(delayed_request.packed & (self._pixels > 1)):
             bits = 8 * PIXEL_BYTES
             both = Cat(self.act0.data, self.act1.data)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.decode import bad_fields
-from intloom.hw.mac.issue.column_walker import REACH_BITS
 from intloom.hw.mac.issue.descriptors import (
     CONV,
     PIXEL_DESCRIPTOR,
@@ -19,8 +18,6 @@ from intloom.hw.mac.issue.descriptors import (
     pack_descriptor,
     strip_count,
 )
-from intloom.hw.spec.depthwise import is_depthwise, tile_kernel
-from intloom.hw.spec.formats import tile_counts
 from intloom.hw.spec.isa import (
     COUNT_BITS,
     INSTRUCTION_BITS,
@@ -111,11 +108,6 @@ class InstructionDecoder(wiring.Component):
             "load_table": loads_table,
             "load_residual": conv["residual"],
             "packed": conv["mode"] == ConvMode.PACKED,
-            "depthwise": is_depthwise(conv),
-            "reach_h": params.depthwise and (tile_kernel(conv)[0] - 1) * conv["dilation_h"] + 1,
-            "reach_w": params.depthwise and (conv["kernel_w"] - 1) * conv["dilation_w"] + 1,
-            "column_rows": params.depthwise and conv["in_blocks"],
-            **dict(zip(("kernel_h", "kernel_w", "in_blocks"), tile_counts(conv), strict=True)),
         }
         known = {**conv.values, **made}
         return {part: {name: known[name] for name in layout.members} for part, layout in _DESCRIPTORS.items()}
@@ -147,12 +139,11 @@ class InstructionDecoder(wiring.Component):
             illegal_fields.eq(
                 bad_fields(Kind.CONV, conv)
                 | self._illegal_lane(conv.out_lane)
-                | (Const(0) if self._params.depthwise else conv.mode[1])
-                | (conv.continue_sums & (conv.mode[1] | (conv.out_blocks != 1)))
+                | (conv.continue_sums & (conv.out_blocks != 1))
             ),
         ]
         # A cycle later than the other checks: the product comes from a DSP block, with a long routing delay.
-        m.d.sync += several_strips.eq((conv.mode[1] | conv.continue_sums) & (pixels > self._params.strip))
+        m.d.sync += several_strips.eq(conv.continue_sums & (pixels > self._params.strip))
         illegal = (checked & illegal_fields) | (compared & several_strips)
         m.d.comb += [self.illegal.eq(offered & illegal), self.illegal_index.eq(self.index)]
         extra = {
@@ -163,36 +154,10 @@ class InstructionDecoder(wiring.Component):
             "first_tile": words,
             "load_table": conv.table == TableUse.LOAD,
             "load_residual": conv.residual,
-            **self._tiles(m, conv),
+            "packed": conv.mode == ConvMode.PACKED,
         }
         self._distribute(m, conv, extra, offered & checked & ~illegal_fields, several_strips)
         return m
-
-    def _tiles(self, m: Module, conv: data.View[data.StructLayout]) -> dict[str, Value]:
-        """Numbers of weight tiles, and what a tile is."""
-        packed = conv.mode == ConvMode.PACKED
-        if not self._params.depthwise:
-            nothing = dict.fromkeys(("depthwise", "reach_h", "reach_w", "column_rows"), Const(0))
-            return {"packed": packed, **nothing}
-        depthwise, whole = conv.mode[1], conv.mode == ConvMode.DEPTHWISE
-        taps = [Signal(4, name=f"taps_{axis}", reset_less=True) for axis in "hw"]
-        reach = [Signal(REACH_BITS, name=f"reach_{axis}", reset_less=True) for axis in "hw"]
-        dilations = conv.dilation_h, conv.dilation_w
-        m.d.sync += [
-            taps[0].eq(Mux(whole, conv.kernel_h - 1, 0)),
-            taps[1].eq(conv.kernel_w - 1),
-            *(r.eq(_small_product(t, by) + 1) for r, t, by in zip(reach, taps, dilations, strict=True)),
-        ]
-        return {
-            "packed": packed,
-            "depthwise": depthwise,
-            "reach_h": reach[0],
-            "reach_w": reach[1],
-            "column_rows": conv.in_blocks,
-            "kernel_h": Mux(whole, 1, conv.kernel_h),
-            "kernel_w": Mux(depthwise, 1, conv.kernel_w),
-            "in_blocks": Mux(depthwise, 1, conv.in_blocks),
-        }
 
     def _illegal_lane(self, lane: Value) -> Value:
         return (lane >= self._params.rows) | (lane & (self._params.lanes - 1)).any()
@@ -218,8 +183,3 @@ class InstructionDecoder(wiring.Component):
                 m.d.sync += [port.valid.eq(1), payload.eq(pack_descriptor(layout, conv, **used))]
             with m.Elif(port.ready):
                 m.d.sync += port.valid.eq(0)
-
-
-def _small_product(a: Value, b: Value) -> Value:
-    """A product as a sum of shifted terms: for a multiplication, Yosys would take one of the scarce DSP blocks."""
-    return sum((Mux(b[bit], a << bit, 0) for bit in range(1, len(b))), Mux(b[0], a, 0))

@@ -8,7 +8,6 @@ from amaranth.hdl import Cat, Shape, Value
 from amaranth.lib import data
 
 from intloom.hw.decode import field_shape, instruction_layout
-from intloom.hw.mac.issue.column_walker import REACH_BITS
 from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, WEIGHT_ADDRESS_BITS, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 
@@ -36,30 +35,21 @@ WEIGHT_DESCRIPTOR = data.StructLayout(
         "load_residual": 1,
     }
 )
-"""For the weight fetcher: `address` of the constants, `first_tile` of the first weight tile or its zero points;
-kernel_h, kernel_w and in_blocks count the weight tiles."""
+"""For the weight fetcher: `address` of the constants, `first_tile` of the first weight tile or its zero points."""
 
 PIXEL_DESCRIPTOR = data.StructLayout(
     {
         **_LOOPS,
         **_fields("in_base", "in_row_off", "in_ring", "in_plane", "in_row", "in_block_step", "in_h", "in_w"),
-        **_fields("iy0", "ix0", "stride_h", "stride_w", "dilation_h", "dilation_w", "zp_in", "out_h", "out_w"),
+        **_fields("iy0", "ix0", "stride_h", "stride_w", "dilation_h", "dilation_w", "zp_in", "out_w"),
         **_fields("continue_sums"),
         "packed": 1,
-        "depthwise": 1,
-        "reach_h": REACH_BITS,
-        "reach_w": REACH_BITS,
-        "column_rows": BY_KIND[Kind.CONV].field("in_blocks").width,
         "pixels": PIXELS_BITS,
         "strips": PIXELS_BITS,
         "index": COUNT_BITS,
     }
 )
-"""For loop setup and the sequencer.
-
-Of a depthwise instruction: `reach_h` and `reach_w` are the rows and columns under a tile's kernel, `column_rows` the
-least rows of a column; kernel_h, kernel_w and in_blocks count its weight tiles.
-"""
+"""For loop setup and the sequencer."""
 
 READOUT_DESCRIPTOR = data.StructLayout(
     {

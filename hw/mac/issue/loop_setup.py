@@ -20,7 +20,7 @@ from intloom.hw.spec.params import HardwareParams
 _COPIED = (
     "kernel_h", "kernel_w", "in_blocks", "out_blocks", "in_base", "in_ring", "in_plane", "in_block_step",
     "in_h", "in_w", "iy0", "ix0", "packed", "stride_h", "stride_w", "dilation_h", "zp_in", "out_w", "strips", "index",
-    "depthwise", "reach_h", "reach_w", "column_rows", "out_h", "continue_sums",
+    "continue_sums",
 )  # fmt: skip
 TAP_BITS = 8
 """Width of the distance between kernel columns in pixels: up to 15 words of pixels when packed."""
@@ -30,9 +30,8 @@ def plan_layout(params: HardwareParams) -> data.StructLayout:
     """A loop plan.
 
     A strip has `length` pixels, the first `longer` strips one more. `row_first`, `row_stride` and `row_tap` are the
-    offset of the first input row and its steps per output row (depthwise: per input row) and per kernel row, modulo the
-    ring. `column_tap` is the input column step per kernel column. `first_length` and the members after it are
-    `precomputed`.
+    offset of the first input row and its steps per output row and per kernel row, modulo the ring. `column_tap` is the
+    input column step per kernel column. `first_length` and the members after it are `precomputed`.
     """
     copied = {name: PIXEL_DESCRIPTOR.members[name] for name in _COPIED}
     computed = {
@@ -133,7 +132,7 @@ class LoopSetup(wiring.Component):
             "length": length,
             "longer": longer,
             "row_first": descriptor["in_row_off"] % modulus,
-            "row_stride": descriptor["in_row"] * (1 if descriptor["depthwise"] else descriptor["stride_h"]) % modulus,
+            "row_stride": descriptor["in_row"] * descriptor["stride_h"] % modulus,
             "row_tap": descriptor["in_row"] * descriptor["dilation_h"] % modulus,
         }
         return {
@@ -246,7 +245,7 @@ class LoopSetup(wiring.Component):
     def _accumulate(self, m: Module, count: Signal, row: Signal, row_minus_ring: Signal) -> None:
         plan, descriptor = self._plan, self._descriptor
         m.d.sync += count.eq(count + 1)
-        with m.If(count < Mux(descriptor.depthwise, 1, descriptor.stride_h)):
+        with m.If(count < descriptor.stride_h):
             m.d.sync += plan.row_stride.eq(add_in_ring(plan.row_stride, row, row_minus_ring))
         with m.If(count < descriptor.dilation_h):
             m.d.sync += plan.row_tap.eq(add_in_ring(plan.row_tap, row, row_minus_ring))

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
-from intloom.hw.mac.issue.column_walker import ColumnWalker
 from intloom.hw.mac.issue.loop_setup import plan_layout
 from intloom.hw.mac.issue.ring import add_in_ring
-from intloom.hw.mac.issue.tile_loops import Tap
 from intloom.hw.mac.issue.tile_planner import POSITION, TilePlanner, first_pixel, position, tile_layout, tiles
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
@@ -19,20 +17,8 @@ from intloom.hw.spec.params import HardwareParams
 _BANKS = 2
 
 
-def _steps(plan: Mapping[str, int], tap: Tap, strip: range) -> Iterator[tuple[dict[str, int], int | None]]:
-    """The input positions that a tile reads, and the number of the output pixel whose sum is taken with each."""
-    if not plan["depthwise"]:
-        yield from ((position(plan, tap, pixel), number) for number, pixel in enumerate(strip))
-        return
-    top = position(plan, tap, 0)
-    ring = plan["in_ring"] or 1 << SCRATCH_BITS
-    for column, row, number in ColumnWalker.model(plan):
-        offset = (top["row"] + row * plan["row_stride"]) % ring
-        yield {"ix": top["ix"] + column, "iy": top["iy"] + row, "row": offset}, number
-
-
 class Sequencer(wiring.Component):
-    """Issues one pixel a cycle, in order of blocks, strips, tiles and pixels; of a depthwise tile, one input word.
+    """Issues one pixel a cycle, in order of blocks, strips, tiles and pixels.
 
     A tile's first pixel issues when its weights are loaded, the planner has the next tile or the tile is long enough to
     hide it, and, for a strip's first tile, an accumulator bank is free. A tile never stalls after its first pixel.
@@ -49,12 +35,12 @@ class Sequencer(wiring.Component):
         Pulse: readout has read the last sum of the oldest strip.
     pixel_valid, pixel:
         The pixel that issues, to the pixel fetcher.
-    sum_valid, first_tile, continued, address:
-        With `pixel_valid`: there is a sum, always except in depthwise tiles; it starts from zero, or from the sum of
-        the other bank; accumulator bank and pixel number.
+    first_tile, continued, address:
+        With `pixel_valid`: the pixel's sum starts from zero, or from the sum of the other bank; accumulator bank and
+        pixel number.
     strip_ready, strip_length:
         With `pixel_valid`: first pixel of a strip's last tile, or its last pixel if the accumulators are
-        `single_ported` or the tile is depthwise; pixels in the strip.
+        `single_ported`; pixels in the strip.
     active, waits_weights, waits_bank:
         A tile is current; it waits for weights or for the planner, or for a bank.
     started:
@@ -97,7 +83,6 @@ class Sequencer(wiring.Component):
                 "bank_released": In(1),
                 "pixel_valid": Out(1),
                 "pixel": Out(PIXEL_REQUEST),
-                "sum_valid": Out(1),
                 "first_tile": Out(1),
                 "continued": Out(1),
                 "address": Out(self._number_bits + 1),
@@ -113,31 +98,29 @@ class Sequencer(wiring.Component):
     @staticmethod
     def model(
         plans: Iterable[Mapping[str, int]], params: HardwareParams
-    ) -> Iterator[tuple[dict[str, int], dict[str, int | None]]]:
+    ) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
         """Each pixel in order: the pixel fetcher's request, and the outputs beside it."""
         bank = 0
         for plan in plans:
             for (_, strip, tap), (_, tile) in zip(tiles(plan), TilePlanner.model(plan), strict=True):
-                steps = list(_steps(plan, tap, strip))
-                for index, (at, number) in enumerate(steps):
-                    tile_start, tile_end = index == 0, index == len(steps) - 1
+                for number, pixel_number in enumerate(strip):
+                    at = position(plan, tap, pixel_number)
+                    tile_start, tile_end = number == 0, number == len(strip) - 1
                     pixel = {
                         "swap": tile_start,
-                        "depthwise": plan["depthwise"],
                         "row_inside": 0 <= at["iy"] < plan["in_h"],
                         "ix": at["ix"],
                         "address": (tile["base"] + at["row"]) % (1 << SCRATCH_BITS),
                         **{name: plan[name] for name in ("in_w", "packed", "zp_in", "index")},
                     }
-                    late = AccumulatorColumn.single_ported(params) or plan["depthwise"]
+                    late = AccumulatorColumn.single_ported(params)
                     yield (
                         pixel,
                         {
                             "weights_taken": tile_start,
-                            "sum_valid": number is not None,
                             "first_tile": tile["first"] and not plan["continue_sums"],
                             "continued": tile["first"] and plan["continue_sums"],
-                            "address": None if number is None else bank * params.strip + number,
+                            "address": bank * params.strip + number,
                             "strip_ready": tile["last"] and (tile_end if late else tile_start),
                             "strip_length": len(strip),
                         },
@@ -158,36 +141,27 @@ class Sequencer(wiring.Component):
         self._fire(m, tile_start, covers_planner)
         next_position, line_end = Signal(POSITION), Signal()
         self._next_position = next_position
-        columns = self._walk_columns(m) if self._params.depthwise else None
-        tile_end = Signal()
-        m.d.comb += tile_end.eq(Mux(plan.depthwise, columns.tile_end, strip_end) if columns is not None else strip_end)
-        row_below = self._follow(m, line_end)
-        if columns is not None:
-            self._follow_columns(m, columns, tile_end, row_below)
+        self._follow(m, line_end)
         last_pixel = Signal()
         m.d.comb += [
-            last_pixel.eq(self.pixel_valid & tile_end),
+            last_pixel.eq(self.pixel_valid & strip_end),
             planner.capture.eq(last_pixel & tile.first),
             planner.captured.eq(next_position),
         ]
         with m.If(self.pixel_valid):
             m.d.sync += [
-                number.eq(Mux(tile_end, 0, number + 1)),
-                tile_start.eq(tile_end),
+                number.eq(Mux(strip_end, 0, number + 1)),
+                tile_start.eq(strip_end),
                 # One pixel ahead: the flag is a register, not a comparison on the path of `pixel_valid`.
                 strip_end.eq(number + 2 == tile.length),
             ]
-        self._next_pixel(m, line_end, tile_end)
+        self._next_pixel(m, line_end, strip_end)
         self._next_tile(m, strip_end, covers_planner, last_pixel)
         self._output(m, tile_start, last_pixel)
         bank = Signal()
         with m.If(last_pixel & tile.last):
             m.d.sync += bank.eq(~bank)
-        m.d.comb += [self.sum_valid.eq(self.pixel_valid), self.address.eq(Cat(number, bank))]
-        if columns is not None:
-            with m.If(plan.depthwise):
-                m.d.comb += self.sum_valid.eq(self.pixel_valid & columns.sum_valid)
-                m.d.comb += self.address.eq(Cat(columns.number, bank))
+        m.d.comb += self.address.eq(Cat(number, bank))
         return m
 
     def _fire(self, m: Module, tile_start: Signal, covers_planner: Signal) -> None:
@@ -213,15 +187,14 @@ class Sequencer(wiring.Component):
         ]
         m.d.sync += banks_in_use.eq(banks_in_use + (self.weights_taken & tile.first) - self.bank_released)
 
-    def _follow(self, m: Module, line_end: Signal) -> Value:
-        """The next pixel in raster order; returns the offset of the row below."""
+    def _follow(self, m: Module, line_end: Signal) -> None:
+        """The next pixel in raster order."""
         plan, position, next_position = self._plan, self._position, self._next_position
-        row_below = add_in_ring(position.row, plan.row_stride, plan.stride_minus_ring)
         with m.If(line_end):
             m.d.comb += [
                 next_position.ix.eq(self._tile.line),
                 next_position.iy.eq(position.iy + plan.stride_h),
-                next_position.row.eq(row_below),
+                next_position.row.eq(add_in_ring(position.row, plan.row_stride, plan.stride_minus_ring)),
                 next_position.left.eq(plan.out_w - 1),
             ]
         with m.Else():
@@ -231,50 +204,19 @@ class Sequencer(wiring.Component):
                 next_position.row.eq(position.row),
                 next_position.left.eq(position.left - 1),
             ]
-        return row_below
 
-    def _walk_columns(self, m: Module) -> ColumnWalker:
-        """The walker of depthwise tiles, which takes the sizes of a new instruction from its offer."""
-        m.submodules.columns = columns = ColumnWalker(self._params)
-        m.d.comb += [columns.start.eq(self.started), columns.step.eq(self.pixel_valid)]
-        for name in columns.columns.shape().members:
-            m.d.comb += columns.columns[name].eq(Mux(self.active, self._plan[name], self.plans.payload[name]))
-        return columns
-
-    def _follow_columns(self, m: Module, columns: ColumnWalker, tile_end: Signal, row_below: Value) -> None:
-        """The next word of a depthwise tile: below, or the top of the next column."""
-        position, next_position = self._position, self._next_position
-        top = Signal(data.StructLayout({name: POSITION.members[name] for name in ("iy", "row")}), reset_less=True)
-        with m.If(self.started | (self.pixel_valid & tile_end)):
-            for name, value in first_pixel(self.plans.payload).items():
-                if name in top.shape().members:
-                    m.d.sync += top[name].eq(Mux(self.active, self._planner.tile.start[name], value))
-        with m.If(self._plan.depthwise):
-            with m.If(columns.column_end):
-                m.d.comb += [
-                    next_position.ix.eq(position.ix + 1),
-                    next_position.iy.eq(top.iy),
-                    next_position.row.eq(top.row),
-                ]
-            with m.Else():
-                m.d.comb += [
-                    next_position.ix.eq(position.ix),
-                    next_position.iy.eq(position.iy + 1),
-                    next_position.row.eq(row_below),
-                ]
-
-    def _next_pixel(self, m: Module, line_end: Signal, tile_end: Signal) -> None:
+    def _next_pixel(self, m: Module, line_end: Signal, strip_end: Signal) -> None:
         """Advance the position with each pixel, or load a new instruction's first one."""
         plan, position = self._plan, self._position
         offered, start = self.plans.payload, self._planner.tile.start
         # A single-tile strip continues with the next pixel, so that its start needs no capture, which would come too
         # late.
-        jumps = tile_end & ~self._planner.tile.continues
+        jumps = strip_end & ~self._planner.tile.continues
         first = Signal(POSITION)
         m.d.comb += [first[name].eq(value) for name, value in first_pixel(offered).items()]
         with m.If(self.pixel_valid | self.started):
             m.d.sync += position.eq(Mux(self.active, Mux(jumps, start, self._next_position), first))
-            # Like `tile_end`, known one pixel ahead; the statements below correct it where the next pixel is not the
+            # Like `strip_end`, known one pixel ahead; the statements below correct it where the next pixel is not the
             # neighbor.
             m.d.sync += line_end.eq(position.left == 1)
             with m.If(line_end):
@@ -318,10 +260,8 @@ class Sequencer(wiring.Component):
 
     def _output(self, m: Module, tile_start: Signal, last_pixel: Signal) -> None:
         pixel, plan, tile, position = self.pixel, self._plan, self._tile, self._position
-        late = plan.depthwise | self._single_ported
         m.d.comb += [
             pixel.swap.eq(tile_start),
-            pixel.depthwise.eq(plan.depthwise),
             pixel.row_inside.eq((position.iy >= 0) & (position.iy < plan.in_h)),
             pixel.ix.eq(position.ix),
             pixel.in_w.eq(plan.in_w),
@@ -331,6 +271,6 @@ class Sequencer(wiring.Component):
             pixel.index.eq(plan.index),
             self.first_tile.eq(tile.first & ~plan.continue_sums),
             self.continued.eq(tile.first & plan.continue_sums),
-            self.strip_ready.eq(tile.last & Mux(late, last_pixel, self.pixel_valid & tile_start)),
+            self.strip_ready.eq(tile.last & (last_pixel if self._single_ported else self.pixel_valid & tile_start)),
             self.strip_length.eq(tile.length),
         ]

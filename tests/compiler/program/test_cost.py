@@ -4,7 +4,7 @@ import pytest
 
 from intloom.compiler.program.cost import conv_busy, cost_key, instruction_cost, move_bursts, window_words
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import BY_KIND, ConvMode, Kind, Unit, make
+from intloom.hw.spec.isa import BY_KIND, Kind, Unit, make
 from intloom.hw.spec.params import preset
 
 BASE = preset("base")
@@ -28,14 +28,6 @@ def test_a_slow_drain_limits_short_sums():
     params = preset("small")
     conv = make(Kind.CONV, out_w=32)
     assert conv_busy(conv, params) == 32 * params.cols // params.lanes
-
-
-def test_a_depthwise_instruction_of_one_block_waits_for_constants():
-    shape = {"mode": ConvMode.DEPTHWISE, "kernel_h": 3, "kernel_w": 3, "out_h": 4, "out_w": 14}
-    pair = 6 * 16 + timing.LAST_SUM + 2 * 56
-    assert conv_busy(make(Kind.CONV, **shape, out_blocks=2), BASE) == 2 * (pair // 2)
-    # 32 cycles of constants, and 16 of weights.
-    assert conv_busy(make(Kind.CONV, **shape), BASE) == (pair + 32 + 16) // 2
 
 
 def test_maxima_along_an_axis_read_each_word_once():

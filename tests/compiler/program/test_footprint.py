@@ -4,7 +4,6 @@ import numpy as np
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.spec.depthwise import column_rows, tile_columns
 from intloom.hw.spec.isa import ConvMode, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.random_programs.words import words_of
@@ -18,16 +17,8 @@ def words(access: Access) -> set[int]:
     return set(found.tolist())
 
 
-def as_dense(i: Instruction) -> Instruction:
-    """A dense convolution of all rows and columns that the tiles of a depthwise one read."""
-    tiles = 1 if i["mode"] == ConvMode.DEPTHWISE else i["kernel_h"]
-    size = {"out_h": column_rows(i), "out_w": tile_columns(i), "kernel_h": tiles, "kernel_w": 1}
-    return i.with_fields(mode=ConvMode.BLOCKS, in_blocks=1, stride_h=1, stride_w=1, **size)
-
-
 def conv_reads(i: Instruction, params: HardwareParams) -> set[int]:
     """Input words of a CONV, tap by tap, as the architecture describes them."""
-    i = as_dense(i) if i["mode"] >= ConvMode.DEPTHWISE else i
     found = set()
     group = params.pixels_per_word if i["mode"] == ConvMode.PACKED else 1
     for ob in range(i["out_blocks"]):
@@ -64,7 +55,6 @@ def test_conv_input_footprint_covers_exactly_what_dense_convolutions_read():
             dense = (
                 i["stride_h"] <= i["kernel_h"] and i["stride_w"] <= i["kernel_w"]
                 and i["dilation_h"] == i["dilation_w"] == 1
-                and (i["mode"] < ConvMode.DEPTHWISE or column_rows(i) <= 16)
             )  # fmt: skip
             if dense:
                 assert claimed == exact, i

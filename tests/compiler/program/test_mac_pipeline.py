@@ -4,45 +4,16 @@ import pytest
 
 from intloom.compiler.program.mac_pipeline import MacPipeline, conv_shape
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import ConvMode, Kind, TableUse, make
+from intloom.hw.spec.isa import Kind, TableUse, make
 from intloom.hw.spec.params import preset
 
 BASE = preset("base")
-SQUARE = {"mode": ConvMode.DEPTHWISE, "kernel_h": 3, "kernel_w": 3, "in_blocks": 6}
 
 
 def times(convs, params=BASE):
     """Start and end of each CONV; none waits for a transfer."""
     pipeline = MacPipeline()
     return [pipeline.run(conv_shape(conv, params), 0) for conv in convs]
-
-
-def period(*convs):
-    """Cycles after which a long sequence of these instructions repeats."""
-    ends = [end for _, end in times(convs * 12)]
-    return ends[-1] - ends[-1 - len(convs)]
-
-
-def depthwise(height, width, blocks, **fields):
-    return make(Kind.CONV, **SQUARE | fields, out_h=height, out_w=width, out_blocks=blocks)
-
-
-@pytest.mark.parametrize(
-    ("height", "width", "blocks", "measured"),
-    [(4, 16, 2, 260), (4, 14, 2, 228), (4, 14, 9, 1024), (4, 14, 5, 570), (4, 14, 12, 1363)],
-)
-def test_the_next_instruction_waits_for_the_readout_of_depthwise_blocks(height, width, blocks, measured):
-    assert period(depthwise(height, width, blocks)) == pytest.approx(measured, rel=0.01)
-
-
-def test_blocks_of_two_heights_delay_each_other():
-    """Each alone takes less: 228 and 197 cycles."""
-    assert period(depthwise(4, 14, 2), depthwise(3, 14, 2)) == 436
-
-
-def test_instructions_of_one_block_wait_for_the_end_of_the_one_before_the_last():
-    rows = {"mode": ConvMode.DEPTHWISE_ROWS, "kernel_h": 5, "kernel_w": 5, "in_blocks": 1, "stride_h": 2, "stride_w": 2}
-    assert period(depthwise(1, 7, 1, **rows)) == pytest.approx(93, abs=2)
 
 
 @pytest.mark.parametrize("out_blocks", [1, 2, 7, 40])

@@ -1,155 +1,164 @@
-"""Depthwise convolutions with kernel taps on the array's rows: exact results, weights per tap, and cycles per word."""
+"""Depthwise convolutions on the vector unit: results, constants, rings, choice of the unit, and dispatch order."""
 
 import os
-from itertools import islice
 
 import numpy as np
 import pytest
 
-from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
-from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.stages.depthwise import depthwise_cut
-from intloom.compiler.schedule.stages.placement import Rect
-from intloom.compiler.schedule.stages.weights import Geometry
-from intloom.hw.spec.isa import ConvMode, Kind
-from intloom.hw.spec.params import PRESETS, HardwareParams, preset
-from intloom.sim.backend import RtlBackend
-from intloom.sim.golden import run_graph
-from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting_program
+from intloom.compiler.schedule.stages import conv
+from intloom.compiler.schedule.stages.weights import depthwise_constants
+from intloom.hw.spec.arith import Scale
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.vector_depthwise import pack_depthwise
+from tests.compiler.schedule.test_compile import assert_equal_to_golden, check, compiled, fitting_program
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import RandomGraph
 
-BASE = preset("base").replace(vector_depthwise=False, depthwise=True)
+BASE = preset("base")
+HARDWARE = {
+    "nano": preset("nano").replace(vector_depthwise=True),
+    "small": preset("small").replace(vector_depthwise=True, vector_lanes=2),
+    "base": BASE,
+    "large": preset("large"),
+}
 
 
-def _geometry(kernel: int, stride: int = 1, dilation: int = 1) -> Geometry:
-    pad = -(kernel // 2 * dilation)
-    return Geometry((kernel, kernel), (pad, pad), (stride, stride), (dilation, dilation))
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every depthwise convolution that the vector unit can compute runs there."""
+    monkeypatch.setattr(conv, "pays_on_vector_unit", lambda node, stages: True)
 
 
-def random_program(seed: int, params: HardwareParams) -> tuple[IntGraph, GraphMaker, Program]:
-    """A graph of some depthwise convolutions, and its program."""
+def made_by(program: Program) -> set[Kind]:
+    return {i.kind for i in program.instructions} & {Kind.CONV, Kind.VDEPTHWISE, Kind.VADD}
+
+
+def random_program(seed: int, params: HardwareParams) -> tuple[RandomGraph, Program]:
+    """Depthwise convolutions among others, with tables, residual additions and copies."""
     made = RandomGraph(seed)
     rng = made.rng
-    made.pool.append(made.maker.input(int(rng.integers(1, 60)), int(rng.integers(3, 25)), int(rng.integers(3, 40))))
-    for _ in range(int(rng.integers(1, 4))):
-        made.pool.append(made.depthwise())
-        made.pool.append(made.conv() if rng.integers(3) == 0 else made.depthwise())
-    graph = made.maker.graph(made.pool[-1])
-    return graph, made.maker, fitting_program(graph, params, keep=False)
+    made.pool.append(made.maker.input(int(rng.integers(2, 60)), int(rng.integers(3, 25)), int(rng.integers(3, 40))))
+    growing = (made.depthwise, made.depthwise, made.depthwise, made.conv, made.residual, made.table, made.resize)
+    for _ in range(int(rng.integers(1, 5))):
+        made.pool.append(growing[int(rng.integers(len(growing)))]())
+    made.pool.append(made.depthwise())
+    return made, fitting_program(made.maker.graph(made.pool[-1]), params, keep=bool(rng.integers(8) == 0))
 
 
-def depthwise_instructions(program: Program) -> int:
-    """How many instructions have kernel taps on the rows of the array."""
-    return sum(i.kind is Kind.CONV and i["mode"] >= ConvMode.DEPTHWISE for i in program.instructions)
-
-
-def check_random(seed: int) -> int:
-    """Compile some depthwise convolutions and compare; gives the number of depthwise instructions."""
-    rng = np.random.default_rng(seed)
-    params = PRESETS[str(rng.choice(["nano", "small", "base"]))].replace(depthwise=True, vector_depthwise=False)
-    if rng.integers(3) == 0:
-        params = params.replace(scratch_kib=8, weight_kib=16)
-    graph, maker, program = random_program(seed, params)
-    assert_equal_to_golden(graph, maker, program)
-    return depthwise_instructions(program)
-
-
-def test_random_depthwise_convolutions() -> None:
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("name", HARDWARE)
+def test_random_depthwise_convolutions(name: str) -> None:
     first = int(os.environ["INTLOOM_SEED"]) % 1_000_000
-    assert sum(check_random(first + k) for k in range(30)) > 0
+    found = 0
+    for seed in range(first, first + 12):
+        params = HARDWARE[name].replace(scratch_kib=8, weight_kib=16) if seed % 3 == 0 else HARDWARE[name]
+        params = params if params.weight_kib > 16 or name != "large" else HARDWARE[name]
+        made, program = random_program(seed, params)
+        assert_equal_to_golden(made.maker.graph(made.pool[-1]), made.maker, program)
+        found += sum(i.kind is Kind.VDEPTHWISE for i in program.instructions)
+    assert found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("name", ["nano", "base"])
-def test_random_depthwise_convolutions_on_the_rtl(name: str, count: int) -> None:
-    first = int(os.environ["INTLOOM_SEED"]) % 1_000_000
-    params = PRESETS[name].replace(depthwise=True, vector_depthwise=False)
-    made = (random_program(seed, params) for seed in range(first, first + 100))
-    # A third of the programs on nano have such an instruction.
-    chosen = list(islice((m for m in made if depthwise_instructions(m[2])), count))
-    assert len(chosen) == count
-    for graph, maker, program in chosen:
-        inputs = maker.random_inputs()
-        expected = run_graph(graph, inputs, match=program.params.match)
-        outputs = RtlBackend().run(program, inputs).outputs
-        for tensor, array in expected.items():
-            np.testing.assert_array_equal(outputs[tensor], array, err_msg=f"{graph.name}: tensor {tensor}")
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("kernel", [(1, 1), (2, 1), (3, 2), (3, 3), (5, 5), (15, 4)])
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_kernels_and_strides(kernel: tuple[int, int], stride: int) -> None:
+    maker = GraphMaker(stride)
+    x = maker.input(21, 19, 23)
+    program = check(maker, maker.conv(x, 21, kernel, stride=stride, group=21), BASE)
+    assert made_by(program) == {Kind.VDEPTHWISE}
 
 
+@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize(
-    ("kernel", "stride", "dilation", "most"),
-    [(3, 1, 1, 2.25), (3, 1, 2, 3.9), (3, 2, 1, 5.2), (5, 1, 1, 6.5), (5, 2, 1, 11.1), (7, 1, 1, 10)],
+    ("channels", "kernel", "fields"),
+    [(16, (3, 6), {}), (16, 3, {"dilation": (2, 1)}), (16, 3, {"nine_bits": True}), (32, 3, {})],
 )
-@pytest.mark.parametrize("size", [14, 28, 56, 112])
-def test_cycles_per_output_word(kernel: int, stride: int, dilation: int, most: float, size: int) -> None:
-    cut = depthwise_cut(_geometry(kernel, stride, dilation), (size, size), BASE)
-    assert cut is not None
-    assert cut.cycles(size, size) <= most * size * size
+def test_what_the_vector_unit_cannot_compute_stays_on_the_array(channels: int, kernel: int, fields: dict) -> None:
+    maker = GraphMaker(1)
+    program = check(maker, maker.conv(maker.input(16, 12, 12), channels, kernel, group=16, **fields), BASE)
+    assert made_by(program) == {Kind.CONV}
 
 
-@pytest.mark.parametrize("size", [7, 10, 33])
-def test_a_3x3_word_takes_at_most_3_cycles_in_small_images(size: int) -> None:
-    cut = depthwise_cut(_geometry(3), (size, size), BASE)
-    assert cut is not None
-    assert cut.cycles(size, size) <= 3 * size * size
+def test_constants_of_each_block_have_the_format_of_the_instruction(rng) -> None:
+    random = np.random.default_rng(rng.getrandbits(32))
+    weights = random.integers(-128, 128, (20, 5, 2)).astype(np.int8)
+    bias = random.integers(-(1 << 31), 1 << 31, 20).astype(np.int32)
+    mantissa = random.integers(0, 1 << random.integers(1, 25, 20)).astype(np.uint32)
+    mantissa[:3] = 0, 1, (1 << 24) - 1
+    shift = random.integers(0, 64, 20).astype(np.uint8)
+    found = depthwise_constants(weights, bias, mantissa, shift, BASE)
+    wide = np.zeros((32, 5, 2), np.int8)
+    wide[:20] = weights
+    scales = [Scale(int(m), int(s)) for m, s in zip(mantissa, shift, strict=True)] + [Scale(0, 0)] * 12
+    biases = [*bias.tolist(), *[0] * 12]
+    for block in range(2):
+        part = slice(16 * block, 16 * block + 16)
+        taps = wide[part].transpose(1, 2, 0).tolist()
+        assert found[block].tobytes() == pack_depthwise(taps, biases[part], scales[part], BASE.mantissa_bits)
 
 
-@pytest.mark.parametrize("effort", [0, 1])
-def test_neighbors_in_a_column_lie_in_different_banks(effort: int) -> None:
-    """Otherwise a store waits once in every column that the array reads."""
-    made = RandomGraph(0)
-    x = made.maker.input(64, 28, 28)
-    y = made.maker.conv(made.maker.conv(x, 64, 3, group=64), 64, 3, stride=2, group=64)
-    program = compile_graph(made.maker.graph(y), BASE, effort=effort)
-    assert all(i["in_row"] % 2 for i in program.instructions if i.kind is Kind.CONV)
+def inverted_residual(maker: GraphMaker, x: str, wide: int, stride: int) -> str:
+    channels = maker.shape(x)[0]
+    y = maker.conv(maker.conv(x, wide, 1, table=False), wide, 3, stride=stride, group=wide)
+    y = maker.conv(y, channels, 1, table=False)
+    return maker.add(x, y) if stride == 1 else y
 
 
-def test_tiles_from_memory_have_more_than_one_block() -> None:
-    """An instruction of one block waits for the constants of the one before the last."""
-    made = RandomGraph(0)
-    x = made.maker.input(576, 14, 14)
-    program = compile_graph(made.maker.graph(made.maker.conv(x, 576, 3, group=576)), BASE)
-    assert min(i["out_blocks"] for i in program.instructions if i.kind is Kind.CONV) > 1
+@pytest.mark.parametrize("stride", [1, 2])
+def test_stripes_read_and_write_rings(stride: int) -> None:
+    maker = GraphMaker(5)
+    program = check(maker, inverted_residual(maker, maker.input(16, 56, 56), 96, stride), BASE)
+    found = [i for i in program.instructions if i.kind is Kind.VDEPTHWISE]
+    assert sum(i["out_h"] * i["out_w"] for i in found) == 56 * 56 * 6 // stride**2
+    # Some instruction wraps its input, whose rows lie an odd number of words apart.
+    assert any(i["a_ring"] and i["a_row_off"] + i["kernel_h"] * i["a_row"] > i["a_ring"] for i in found)
+    assert all(i["a_row"] % 2 for i in found)
+    moved = sum(layer.dram_words for layer in program.layers)
+    assert moved < 56 * 56 * (1 + 1 / stride**2) + len(program.image) // 16 + 100
 
 
-def test_hardware_without_the_mode_uses_diagonal_tiles() -> None:
-    made = RandomGraph(0)
-    x = made.maker.input(16, 12, 12)
-    y = made.maker.conv(x, 16, 3, pads=(1, 1, 1, 1), group=16)
-    graph = made.maker.graph(y)
-    modes = {
-        on: {i["mode"] for i in compile_graph(graph, BASE.replace(depthwise=on)).instructions if i.kind is Kind.CONV}
-        for on in (False, True)
-    }
-    assert modes == {False: {ConvMode.BLOCKS}, True: {ConvMode.DEPTHWISE}}
+@pytest.mark.parametrize(("size", "channels", "wide"), [(56, 24, 144), (28, 32, 192), (14, 64, 384), (7, 160, 960)])
+def test_array_and_vector_unit_work_at_the_same_time(size: int, channels: int, wide: int) -> None:
+    maker = GraphMaker(6)
+    graph = maker.graph(inverted_residual(maker, maker.input(channels, size, size), wide, 1))
+    beside, alone = (compiled(graph, BASE.replace(vector_depthwise=on)).predicted_cycles for on in (True, False))
+    assert beside < 0.9 * alone
 
 
-def test_a_pointwise_kernel_gains_nothing() -> None:
-    assert depthwise_cut(_geometry(1), (20, 20), BASE) is None
+@pytest.mark.parametrize(("kernel", "unit"), [(1, Kind.CONV), (2, Kind.CONV), (3, Kind.VDEPTHWISE)])
+def test_a_layer_without_neighbors_runs_on_the_faster_unit(kernel: int, unit: Kind) -> None:
+    """The array takes a cycle of an output word for each tap."""
+    maker = GraphMaker(7)
+    program = check(maker, maker.conv(maker.input(64, 28, 28), 64, kernel, group=64), BASE)
+    assert made_by(program) == {unit}
 
 
-@pytest.mark.parametrize(("kernel", "mode"), [(3, ConvMode.DEPTHWISE), (5, ConvMode.DEPTHWISE_ROWS)])
-def test_every_weight_is_in_the_row_of_its_tap(kernel: int, mode: ConvMode) -> None:
-    cut = depthwise_cut(_geometry(kernel), (30, 30), BASE)
-    assert cut is not None and cut.mode is mode
-    weights = np.arange(1, 20 * kernel * kernel + 1, dtype=np.int16).reshape(20, 1, kernel, kernel)
-    tiles = cut.weight_tiles(weights, [0, 1])
-    assert tiles.shape == (2, 1 if mode is ConvMode.DEPTHWISE else kernel, 16, 16)
-    assert sorted(tiles[tiles != 0]) == sorted(weights.reshape(-1))
-    rows = cut.column_rows
-    # The last tap is the newest word; a column further to the left is a column's words older.
-    assert tiles[0, -1, 3, 0] == weights[3, 0, -1, -1]
-    assert tiles[1, -1, 2, rows] == weights[18, 0, -1, -2]
+def test_a_sum_is_not_fused_into_a_depthwise_convolution() -> None:
+    maker = GraphMaker(8)
+    x = maker.conv(maker.input(64, 28, 28), 64, 1, table=False)
+    program = check(maker, maker.add(x, maker.conv(x, 64, 3, group=64, table=False)), BASE)
+    assert made_by(program) == {Kind.CONV, Kind.VDEPTHWISE, Kind.VADD}
 
 
-def test_parts_cover_a_tile_once() -> None:
-    cut = depthwise_cut(_geometry(3), (56, 56), BASE)
-    assert cut is not None
-    seen = np.zeros((11, 70), int)
-    for part in cut.parts(Rect(2, 11, 5, 70)):
-        assert part.area <= BASE.strip
-        seen[part.y0 : part.y1, part.x0 : part.x1] += 1
-    assert (seen[2:, 5:] == 1).all() and seen.sum() == 9 * 65
+def test_a_full_queue_of_one_unit_does_not_delay_the_others() -> None:
+    """Between two tiles of the array are more VDEPTHWISE than a queue holds, so they are mixed."""
+    maker = GraphMaker(9)
+    program = check(maker, inverted_residual(maker, maker.input(64, 14, 14), 384, 1), BASE)
+    deep = compiled(maker.graph(maker.nodes[-1].output), BASE.replace(queue_depth=64))
+    assert program.predicted_cycles < 1.03 * deep.predicted_cycles
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("on_vector", [True, False])
+def test_products_of_the_vector_unit_are_counted_apart(on_vector: bool) -> None:
+    maker = GraphMaker(3)
+    wide = maker.conv(maker.input(16, 24, 24), 32, 1)
+    graph = maker.graph(maker.conv(maker.conv(wide, 32, 3, group=32), 16, 1))
+    program = compiled(graph, BASE.replace(vector_depthwise=on_vector))
+    depthwise, pointwise = 9 * 32 * 24 * 24, 16 * 32 * 24 * 24
+    counts = [(layer.macs, layer.vector_macs) for layer in program.layers]
+    assert counts == [(pointwise, 0), (0, depthwise) if on_vector else (depthwise, 0), (pointwise, 0)]
+    assert (program.macs, program.vector_macs) == tuple(map(sum, zip(*counts, strict=True)))

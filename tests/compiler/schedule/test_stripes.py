@@ -14,7 +14,7 @@ from intloom.compiler.schedule.plan.stripes import Stripes, on_both_units, plan_
 from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
-from intloom.hw.spec.isa import ConvMode, Kind, LoadTarget
+from intloom.hw.spec.isa import Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
@@ -82,8 +82,7 @@ def everything(maker: GraphMaker) -> str:
 def test_stripes_cross_every_operation(kib):
     maker = GraphMaker(2)
     graph = maker.graph(everything(maker))
-    # With a fast depthwise convolution, stages that load their tables in turn are faster apart.
-    params = BASE.replace(scratch_kib=kib, depthwise=False)
+    params = BASE.replace(scratch_kib=kib)
     program = checked(maker, graph, params)
     apart = compile_graph(graph, params, effort=0)
     assert sum(moved(program)[1:]) < sum(moved(apart)[1:]) * 2 / 3
@@ -102,27 +101,6 @@ def test_stripes_cross_averages_of_blocks_and_a_broadcast_pixel(height):
     scaled = maker.conv(maker.add(maker.mul(x, gate), x), 16, 3)
     program = checked(maker, maker.graph(pooled, scaled), BASE.replace(scratch_kib=32))
     assert moved(program)[1:] == (height * 40 + 2, rows * 10 * 2 + height * 40)
-
-
-@pytest.mark.parametrize("stride", [1, 2])
-def test_stripes_cross_an_inverted_residual(stride):
-    maker = GraphMaker(5)
-    x = maker.input(16, 56, 56)
-    y = maker.conv(x, 96, 1, table=False)
-    y = maker.conv(y, 96, 3, stride=stride, group=96, table=False)
-    y = maker.conv(y, 16, 1, table=False)
-    program = checked(
-        maker,
-        maker.graph(maker.add(y, x, table=False) if stride == 1 else y),
-        BASE.replace(vector_depthwise=False, depthwise=True),
-    )
-    _, inputs, stores = moved(program)
-    assert (inputs, stores) == (56 * 56, 56 * 56 // stride**2)
-    depthwise = [i for i in program.instructions if i.kind is Kind.CONV and i["mode"] == ConvMode.DEPTHWISE]
-    words = sum(i["out_h"] * i["out_w"] * i["out_blocks"] for i in depthwise)
-    assert words == 56 * 56 * 6 // stride**2
-    # Every instruction has all its rows.
-    assert sum(conv_busy(i, BASE) for i in depthwise) <= (2 if stride == 1 else 5.1) * words
 
 
 def array_cycles(program: Program) -> int:
@@ -164,7 +142,7 @@ def test_a_ring_holds_every_row_until_its_last_read_and_no_more(rows):
     for inside in flow.inside(0, plan.stop):
         local = plan.buffers[inside.buffer]
         assert all_reads_find_their_rows(plan, inside, local.rows)
-        units = {w.factor * w.stage.stripe_rows for w in inside.writes}
+        units = {w.factor * w.stage.row_step[0] for w in inside.writes}
         if not local.whole and units <= {1} and not local.stored:
             assert not all_reads_find_their_rows(plan, inside, local.rows - 1)
 

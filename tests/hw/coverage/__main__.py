@@ -21,7 +21,6 @@ from typing import Any
 from intloom.common.atomic_write import write_text
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec import timing
-from intloom.hw.spec.fields import ConvMode
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, Kind, Unit, encode, make
 from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
@@ -158,9 +157,9 @@ def _faulty_programs() -> Iterator[bytes]:
     for kind in (Kind.LOAD, Kind.CONV, Kind.VADD, Kind.STORE):
         yield checked(WIDE, altered(make(kind), "opcode", 7))
         yield checked(WIDE, altered(make(kind), "opcode", 2))
-    # Checked by the MAC unit: a lane within a group, and a depthwise tile of more than one strip.
+    # Checked by the MAC unit: a lane within a group, and continued sums of more than one strip.
     yield checked(WIDE, altered(make(Kind.CONV), "out_lane", 0))
-    yield checked(WIDE, encode(make(Kind.CONV, mode=ConvMode.DEPTHWISE, out_h=WIDE.strip, out_w=2)))
+    yield checked(WIDE, encode(make(Kind.CONV, continue_sums=1, out_h=WIDE.strip, out_w=2)))
     yield checked(WIDE, altered(begin(WIDE), "version", 3))
     yield checked(WIDE)[:-1] + b"\xff"
     yield checked(WIDE, *[encode(make(Kind.VTABLE))] * 3)

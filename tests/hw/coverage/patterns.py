@@ -70,7 +70,7 @@ def _fixed(kind: Kind, number: int, params: HardwareParams) -> Iterator[dict[str
     """What the checks of an instruction leave no choice about."""
     if kind is Kind.CONV:
         lane = number % (params.rows // params.lanes) * params.lanes
-        yield from ({"mode": mode, "out_lane": lane, "ring": 0} for mode in range(4))
+        yield from ({"mode": mode, "out_lane": lane, "ring": 0} for mode in range(2))
     else:
         yield {}
 

@@ -209,7 +209,7 @@ _CONV = {
 def convolutions() -> Iterator[Instruction]:
     """CONV: kernels, strides, dilations, inputs of 1 or 2 rows and columns from -1 on, and outputs to 2 x 2.
 
-    Then blocks to 3 x 3 with every option and outputs to 3 x 2; packed words; depthwise kernels to 3 x 2 in both modes.
+    Then blocks to 3 x 3 with every option and outputs to 3 x 2; packed words.
     """
     kernel = {"kernel_h": SMALL, "kernel_w": SMALL, "stride_h": SMALL, "stride_w": SMALL}
     around = {"iy0": (-1, 0, 1), "ix0": (-1, 0, 1), "in_h": SMALL, "in_w": SMALL}
@@ -232,16 +232,6 @@ def convolutions() -> Iterator[Instruction]:
         fixed = {name: (value,) for name, value in {**_CONV, **extra}.items()}
         yield from (make(Kind.CONV, **f) for f in every(**{**fixed, **blocks, **options}))
     yield from (make(Kind.CONV, mode=1, **_CONV, **f) for f in every(**kernel, **around, **output))
-    deep = {
-        "mode": (2, 3),
-        "kernel_h": FEW,
-        "kernel_w": SMALL,
-        "iy0": (-1, 0),
-        "ix0": (-1, 0),
-        "in_h": FEW,
-        "in_w": FEW,
-    }
-    yield from (make(Kind.CONV, **_CONV, **f) for f in every(**deep, **output, stride_h=SMALL))
 
 
 _KERNEL_ROWS = BY_KIND[Kind.VDEPTHWISE].field("kernel_h").maximum

@@ -9,8 +9,7 @@ product are both products, the upper one less the borrow; and the tree adds all 
 
 A run of any length ends as a short one does: an output depends on the shadow and active weights, the routed pixel and
 the inputs of the last cycles. All of these can be reached by loading each column, a swap, and loading again. So the
-inputs are free after that, for as many cycles as a pixel takes. With the depthwise mode, a column also holds a byte of
-each of the last words, one for each row: there are as many cycles more.
+inputs are free after that, for as many cycles as a pixel takes.
 """
 
 import re
@@ -41,23 +40,22 @@ module {module}(input clk, input [7:0] pixel, input [8:0] weight, output reg [15
 endmodule
 """
 """In place of a product in look-up tables: 16 bits that take every value, with a product's latency."""
-_DSP_PRODUCT = re.compile(r"\$signed\(((?:pixel|held)\d+\[\d+:\d+\])\) \* \$signed\((active\d+)\[(\d+):(\d+)\]\)")
-_PLAIN_PRODUCT = re.compile(r"((?:pixels|held)\[\d+\]) \* (active\[\d+\])")
+_DSP_PRODUCT = re.compile(r"\$signed\((pixel\d+\[\d+:\d+\])\) \* \$signed\((active\d+)\[(\d+):(\d+)\]\)")
+_PLAIN_PRODUCT = re.compile(r"(pixels\[\d+\]) \* (active\[\d+\])")
 
 
 class FormsBench(Elaboratable):
     """Both forms with the same inputs, which are free but for the weights and pixel that the first cycles bring in."""
 
-    def __init__(self, rows: int, cols: int, *, depthwise: bool) -> None:
-        self._rows, self._cols, self._depthwise = rows, cols, depthwise
+    def __init__(self, rows: int, cols: int) -> None:
+        self._rows, self._cols = rows, cols
         # Load every column, swap, load again; then a pixel passes.
-        self.depth = 2 * cols + 2 + MacArray.latency(rows) + (rows if depthwise else 0)
+        self.depth = 2 * cols + 2 + MacArray.latency(rows)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         widths = {
             "load": self._cols, "weights": WEIGHT_BITS * self._rows, "valid": 1, "pixel": 8 * self._rows, "swap": 1,
-            **({"depthwise": 1} if self._depthwise else {}),
         }  # fmt: skip
         inputs = {name: Signal(width, name=name) for name, width in widths.items()}
         m.d.comb += [signal.eq(AnySeq(len(signal))) for signal in inputs.values()]
@@ -161,8 +159,8 @@ class CarriesBench(Elaboratable):
         return m
 
 
-def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0, *, depthwise: bool) -> ProofResult:
-    bench = FormsBench(rows, cols, depthwise=depthwise)
+def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0) -> ProofResult:
+    bench = FormsBench(rows, cols)
     read = [
         # By default Yosys defines SYNTHESIS.
         "read_verilog -nosynthesis -mem2reg array.v",
@@ -176,15 +174,12 @@ def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0, *, depth
     return prove(bench, folder, depth=bench.depth + 1, first=bench.depth, verilog=verilog, read=read)
 
 
-def _forms(rows: int, cols: int, low: int = 0, *, depthwise: bool) -> str:
+def _forms(rows: int, cols: int, low: int = 0) -> str:
     """Both forms with the function `_ANY_FUNCTION` in place of each product; half of them are modules."""
-    params: Any = SimpleNamespace(
-        rows=rows, cols=cols, array_lut_products=rows * cols // 2, depthwise=depthwise, wide_multipliers=False
-    )
+    params: Any = SimpleNamespace(rows=rows, cols=cols, array_lut_products=rows * cols // 2, wide_multipliers=False)
     text = array_module(params)
     text, count = _PLAIN_PRODUCT.subn(rf"$signed({{\1[7:0], \2[{low + 7}:{low}]}})", text)
-    # With the depthwise mode, a product has the broadcast word or the held words as operand.
-    assert count == rows * cols * (2 if depthwise else 1)
+    assert count == rows * cols
     text, count = _DSP_PRODUCT.subn(lambda m: f"{{{m[1]}, {m[2]}[{int(m[4]) + low + 7}:{int(m[4]) + low}]}}", text)
     assert count == rows * cols - rows * cols // 2
     return text
@@ -199,13 +194,11 @@ def test_the_weight_that_does_not_occur_is_the_only_exception(tmp_path: Path) ->
     assert not prove(ProductBench(least=-256), tmp_path, depth=1).holds
 
 
-@pytest.mark.parametrize("depthwise", [False, True])
 @pytest.mark.parametrize(("rows", "cols", "low"), [(2, 2, 0), (2, 2, 1), (4, 1, 0)])
-def test_a_column_adds_the_same_products(rows: int, cols: int, low: int, depthwise: bool, tmp_path: Path) -> None:
+def test_a_column_adds_the_same_products(rows: int, cols: int, low: int, tmp_path: Path) -> None:
     """With either eight of a weight's nine bits."""
     assert LutProduct.LATENCY == 2
-    forms = _forms(rows, cols, low, depthwise=depthwise)
-    result = _prove(rows, cols, forms, tmp_path, low, depthwise=depthwise)
+    result = _prove(rows, cols, _forms(rows, cols, low), tmp_path, low)
     assert result.holds, result.log
 
 
@@ -235,23 +228,19 @@ def test_a_carry_that_is_lost_is_found(tmp_path: Path) -> None:
 
 
 _FAULTS = {
-    "another latency": (False, "dot0_0 <= ", "dot0_1 <= "),
-    "a weight of the other column": (False, "active[2][7:0]", "active[0][7:0]"),
-    "a tile that is active early": (False, "if (swaps) begin", "if (swap) begin"),
-    "a pixel without valid": (False, "if (valid) routed =", "if (1) routed ="),
-    "a word held across a swap": (True, "held[0] = 0;", ""),
-    "a byte of the other column": (True, "held[2] = $signed(routed[15:8])", "held[2] = $signed(routed[7:0])"),
-    "a broadcast word that is not held": (True, "held[2] = pixels[0];", ""),
-    "a mode of a cycle later": (True, "if (shifts) begin", "if (holds) begin"),
+    "another latency": ("dot0_0 <= ", "dot0_1 <= "),
+    "a weight of the other column": ("active[2][7:0]", "active[0][7:0]"),
+    "a tile that is active early": ("if (swaps) begin", "if (swap) begin"),
+    "a pixel without valid": ("if (valid) routed =", "if (1) routed ="),
 }
 
 
 @pytest.mark.parametrize("fault", _FAULTS)
 def test_a_fault_in_one_form_is_found(fault: str, tmp_path: Path) -> None:
-    depthwise, right, wrong = _FAULTS[fault]
-    text = _forms(2, 2, depthwise=depthwise)
+    right, wrong = _FAULTS[fault]
+    text = _forms(2, 2)
     assert text.count(right) == 1
-    assert not _prove(2, 2, text.replace(right, wrong), tmp_path, depthwise=depthwise).holds
+    assert not _prove(2, 2, text.replace(right, wrong), tmp_path).holds
 
 
 def test_a_level_without_its_last_bit_is_found(tmp_path: Path) -> None:

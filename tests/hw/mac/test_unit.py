@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, encode, make
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from intloom.sim.isa_sim.machine import Machine
@@ -15,7 +15,7 @@ from tests.hw.mac.cases import SCRATCH_WORDS, random_case
 
 pytestmark = pytest.mark.slow
 
-_NANO = preset("nano").replace(weight_kib=64, lanes=4, strip=32, depthwise=True)
+_NANO = preset("nano").replace(weight_kib=64, lanes=4, strip=32)
 PARAMS: dict[str, HardwareParams] = {
     "nano": _NANO,
     "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20),
@@ -94,15 +94,6 @@ def test_long_convolutions_lose_no_cycles(name: str, zero_points: int) -> None:
 def test_pointwise_layer_runs_at_full_rate_during_readout() -> None:
     outcome = _run("nano", [_conv(_NANO, kernel_h=1, kernel_w=1, iy0=0, ix0=0, in_row_off=0)] * 4)
     assert outcome.cycles <= 4 * 2 * 32 * 32 + 100
-
-
-def test_a_depthwise_word_takes_as_long_as_its_readout() -> None:
-    """Columns of 6 words complete 4 pixels, faster than the readout takes their sums."""
-    p, blocks = PARAMS["exact"], 12
-    shape = {"out_h": 4, "out_w": 8, "out_row": 8, "out_plane": 32, "in_blocks": 6, "out_blocks": blocks}
-    outcome = _run("exact", [_conv(p, mode=ConvMode.DEPTHWISE, **shape)] * 4)
-    assert outcome.busy == 4 * blocks * 6 * 10
-    assert outcome.cycles <= 4 * blocks * 32 * p.cols // p.lanes + 300
 
 
 def test_done_follows_the_last_pixel() -> None:

@@ -52,7 +52,6 @@ def hardware(draw: st.DrawFn) -> HardwareParams:
         vector_multiply=draw(st.booleans()),
         vector_average=draw(st.booleans()),
         vector_lanes=draw(powers(1, rows)),
-        depthwise=rows == cols and draw(st.booleans()),
         lut_products=draw(st.integers(0, rows * cols)),
         trace=draw(st.booleans()),
     )

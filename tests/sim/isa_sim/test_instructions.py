@@ -22,7 +22,7 @@ from tests.support.slow_machine import SlowMachine
 
 ODD = preset("small").replace(rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=22, match=RoundingMode.EXACT)
 WIDE = preset("nano").replace(rows=4, cols=8, strip=16)
-PARAMS = [preset("nano").replace(depthwise=True), preset("base"), ODD, WIDE]
+PARAMS = [preset("nano"), preset("base"), ODD, WIDE]
 OUT = 1200
 """Where results go; operands lie below."""
 
@@ -82,9 +82,7 @@ def test_conv(index, seed):
         return int(rng.integers(low, high + 1))
 
     in_h, in_w, out_h, out_w = some(1, 6), some(1, 6), some(1, 3), some(1, 3)
-    mode = some(0, 3)
-    if (mode == ConvMode.PACKED and params.pixels_per_word == 1) or (mode > ConvMode.PACKED and not params.depthwise):
-        mode = ConvMode.BLOCKS
+    mode = some(ConvMode.BLOCKS, ConvMode.PACKED if params.pixels_per_word > 1 else ConvMode.BLOCKS)
     row = some(in_w, in_w + 1)
     step = some(0, 1) * 50
     lanes = params.lanes
@@ -96,23 +94,10 @@ def test_conv(index, seed):
     result = {"out_h": out_h, "out_w": out_w, "out_base": OUT, "out_plane": 64, "out_row": out_w * 2 + 1}
     result |= {"out_lane": some(0, params.rows // lanes - 1) * lanes, "zp_out": some(-20, 20)}
     residual = {"res_base": some(500, 520), "res_plane": 40, "res_row": out_w, "res_shift": 17}
-    continued = {"continue_sums": int(loops["out_blocks"] == 1 and mode <= ConvMode.PACKED)}
+    continued = {"continue_sums": int(loops["out_blocks"] == 1)}
     machine.sums = rng.integers(-1 << 31, 1 << 31, (out_h * out_w, params.cols), np.int32) >> 32 - params.acc_bits
     fields = any_fields(random.Random(seed), Kind.CONV, params) | loops | source | result | residual | continued
     i = make(Kind.CONV, **fields)
-    set_scales(machine, i, rng)
-    check(machine, i)
-
-
-def test_rows_between_the_tiles_of_a_depthwise_conv_need_no_memory():
-    """Dilation leaves out the rows of the tensor itself: tile 0 is above it, tile 1 below."""
-    rng = np.random.default_rng(0)
-    machine = random_machine(preset("nano").replace(depthwise=True), rng)
-    i = make(
-        Kind.CONV, in_base=len(machine.scratch) - 1, in_row_off=1, in_row=1, in_h=4, in_w=3, iy0=-2, ix0=0, in_blocks=2,
-        mode=ConvMode.DEPTHWISE_ROWS, kernel_h=2, kernel_w=2, stride_h=1, stride_w=1, dilation_h=6, dilation_w=1,
-        out_blocks=1, zp_in=3, out_h=1, out_w=2, out_base=OUT, out_row=2, out_x=1,
-    )  # fmt: skip
     set_scales(machine, i, rng)
     check(machine, i)
 

@@ -16,7 +16,7 @@ from intloom.sim.random_programs.program import RandomProgram
 
 WIDE = HardwareParams(
     rows=4, cols=4, lanes=4, strip=256, scratch_kib=1024, scratch_banks=2, weight_kib=1024, axi_data_bits=32,
-    axi_addr_bits=64, axi_burst=256, axi_outstanding=32, queue_depth=2, depthwise=True, vector_lanes=4,
+    axi_addr_bits=64, axi_burst=256, axi_outstanding=32, queue_depth=2, vector_lanes=4,
     vector_softmax=True, vector_norm=True, vector_depthwise=True, word_code=True, constant_check=True,
 )  # fmt: skip
 """The most words in both memories, and the longest addresses, strips and bursts."""

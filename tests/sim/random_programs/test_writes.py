@@ -14,7 +14,7 @@ from intloom.sim.random_programs.program import NO_LAG, Step, random_program
 from intloom.sim.rtl.bare import build_bare
 from intloom.sim.rtl.verilog import verilog_of
 
-NANO = preset("nano").replace(depthwise=True, vector_softmax=True)
+NANO = preset("nano").replace(vector_softmax=True)
 PROGRAM = random_program(1, NANO)
 SCRATCH, WEIGHT, ISLAND = 1001, 1717, PROGRAM.islands[0][0]
 LOADED = np.frombuffer(PROGRAM.contents()[ISLAND], "<u4")

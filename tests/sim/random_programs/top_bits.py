@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from intloom.hw.spec.constant_check import block_crc
-from intloom.hw.spec.depthwise import DEPTHWISE_MODES
 from intloom.hw.spec.fields import SCRATCH_BITS, ConvMode, Field
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTIONS, Instruction, InstructionSpec, Kind, Unit, make
 from intloom.hw.spec.program_check import CRC_BITS
@@ -75,8 +74,8 @@ Key = tuple[Kind, str]
 
 
 def required_bits(field: Field) -> set[int]:
-    """Bits that must have evidence: the highest one, and the sign."""
-    return {field.width - 1, field.width - 1 - field.signed}
+    """Bits that must have evidence: the highest one that a legal value has, and the sign."""
+    return {field.width - 1, field.width - 2} if field.signed else {field.maximum.bit_length() - 1}
 
 
 def flipped(i: Instruction, name: str, bit: int) -> Instruction:
@@ -197,12 +196,6 @@ def _convolutions(results: Results) -> Iterator[tuple[str, Instruction]]:
         yield "ix0", conv(in_w=9000, ix0=first)
     yield "stride_h", conv(stride_h=4, out_h=2, out_row=3)
     yield "stride_w", conv(stride_w=4, out_w=2)
-    for mode in DEPTHWISE_MODES:
-        yield "mode", conv(mode=mode, in_h=9000, kernel_h=2, kernel_w=2, in_blocks=2, out_h=2, out_row=4)
-    long_columns = {"mode": ConvMode.DEPTHWISE, "in_h": 9000, "in_row": 1}
-    yield "", conv(**long_columns, in_blocks=2049, out_w=2)
-    yield "", conv(**long_columns, kernel_h=15, dilation_h=15, dilation_w=15, out_h=40, out_row=3)
-    yield "", conv(mode=ConvMode.DEPTHWISE_ROWS, kernel_h=15, dilation_h=15, kernel_w=15, dilation_w=15, in_row=1)
     yield "weights", conv(weights=x.WIDE.weight_words - 9)
     yield "", conv()
     yield "continue_sums", conv(continue_sums=1)
@@ -276,7 +269,7 @@ def _long_words() -> Iterator[tuple[Kind, str, Instruction]]:
     lane = {"in_h": 1, "in_w": 9, "out_w": 2, "in_base": 3, "out_base": 130, "weights": x.PLAIN}
     yield Kind.CONV, "out_lane", make(Kind.CONV, **lane, out_lane=20)
     packed = lane | {"in_w": 60, "out_base": 140}
-    yield Kind.CONV, "", make(Kind.CONV, **packed, mode=ConvMode.PACKED, ix0=5, kernel_w=2)
+    yield Kind.CONV, "mode", make(Kind.CONV, **packed, mode=ConvMode.PACKED, ix0=5, kernel_w=2)
 
 
 def wide_program() -> list[tuple[str, Instruction]]:

@@ -33,7 +33,7 @@ INPUT, OUTPUT, TILES = 0, SIDE * SIDE, PLAIN.channel_words
 _MESSAGE = re.compile(
     r"stopped after \d+ cycles with cause (\w+): unit (\w+) read word (\d+) of the (scratchpad|weight memory)"
 )
-EVERY = {"depthwise": True, "vector_softmax": True, "vector_norm": True, "vector_depthwise": True}
+EVERY = {"vector_softmax": True, "vector_norm": True, "vector_depthwise": True}
 _MEMORY = MemorySettings()
 FASTEST_MEMORY = MemorySettings(read_latency=0, write_latency=0, bandwidth=0)
 

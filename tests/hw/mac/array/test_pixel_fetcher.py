@@ -24,7 +24,6 @@ def _request(rng: random.Random, params: HardwareParams) -> dict[str, int]:
     columns = left * (params.pixels_per_word if packed else 1)
     return {
         "swap": rng.randrange(2),
-        "depthwise": rng.randrange(2),
         "row_inside": rng.random() < 0.9,
         "ix": rng.randint(-2 * params.pixels_per_word, in_w + params.pixels_per_word) + columns,
         "in_w": in_w + columns,
@@ -57,7 +56,6 @@ def test_words_are_fetched_shifted_and_padded(name: str, rate: float, rng: rando
             earlier = pixels[cycle - PixelFetcher.LATENCY] if cycle >= PixelFetcher.LATENCY else None
             assert ctx.get(fetcher.word_valid) == (earlier is not None)
             assert ctx.get(fetcher.swap) == (earlier is not None and earlier["swap"])
-            assert earlier is None or ctx.get(fetcher.depthwise) == earlier["depthwise"]
             if earlier is not None and (wanted := PixelFetcher.model(earlier, words)) is not None:
                 assert ctx.get(fetcher.word) == int.from_bytes(wanted, "little"), earlier
             await ctx.tick()
@@ -93,7 +91,6 @@ def test_the_widest_row_and_its_neighbors_are_read(packed: int) -> None:
             for ix in (in_w - pixels, in_w - 1, in_w, in_w + (1 << COORDINATE_BITS), -1, -pixels, 1 - pixels, 0, 1, 3):
                 fields = {
                     "swap": 0,
-                    "depthwise": 0,
                     "row_inside": 1,
                     "ix": ix,
                     "in_w": in_w,

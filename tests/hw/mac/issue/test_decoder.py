@@ -1,7 +1,6 @@
 """Instruction decoder: each legal instruction yields its descriptors, and illegal ones stop there."""
 
 import random
-from itertools import product
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from amaranth.lib import data
 
 from intloom.hw.mac.issue.decoder import InstructionDecoder
 from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, READOUT_DESCRIPTOR, WEIGHT_DESCRIPTOR, WRITE_DESCRIPTOR
-from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, encode, make
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.random_programs.values import any_fields
 from tests.hw.streams import made, run, sink
@@ -31,12 +30,7 @@ LAYOUTS = {
 def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
     fields = any_fields(rng, Kind.CONV, params)
     fields["out_lane"] = rng.randrange(0, params.rows, params.lanes)
-    fields["mode"] = rng.randrange(4 if params.depthwise else 2)
-    if fields["mode"] >= ConvMode.DEPTHWISE:
-        fields["out_h"] = rng.randint(1, params.strip)
-        fields["out_w"] = rng.randint(1, params.strip // fields["out_h"])
-        fields["continue_sums"] = 0
-    elif fields["continue_sums"]:
+    if fields["continue_sums"]:
         fields |= {"out_h": 1, "out_w": rng.randint(1, params.strip), "out_blocks": 1}
     return make(Kind.CONV, **fields)
 
@@ -116,7 +110,6 @@ def _beyond_limits() -> list[tuple[str, int]]:
         ("stride_h", 7),
         ("out_lane", 1),
         ("out_lane", 8),
-        ("mode", 2),
         ("mode", 3),
     ],
 )
@@ -151,17 +144,13 @@ def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng:
 
 @pytest.mark.parametrize(
     ("fields", "more"),
-    [
-        *product(({"mode": ConvMode.DEPTHWISE}, {"mode": 3}, {"continue_sums": 1}), (0, 1)),
-        ({"continue_sums": 1, "out_blocks": 2}, 0),
-        ({"continue_sums": 1, "mode": ConvMode.DEPTHWISE}, 0),
-    ],
+    [({}, 0), ({}, 1), ({"out_blocks": 2}, 0)],
 )
-def test_a_depthwise_or_continuing_instruction_has_one_strip(fields: dict[str, int], more: int) -> None:
-    """A pixel more than a strip has is illegal; sums of several blocks, or of a depthwise one, do not continue."""
-    params = SHAPES["base"].replace(depthwise=True, multiplier_bits=18)
+def test_a_continuing_instruction_has_one_strip(fields: dict[str, int], more: int) -> None:
+    """A pixel more than a strip has is illegal; sums of several blocks do not continue."""
+    params = SHAPES["base"]
     decoder = made(InstructionDecoder, params)
-    conv = make(Kind.CONV, **fields, out_h=1, out_w=params.strip + more)
+    conv = make(Kind.CONV, **fields, continue_sums=1, out_h=1, out_w=params.strip + more)
 
     async def control(ctx: Any) -> None:
         ctx.set(decoder.run, 1)
@@ -171,6 +160,6 @@ def test_a_depthwise_or_continuing_instruction_has_one_strip(fields: dict[str, i
         for _ in range(5):
             illegal |= bool(ctx.get(decoder.illegal))
             await ctx.tick()
-        assert illegal == (bool(more) or len(fields) > 1)
+        assert illegal == (bool(more) or bool(fields))
 
     run(decoder, control)

@@ -23,7 +23,6 @@ _EXTREMES = {
     "in_ring": 5,
     "in_row_off": (1 << SCRATCH_BITS) - 1,
     "in_row": 0xFFFF,
-    "depthwise": 0,
     "stride_h": 4,
     "dilation_h": 15,
 }

@@ -14,11 +14,11 @@ from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import made, run, source
 
-NANO = preset("nano").replace(depthwise=True)
+NANO = preset("nano")
 SINGLE_PORTED = NANO.replace(cols=8)
 """Readout so slow that it starts after a strip's last pixel."""
 BANKS = 2
-Pixel = tuple[dict[str, int], dict[str, int | None]]
+Pixel = tuple[dict[str, int], dict[str, int]]
 
 
 class Consumer:
@@ -54,7 +54,7 @@ class Consumer:
             valid = bool(ctx.get(sequencer.pixel_valid))
             if waits and self._weights:
                 shown = expected[len(self.seen)][1]["strip_length"]
-                assert shown is not None and shown <= TilePlanner.LATENCY, "a long tile does not wait for the planner"
+                assert shown <= TilePlanner.LATENCY, "a long tile does not wait for the planner"
             if ran or valid:
                 assert valid + waits + waits_bank == ctx.get(sequencer.active), "a cycle is counted once"
             assert valid or not within, "a tile once begun never stops"
@@ -80,27 +80,10 @@ class Consumer:
     def _look(self, ctx: Any) -> Pixel:
         sequencer = self.sequencer
         fed = ctx.get(sequencer.pixel)
-        names = (
-            "weights_taken",
-            "sum_valid",
-            "first_tile",
-            "continued",
-            "address",
-            "strip_ready",
-            "strip_length",
-        )
+        names = "weights_taken", "first_tile", "continued", "address", "strip_ready", "strip_length"
         beside = {name: ctx.get(getattr(sequencer, name)) for name in names}
-        if not beside["sum_valid"]:
-            beside["address"] = None
         self.seen.append(({name: fed[name] for name in PIXEL_REQUEST.members}, beside))
         return self.seen[-1]
-
-
-def _depthwise_plan(rng: random.Random, params: HardwareParams) -> dict[str, int]:
-    out_h = rng.choice((1, 2, 3, 5))
-    out_w = rng.randint(1, params.strip // out_h)
-    size = {"out_h": out_h, "out_w": out_w, "strips": 1, "length": out_h * out_w, "longer": 0}
-    return random_plan(rng, params, depthwise=1, packed=0, kernel_w=1, in_blocks=1, **size)
 
 
 @pytest.mark.parametrize("params", [NANO, SINGLE_PORTED], ids=["nano", "turns"])
@@ -111,7 +94,7 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 3, "strips": 4}
     plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
     plans += [random_plan(rng, params) for _ in range(5)]
-    one = {"out_h": 1, "out_w": params.strip, "out_blocks": 1, "strips": 1, "length": params.strip, "longer": 0}
+    one = {"out_w": params.strip, "out_blocks": 1, "strips": 1, "length": params.strip, "longer": 0}
     plans += [random_plan(rng, params, **one, continue_sums=1) for _ in range(2)]
     plans += [
         random_plan(rng, params, kernel_h=2, strips=1, length=length, longer=0)
@@ -123,12 +106,9 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
         "kernel_w": 1,
         "in_blocks": 1,
         "out_blocks": 1,
-        "out_h": 1,
         "out_w": 1 << COORDINATE_BITS - 1 | 2,
     }
     plans.append(random_plan(rng, params, **row, strips=2, length=params.strip, longer=0))
-    if params.depthwise:
-        plans[2:2] = [_depthwise_plan(rng, params) for _ in range(4)]
     consumer = Consumer(sequencer, params, rng, rate)
     expected = list(Sequencer.model(plans, params))
 
