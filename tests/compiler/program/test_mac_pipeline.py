@@ -43,11 +43,3 @@ def test_results_wait_for_a_table_that_is_loaded_late(fields, cycles):
         times([make(Kind.CONV, out_w=32, table=use, **fields)])[0][1] for use in (TableUse.KEEP, TableUse.LOAD)
     )
     assert loaded - kept == pytest.approx(cycles, abs=25)
-
-
-def test_operands_of_a_residual_wait_for_pixels():
-    """Measured: 977 cycles after a depthwise CONV for 448 words of results, each read out in two cycles."""
-    add = make(Kind.CONV, out_h=4, out_w=112, residual=1)
-    before = depthwise(2, 28, 4, in_blocks=5, stride_h=2, stride_w=2)
-    (_, first), (_, second) = times([before, add])
-    assert second - first == pytest.approx(977, rel=0.02)
