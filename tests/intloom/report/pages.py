@@ -1,9 +1,12 @@
 """Pages of made-up results, and a check of the text that they show."""
 
 import html
+import json
 import re
+import subprocess
 from html.parser import HTMLParser
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 from PIL import Image
 
@@ -26,6 +29,16 @@ def with_scripts(text, *scripts):
     assert text.count(allowed) <= 1
     inline = "".join(f"<script>{script}</script>" for script in scripts)
     return text.replace(allowed, f"{allowed}{html.escape(hashes)} ").replace("</body>", f"{inline}</body>")
+
+
+def browse(address, *, width=1400, milliseconds=4000, quiet=True):
+    """What a page's scripts leave in its title: SEEN and JSON, encoded; `quiet`: no message on the console."""
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    command += [f"--virtual-time-budget={milliseconds}", f"--window-size={width},900", address]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    said = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+    assert (not said) == quiet, said
+    return json.loads(unquote(re.search(r"<title>SEEN(.*?)</title>", done.stdout).group(1)))
 
 
 _MISPLACED = re.compile(

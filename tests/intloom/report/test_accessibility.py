@@ -1,20 +1,24 @@
 """Every page passes the rules of axe-core, with text contrast, in both themes, and fits into a narrow window."""
 
 import json
-import re
 import subprocess
+import sys
+import threading
+from functools import partial
 from html import escape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from urllib.parse import unquote
+from pathlib import Path
 
 import pytest
 
 from intloom.cli import main
 from intloom.report import write_report
 from intloom.report.compare import compare_runs, write_compare
-from tests.intloom.report.pages import evaluation, memory, misplaced_values, reading, regression, with_scripts
+from tests.intloom.report.pages import browse, evaluation, memory, misplaced_values, reading, regression, with_scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+ROOT = Path(__file__).parents[3]
 AXE = pytest.importorskip("axe_core_python").__name__
 # All rules in the light theme; in the dark one, whose only difference is colors, the rule for them.
 SCRIPT = """
@@ -39,17 +43,24 @@ FRAME = """
 """
 
 
-def violations(page, width=1300):
+def violations(page, width=1300, *, quiet=True):
     """Violations of each theme, the rules that were checked, and the page's text."""
     axe = (files(AXE) / "axe.min.js").read_text("utf-8")
     driven = page.with_name("driven.html")
     driven.write_text(with_scripts(page.read_text(), axe, SCRIPT))
     frame = page.with_name("frame.html")
     frame.write_text(FRAME.format(width=width))
-    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
-    command += ["--window-size=1400,900", "--dump-dom", f"file://{frame}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    return json.loads(unquote(re.search(r"<title>SEEN(.*?)</title>", done.stdout).group(1)))
+    return browse(f"file://{frame}", milliseconds=20_000, quiet=quiet)
+
+
+def require_accessible(page, width):
+    """No rule is violated, nothing is said on the console, and the page fits into a window of this width."""
+    found = violations(page, width)
+    assert {"color-contrast", "html-has-lang", "landmark-one-main"} <= set(found["lightPasses"])
+    assert found["darkPasses"] == ["color-contrast"]
+    assert not found["light"] and not found["dark"]
+    assert found["wider"] <= 0
+    assert not misplaced_values(f"<p>{escape(found['text'])}</p>")
 
 
 @pytest.fixture(scope="module")
@@ -83,17 +94,63 @@ def test_no_rule_is_violated(kind, width, runs, tmp_path):
         "memory": lambda: memory(tmp_path),
         "reading": lambda: reading(tmp_path),
     }
-    page = pages[kind]() or tmp_path / "compare.html"
-    found = violations(page, width)
-    assert {"color-contrast", "html-has-lang", "landmark-one-main"} <= set(found["lightPasses"])
-    assert found["darkPasses"] == ["color-contrast"]
-    assert not found["light"] and not found["dark"]
-    assert found["wider"] <= 0
-    assert not misplaced_values(f"<p>{escape(found['text'])}</p>")
+    require_accessible(pages[kind]() or tmp_path / "compare.html", width)
 
 
 def test_a_violation_is_found(tmp_path):
     page = tmp_path / "bad.html"
-    page.write_text('<html><body><p style="color: #ccc">pale</p><img src="x.png"></body></html>')
-    rules = {rule for rule, *_ in violations(page)["light"]}
+    page.write_text('<html><body><p style="color: #ccc">pale</p><script>console.error("x")</script><img></body></html>')
+    rules = {rule for rule, *_ in violations(page, quiet=False)["light"]}
     assert {"color-contrast", "image-alt", "html-has-lang"} <= rules
+
+
+SITE = """
+<!doctype html><html lang="en"><title>site</title><body><iframe style="width:390px; height:900px"></iframe><script>
+const frame = document.querySelector("iframe"), found = {};
+const load = (page) => new Promise((done) => { frame.onload = done; frame.src = page; });
+const add = (name, properties) => new Promise((done) => {
+  const page = frame.contentDocument;
+  page.head.append(Object.assign(page.createElement(name), properties, { onload: done }));
+});
+(async () => {
+  for (const page of %s) {
+    await load(page);
+    // Colors change at once, not over time.
+    await add("style", { textContent: "* { transition: none !important }" });
+    await add("script", { src: "/axe.min.js" });
+    const view = frame.contentWindow, seen = [];
+    for (const scheme of ["default", "slate"]) {
+      view.document.body.dataset.mdColorScheme = scheme;
+      const result = await view.axe.run(scheme === "default" ? {} : { runOnly: ["color-contrast"] });
+      seen.push(...result.violations.map((v) => [scheme, v.id, v.nodes[0].html.slice(0, 200)]));
+      if (!result.passes.some((p) => p.id === "color-contrast")) seen.push([scheme, "no color was checked"]);
+    }
+    if (view.document.documentElement.scrollWidth > view.innerWidth) seen.push("wider than the window");
+    found[page] = seen;
+  }
+  document.title = "SEEN" + encodeURIComponent(JSON.stringify(found));
+})();
+</script></body></html>
+"""
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_text):
+        """Nothing: the test's output has no list of requests."""
+
+
+def test_the_site_builds_without_a_warning_and_no_rule_is_violated_on_it(tmp_path):
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = sorted(str(page.relative_to(site)) for page in site.rglob("index.html"))
+    assert len(pages) > 30
+    (site / "axe.min.js").write_text((files(AXE) / "axe.min.js").read_text("utf-8"))
+    (site / "site.html").write_text(SITE % json.dumps(pages))
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=site)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found = browse(f"http://127.0.0.1:{server.server_port}/site.html", milliseconds=900_000)
+        server.shutdown()
+    assert list(found) == pages
+    assert not {page: seen for page, seen in found.items() if seen}
