@@ -20,4 +20,4 @@ def test_rows_and_refusals(tmp_path, capsys, monkeypatch):
     assert tflite_table.main() == ExitCode.OK
     *_, row, empty, refused = capsys.readouterr().out.splitlines()
     assert row.startswith("| network | owner/repository | 13 | 1 | 0 | ") and row.endswith(" |  |") and not empty
-    assert refused.startswith("broken.tflite: broken is not a valid TFLite file")
+    assert refused.startswith("broken.tflite: broken.tflite is not a valid TFLite file")
