@@ -34,9 +34,7 @@ def _discarded_stderr() -> Iterator[None]:
         os.close(saved)
 
 
-def run_litert(
-    model: bytes, feeds: Sequence[Array], *, threads: int = 1, reference_kernels: bool = False
-) -> tuple[Array, ...]:
+def run_litert(model: bytes, feeds: Sequence[Array], *, reference_kernels: bool = False) -> tuple[Array, ...]:
     """Outputs of a flatbuffer for its inputs in order; inputs may have other sizes than the file states.
 
     `reference_kernels` selects the kernels of TFLite Micro instead of the default ones.
@@ -54,7 +52,7 @@ def run_litert(
     kernels = OpResolverType.BUILTIN_REF if reference_kernels else OpResolverType.AUTO
     try:
         with _discarded_stderr():
-            interpreter = Interpreter(model_content=model, num_threads=threads, experimental_op_resolver_type=kernels)
+            interpreter = Interpreter(model_content=model, num_threads=1, experimental_op_resolver_type=kernels)
             details = interpreter.get_input_details()
             for entry, values in zip(details, feeds, strict=True):
                 if tuple(entry["shape"]) != values.shape:
