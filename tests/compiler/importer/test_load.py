@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from intloom.cli.options import parse_dims
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
@@ -188,14 +188,6 @@ def test_unknown_operators_are_refused() -> None:
         from_proto(one_node("Wibble"), name="m")
 
 
-def test_local_functions_are_inlined() -> None:
-    model = one_node("Twice", domain="mine")
-    body = [helper.make_node("Add", ["a", "a"], ["b"])]
-    model.functions.append(helper.make_function("mine", "Twice", ["a"], ["b"], body, [helper.make_opsetid("", 17)]))
-    model.opset_import.append(helper.make_opsetid("mine", 1))
-    assert [n.op for n in from_proto(model, name="m").nodes] == ["Add"]
-
-
 def _rename(model: onnx.ModelProto, node: int, old: str, new: str) -> None:
     for side in (model.graph.node[node].input, model.graph.node[node].output):
         for i, name in enumerate(side):
@@ -222,16 +214,6 @@ def test_nodes_without_names_get_different_ones() -> None:
     _rename(model, 0, "y", "a")
     model.graph.node.append(helper.make_node("Relu", ["a"], ["y"], name="Relu(a)"))
     assert [n.name for n in from_proto(model, name="m").nodes] == ["Relu(a)", "Relu(a)#2"]
-
-
-def test_small_integers_are_unpacked() -> None:
-    model = one_node()
-    model.graph.initializer.append(helper.make_tensor("w", TensorProto.INT4, [3], [-8, 7, -1]))
-    model.graph.initializer.append(numpy_helper.from_array(np.float32(1), "s"))
-    model.graph.node.append(helper.make_node("DequantizeLinear", ["w", "s"], ["f"]))
-    model.opset_import[0].version, model.ir_version = 21, 10
-    constant = from_proto(model, name="m").constants["w"]
-    assert (constant.dtype, constant.array.dtype, constant.array.tolist()) == ("int4", np.int8, [-8, 7, -1])
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,3 @@ def model(op, scales):
 def test_an_input_with_no_scale_or_two_is_an_error_of_the_model(op, scales):
     with pytest.raises(ModelError, match=f"'product'.* one scale.*, not {len(scales)}"):
         fold_model(from_proto(model(op, scales), name="m"))
-
-
-@pytest.mark.parametrize("op", ["QLinearConv", "QGemm"])
-def test_an_input_with_one_scale_is_folded(op):
-    assert fold_model(from_proto(model(op, [0.1]), name="m")).regions
