@@ -12,7 +12,7 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.byte_order import Ordered, channel_runs, row_major
 from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.target import Target
+from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
 from intloom.compiler.refusals import Refusal
@@ -93,8 +93,7 @@ class GraphBuilder:
     left_in_order: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     """Views of values of `orders` that the host reads, and whose order it changes."""
     functions: dict[str, ByteFunction] = field(default_factory=dict)
-    targets: dict[str, tuple[Target, str]] = field(default_factory=dict)
-    remedies: dict[str, tuple[str, Refusal]] = field(default_factory=dict)
+    findings: dict[str, Finding] = field(default_factory=dict)
     mode_dependent: list[str] = field(default_factory=list)
     """Nodes whose results depend on onnxruntime's optimization level."""
     inputs: list[str] = field(default_factory=list)
@@ -290,12 +289,12 @@ class GraphBuilder:
     def assign(self, unit: QuantizationUnit, target: Target, note: str = "") -> None:
         """Assign a unit's nodes to a target."""
         for n in unit.nodes:
-            self.targets.setdefault(n.name, (target, note))
+            self.findings.setdefault(n.name, Finding(target, note))
 
     def on_accelerator(self, name: str) -> bool:
         """Whether a node of the model runs on the accelerator."""
-        target = self.targets.get(name)
-        return target is not None and target[0] not in (Target.HOST, Target.UNSUPPORTED)
+        found = self.findings.get(name)
+        return found is not None and found.target not in (Target.HOST, Target.UNSUPPORTED)
 
     def function(self, tensor: str) -> ByteFunction:
         """The tensor as an elementwise function of another one, or of itself if none is recorded."""

@@ -24,7 +24,7 @@ from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS, unsuppo
 from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize, read_qparams, stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.fold.patterns.unsupported import RECURRENT, recurrent
-from intloom.compiler.fold.target import Target
+from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import STANDARD, Model, OnnxNode
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
@@ -67,7 +67,7 @@ def _lower_after_host_movement(
 ) -> bool:
     """Lower a unit that needs its operands in the model's order, with the movement before it on the host."""
     undo = builder.checkpoint()
-    kept = list(builder.inputs), list(builder.host_computed), dict(builder.targets), dict(builder.remedies)
+    kept = list(builder.inputs), list(builder.host_computed), dict(builder.findings)
     moved = False
     for leaf in unit.leaves:
         stored = stored_value(builder.model, leaf)
@@ -78,19 +78,18 @@ def _lower_after_host_movement(
             del builder.orders[stored]
             _add_host_computed_input(builder, source)
     for node in unit.nodes:
-        builder.targets.pop(node.name, None)
-        builder.remedies.pop(node.name, None)
+        builder.findings.pop(node.name, None)
     if moved and _attempt(builder, unit.nodes, partial(_lower, builder, unit)):
         return True
     undo()
-    builder.inputs, builder.host_computed, builder.targets, builder.remedies = kept
+    builder.inputs, builder.host_computed, builder.findings = kept
     return False
 
 
 def _assign_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], unit: QuantizationUnit) -> None:
     for node in unit.nodes:
-        builder.targets[node.name] = (Target.HOST, "its result is needed in another order")
-        builder.remedies[node.name] = _ADVICE, Refusal.ORDER
+        reason = "its result is needed in another order"
+        builder.findings[node.name] = Finding(Target.HOST, reason, _ADVICE, Refusal.ORDER)
     _restore_for_host(builder, units, unit.leaves)
 
 
@@ -116,16 +115,15 @@ def _attempt(builder: GraphBuilder, nodes: Sequence[OnnxNode], action: Callable[
     except UnsupportedError as error:
         undo()
         for made in nodes:
-            builder.targets.setdefault(made.name, (Target.HOST, str(error)))
-            builder.remedies.setdefault(made.name, _remedy(error))
+            builder.findings.setdefault(made.name, _on_host(error))
         return False
     return True
 
 
-def _remedy(error: UnsupportedError) -> tuple[str, Refusal]:
+def _on_host(error: UnsupportedError) -> Finding:
     if isinstance(error, UnsupportedPattern):
-        return error.remedy, error.refusal
-    return _ADVICE, Refusal.OPERATOR
+        return Finding(Target.HOST, str(error), error.remedy, error.refusal)
+    return Finding(Target.HOST, str(error), _ADVICE, Refusal.OPERATOR)
 
 
 def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
@@ -206,8 +204,7 @@ def _add_input(builder: GraphBuilder, stored: str) -> None:
         tensor = builder.tensor(stored, as_image(shape), params)
     except UnsupportedError as error:
         if maker is not None:
-            builder.targets[maker.name] = (Target.HOST, str(error))
-            builder.remedies[maker.name] = _remedy(error)
+            builder.findings[maker.name] = _on_host(error)
         return
     builder.tensors[stored] = tensor
     builder.inputs.append(stored)

@@ -1,6 +1,9 @@
 """Targets: the unit of the accelerator, or the host, that a node of the model runs on."""
 
 from enum import StrEnum
+from typing import NamedTuple
+
+from intloom.compiler.refusals import Refusal
 
 
 class Target(StrEnum):
@@ -12,3 +15,12 @@ class Target(StrEnum):
     PLACEMENT = "placement"
     HOST = "host"
     UNSUPPORTED = "unsupported"
+
+
+class Finding(NamedTuple):
+    """The target of a node, and where this is the host, the reason and what to change."""
+
+    target: Target
+    reason: str = ""
+    remedy: str = ""
+    refusal: Refusal | None = None

@@ -9,7 +9,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize
 from intloom.compiler.fold.patterns.unsupported import RECURRENT, recurrent
-from intloom.compiler.fold.target import Target
+from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import MICROSOFT, Model, OnnxNode
 from intloom.compiler.partition.host import before
 from intloom.compiler.refusals import Refusal
@@ -33,10 +33,6 @@ CONSEQUENCES = ("the host computes", FLOAT_RESULT)
 """Beginnings of reasons that follow from the assignment of another node."""
 
 
-_Finding = tuple[Target, str, str, Refusal | None]
-"""Target, reason, remedy and row of the list of refusals."""
-
-
 def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str, Refusal]:
     """Reason, remedy and row for a pair of com.microsoft that has no form in the standard domain."""
     kind = model.dtype(node.input(2)) or model.dtype(node.input(0))
@@ -45,60 +41,51 @@ def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str, Refusal]:
     return f"{node.domain}::{node.op} has no standard form here", "give it constant scale and zero point", Refusal.TYPE
 
 
-def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> _Finding:
+def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> Finding:
     """What is found about a node outside all quantization units; `left` are nodes that the passes kept."""
     if node.domain == MICROSOFT and node.op in (QUANTIZE, DEQUANTIZE):
-        return Target.HOST, *_of_microsoft(model, node)
+        return Finding(Target.HOST, *_of_microsoft(model, node))
     if node.op == "Constant":
-        return Target.PLACEMENT, "a constant", "", None
+        return Finding(Target.PLACEMENT, "a constant")
     if is_quantize(node) or is_dequantize(node):
-        return Target.PLACEMENT, "on the boundary: fused with the nodes that read it", "", None
+        return Finding(Target.PLACEMENT, "on the boundary: fused with the nodes that read it")
     if node.name not in needed:
-        return Target.PLACEMENT, "no output depends on it", "", None
+        return Finding(Target.PLACEMENT, "no output depends on it")
     if node.name not in left:
-        return Target.PLACEMENT, "computed at compile time: its result is constant", "", None
+        return Finding(Target.PLACEMENT, "computed at compile time: its result is constant")
     if node.op in RECURRENT:
         error = recurrent(node.op)
-        return Target.HOST, error.reason, error.remedy, Refusal.RECURRENT
-    return Target.HOST, FLOAT_RESULT, "add a QuantizeLinear, DequantizeLinear pair after it", Refusal.NOT_QUANTIZED
+        return Finding(Target.HOST, error.reason, error.remedy, Refusal.RECURRENT)
+    remedy = "add a QuantizeLinear, DequantizeLinear pair after it"
+    return Finding(Target.HOST, FLOAT_RESULT, remedy, Refusal.NOT_QUANTIZED)
 
 
 def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
     """Assign every node of the file to a target, in file order."""
-    by_origin: dict[str, list[_Finding]] = {}
+    by_origin: dict[str, list[Finding]] = {}
     for node in builder.model.nodes:
-        target, reason = builder.targets.get(node.name, (None, ""))
-        if target is not None:
+        if node.name in builder.findings:
             for origin in node.origins:
-                by_origin.setdefault(origin, []).append((target, reason, *builder.remedies.get(node.name, ("", None))))
+                by_origin.setdefault(origin, []).append(builder.findings[node.name])
     needed = {n.name for n in before(model, model.outputs, ())}
     left = {origin for node in builder.model.nodes for origin in node.origins}
     rows = []
     for node in model.nodes:
         assignment = by_origin.get(node.name)
         if assignment:
-            target, reason, remedy, refusal = min(assignment, key=lambda f: _WEIGHT[f[0]])
+            found = min(assignment, key=lambda f: list(Target).index(f.target))
         else:
-            target, reason, remedy, refusal = _outside(model, node, needed, left)
-        if target is Target.HOST and model.tflite is not None and node.domain:
+            found = _outside(model, node, needed, left)
+        if found.target is Target.HOST and model.tflite is not None and node.domain:
             reason, remedy = "it has no integer form here: LiteRT runs it", "use operators that docs/tflite.md lists"
-            refusal = Refusal.OPERATOR
-        elif target is Target.HOST and (node.domain, node.op) not in host_operators():
-            target, reason = (
-                Target.UNSUPPORTED,
-                f"onnxruntime does not implement {node.domain}::{node.op} either",
-            )
-            remedy, refusal = "register it as a custom operation (compiler.custom), or replace it", Refusal.OPERATOR
-        rows.append(Assignment(node.name, node.op, target, reason, remedy, refusal.number if refusal else 0))
+            found = Finding(Target.HOST, reason, remedy, Refusal.OPERATOR)
+        elif found.target is Target.HOST and (node.domain, node.op) not in host_operators():
+            reason = f"onnxruntime does not implement {node.domain}::{node.op} either"
+            remedy = "register it as a custom operation (compiler.custom), or replace it"
+            found = Finding(Target.UNSUPPORTED, reason, remedy, Refusal.OPERATOR)
+        row = found.refusal.number if found.refusal else 0
+        rows.append(Assignment(node.name, node.op, found.target, found.reason, found.remedy, row))
     return tuple(rows)
-
-
-_WEIGHT = {
-    v: i
-    for i, v in enumerate(
-        (Target.ARRAY, Target.VECTOR, Target.TABLE, Target.PLACEMENT, Target.HOST, Target.UNSUPPORTED)
-    )
-}
 
 
 @cache

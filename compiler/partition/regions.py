@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import prod
 
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.target import Target
+from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.partition.host import before
 from intloom.compiler.refusals import Refusal
@@ -51,26 +51,19 @@ def return_small_regions(builder: GraphBuilder) -> None:
         read = {v for n in builder.nodes for v in n.inputs}
         unread = [e for e in builder.host_computed if e not in read]
         for entry in unread:
-            _return(
-                builder,
-                {entry},
-                "the host computes its input, and no multiplication depends on it",
-                _REMEDY,
-                Refusal.HOST,
-            )
+            reason = "the host computes its input, and no multiplication depends on it"
+            _return(builder, {entry}, Finding(Target.HOST, reason, _REMEDY, Refusal.HOST))
         levels = tensor_levels(builder)
         # One level at a time, lowest first: its return changes the levels of everything after it. Level 0 needs no
         # host part before it, so it always stays.
         thin = next((k for k in sorted(set(levels.values()) - {0}) if _is_small(builder, levels, k)), None)
         if thin is None:
             return
-        _return(
-            builder,
-            {e for e in builder.host_computed if levels[e] == thin},
-            f"after a host part it would do fewer than {MACS_PER_BYTE} multiplications per byte of input and output",
-            _REMEDY,
-            Refusal.SMALL,
+        reason = (
+            f"after a host part it would do fewer than {MACS_PER_BYTE} multiplications per byte of input and output"
         )
+        entries = {e for e in builder.host_computed if levels[e] == thin}
+        _return(builder, entries, Finding(Target.HOST, reason, _REMEDY, Refusal.SMALL))
 
 
 def _is_small(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> bool:
@@ -83,7 +76,7 @@ def _is_small(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> b
     return sum(n.macs(builder.tensors) for n in nodes) < MACS_PER_BYTE * crossing
 
 
-def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str, refusal: Refusal) -> None:
+def _return(builder: GraphBuilder, entries: set[str], finding: Finding) -> None:
     """Remove graph inputs and everything that depends on them from the graph."""
     gone = set(entries)
     kept = []
@@ -101,9 +94,8 @@ def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str, 
         builder.views.pop(stored, None)
         builder.orders.pop(stored, None)
         for name in builder.producing_nodes.get(stored, ()):
-            if builder.targets.get(name, (Target.HOST,))[0] is not Target.HOST:
-                builder.targets[name] = (Target.HOST, reason)
-                builder.remedies[name] = remedy, refusal
+            if builder.findings.get(name, finding).target is not Target.HOST:
+                builder.findings[name] = finding
     for name in gone:
         builder.tensors.pop(name, None)
 

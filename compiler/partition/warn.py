@@ -135,7 +135,7 @@ def _runs_in_float(builder: GraphBuilder, node: OnnxNode) -> bool:
     if node.qoperator is not None or node.op not in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
         return False
     params = _params(builder.model, node.input(0))
-    if params is None or node.name not in builder.targets:
+    if params is None or node.name not in builder.findings:
         return False
     # onnxruntime selects no integer kernel for a convolution after a Resize that has no QDQ pair.
     before = set(builder.model.producers[node.input(0)].origin)

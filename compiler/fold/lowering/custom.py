@@ -7,7 +7,7 @@ from intloom.compiler.custom import AttributeValue, CustomOp, find
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
 from intloom.compiler.fold.passes.custom_shapes import simple_attributes
 from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
-from intloom.compiler.fold.target import Target
+from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Custom, Tensor
 from intloom.compiler.refusals import Refusal
@@ -50,7 +50,7 @@ def lower_custom(builder: GraphBuilder, node: OnnxNode) -> None:
         if operation.lower
         else "runs in the golden model only: register a lowering to compile it"
     )
-    builder.targets[node.name] = (Target.VECTOR, note)
+    builder.findings[node.name] = Finding(Target.VECTOR, note)
 
 
 def _result(
