@@ -1,10 +1,40 @@
-"""Options that choose hardware parameters in the commands behind make: a preset or a file, and changes to it."""
+"""The choice of hardware parameters: a preset, a file or others, and changes; its options in the commands of make."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from intloom.common.errors import UsageError
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams, changed, from_toml, parse_changes, preset
+
+DEFAULT_PRESET = "base"
+
+
+def choose_params(
+    base: str | HardwareParams | None,
+    config: Path | None = None,
+    match: RoundingMode | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> HardwareParams:
+    """Hardware parameters from a preset, a TOML file or others, with changes; `match` overrides the rounding mode.
+
+    Raises
+    ------
+    UsageError
+        Both a preset and a file are given.
+    ParameterError
+        The preset is unknown or parameters contradict each other.
+    """
+    if base is not None and config is not None:
+        raise UsageError(f"preset {base} and --config {config} exclude each other; give one of them")
+    if isinstance(base, HardwareParams):
+        params = base
+    else:
+        params = from_toml(config) if config is not None else preset(DEFAULT_PRESET if base is None else base)
+    asked = dict(changes or {}) | ({} if match is None else {"match": str(match)})
+    return changed(params, asked) if asked else params
 
 
 def add_hardware(parser: ArgumentParser, default: str) -> None:
@@ -16,16 +46,6 @@ def add_hardware(parser: ArgumentParser, default: str) -> None:
 
 
 def hardware(options: Namespace) -> HardwareParams:
-    """The parameters that the options choose.
-
-    Raises
-    ------
-    UsageError
-        Both a preset and a file are given.
-    ParameterError
-        Parameters are unknown or contradict each other.
-    """
-    if options.preset is not None and options.config is not None:
-        raise UsageError(f"preset {options.preset} and --config {options.config} exclude each other; give one of them")
-    base = from_toml(options.config) if options.config else preset(options.preset or options.default_preset)
-    return changed(base, parse_changes(options.set)) if options.set else base
+    """The parameters that the options choose; raises as `choose_params`."""
+    name = options.preset if options.preset or options.config else options.default_preset
+    return choose_params(name, options.config, changes=parse_changes(options.set))

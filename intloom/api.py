@@ -31,8 +31,9 @@ from intloom.exploration.explore import explore as explore_space
 from intloom.exploration.space import device_space, read_space, space_of
 from intloom.files import check_output, read_prefix, write_bytes
 from intloom.flow.bundle import Bundle, bundle_of, bundle_without_model, load_bundle
-from intloom.flow.compiling import choose_params, compile_model, store
+from intloom.flow.compiling import compile_model, store
 from intloom.flow.record import hardware_name, make_record, save_run
+from intloom.hw.options import choose_params
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
 from intloom.models import ModelSource, parse_model

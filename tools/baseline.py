@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from intloom.flow.compiling import DEFAULT_PRESET
+from intloom.hw.options import DEFAULT_PRESET
 from intloom.sim.bench.baseline import MEMORY, VERILOG, WORKLOAD
 
 ROOT = Path(__file__).parents[1]

@@ -5,7 +5,7 @@ cannot change: replacing the new names by the old ones gives the old text.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _IDENTIFIER = re.compile(r"\\\S+(?= )|(?<![\w'$\\.])[A-Za-z_]\w*")
@@ -138,9 +138,3 @@ def with_names(module: str) -> str:
     """A module's text with a name for every anonymous wire."""
     names = chosen_names(module)
     return _ANONYMOUS.sub(lambda match: names.get(match[0], match[0]), module)
-
-
-def declarations(text: str) -> Iterator[str]:
-    """Names of the wires and registers that Verilog text declares."""
-    pattern = re.compile(r"^\s*(?:wire|reg)(?: signed)?(?: \[[^]]*\])? (\\\S+ |\w+)", re.MULTILINE)
-    return (name.strip() for name in pattern.findall(text))

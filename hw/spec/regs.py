@@ -4,7 +4,7 @@ The RTL register bank, the C header, SystemRDL, the manual and the host drivers 
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Unit
-from intloom.hw.spec.params import FIELD_TYPES, HardwareParams, from_dict
+from intloom.hw.spec.params import HardwareParams
 
 MAGIC = 0x4D4F4F4C
 """`LOOM` in ASCII, lowest byte first."""
@@ -221,21 +221,6 @@ def capability_names() -> tuple[str, ...]:
 def capability_values(params: HardwareParams) -> tuple[int, ...]:
     """Values of the capability registers: numbers unchanged, booleans as 0 and 1, the rounding mode by its code."""
     return tuple(ROUNDING_CODES[RoundingMode(v)] if isinstance(v, str) else int(v) for v in params.to_dict().values())
-
-
-def params_from_capabilities(values: Sequence[int]) -> HardwareParams:
-    """The hardware parameters encoded in the capability registers, in order; the inverse of `capability_values`."""
-    fields = dataclasses.fields(HardwareParams)
-    if len(values) != len(fields):
-        raise EncodingError(f"capability registers must be {len(fields)} values, not {len(values)}")
-    matches = {code: match for match, code in ROUNDING_CODES.items()}
-    plain: dict[str, int | str | bool] = {}
-    for f, value in zip(fields, values, strict=True):
-        if f.name == "match":
-            plain[f.name] = matches.get(value, f"code {value}")
-        else:
-            plain[f.name] = bool(value) if FIELD_TYPES[f.name] is bool else value
-    return from_dict(plain)
 
 
 def _counters() -> tuple[Register, ...]:

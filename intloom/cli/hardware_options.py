@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from intloom.flow.compiling import choose_params
+from intloom.hw.options import choose_params
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import FIELD_TYPES, PRESETS, HardwareParams, parse_changes
 

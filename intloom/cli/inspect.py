@@ -15,8 +15,9 @@ from intloom.compiler.frontend import FoldedModel, dump_pass, fold_for, fold_opt
 from intloom.compiler.importer import load_model
 from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment
 from intloom.compiler.program.program import Program
-from intloom.flow.compiling import DEFAULT_PRESET, compile_model, require_static
+from intloom.flow.compiling import compile_model, require_static
 from intloom.flow.crossings import Crossing, find_crossings
+from intloom.hw.options import DEFAULT_PRESET
 from intloom.hw.spec.params import preset
 
 _HELP = """Show where every node of a model runs, and why.

@@ -8,7 +8,7 @@ import onnxruntime
 from intloom.common.errors import EnvironmentFault
 from intloom.execution_provider.library import Library, build
 from intloom.execution_provider.provider import NAME, Provider, Settings
-from intloom.flow.compiling import choose_params
+from intloom.hw.options import choose_params
 from intloom.sim.backend import backend_kind
 
 _registered: list[Provider] = []

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from intloom.common.collector import collector_paused
-from intloom.common.errors import UnsupportedError, UsageError
+from intloom.common.errors import UnsupportedError
 from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import save_regions
@@ -19,11 +18,9 @@ from intloom.compiler.schedule import DEFAULT_MEMORY, compile_graph
 from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import NodeArg, input_args, output_args
 from intloom.flow.trial import try_host_parts
-from intloom.hw.spec.arith import RoundingMode
-from intloom.hw.spec.params import HardwareParams, changed, from_toml, preset
+from intloom.hw.spec.params import HardwareParams
 from intloom.models import ModelSource, is_quantized, is_tflite_file, load_onnx
 
-DEFAULT_PRESET = "base"
 Tell = Callable[[str, int, int], None]
 
 
@@ -42,31 +39,6 @@ class Compiled:
     def program(self) -> Program:
         """All regions merged into one program, for totals and listings."""
         return combined_program(self.programs)
-
-
-def choose_params(
-    base: str | HardwareParams | None,
-    config: Path | None = None,
-    match: RoundingMode | None = None,
-    changes: Mapping[str, Any] | None = None,
-) -> HardwareParams:
-    """Hardware parameters from a preset, a TOML file or others, with changes; `match` overrides the rounding mode.
-
-    Raises
-    ------
-    UsageError
-        Both a preset and a file are given.
-    ParameterError
-        The preset is unknown or parameters contradict each other.
-    """
-    if base is not None and config is not None:
-        raise UsageError(f"--preset {base} and --config {config} exclude each other; give one of them")
-    if isinstance(base, HardwareParams):
-        params = base
-    else:
-        params = from_toml(config) if config is not None else preset(DEFAULT_PRESET if base is None else base)
-    asked = dict(changes or {}) | ({} if match is None else {"match": str(match)})
-    return changed(params, asked) if asked else params
 
 
 @collector_paused()

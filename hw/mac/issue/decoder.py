@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.decode import bad_fields
 from intloom.hw.mac.issue.descriptors import (
     CONV,
     PIXEL_DESCRIPTOR,
@@ -24,7 +23,6 @@ from intloom.hw.spec.isa import (
     WEIGHT_ADDRESS_BITS,
     ConvMode,
     Instruction,
-    Kind,
     TableUse,
 )
 from intloom.hw.spec.params import HardwareParams
@@ -38,7 +36,10 @@ _DESCRIPTORS = {
 
 
 class InstructionDecoder(wiring.Component):
-    """Validates the offered instruction and writes one descriptor register per part of the unit.
+    """Writes one descriptor register per part of the unit, from an instruction whose fields agree with each other.
+
+    Limits of single fields are checked before an instruction enters the unit's queue; the lane depends on the
+    parameters, and `continue_sums` on the size of the output.
 
     Each part has its next descriptor registered while it works on the current one, so that weight fetch, pixel issue,
     readout and write may be in different instructions. The instruction stays with control until all four descriptors
@@ -53,7 +54,8 @@ class InstructionDecoder(wiring.Component):
     weight, pixel, readout, write:
         The descriptors.
     illegal, illegal_index:
-        The offered instruction has an illegal field; it is not taken.
+        The offered instruction has a lane inside a group, or `continue_sums` of more than one strip or block; it is not
+        taken.
 
     Handshake
     ---------
@@ -136,11 +138,7 @@ class InstructionDecoder(wiring.Component):
             width.eq(conv.out_w),
             pixels.eq(height * width),
             words.eq(conv.weights + constant_words(self._params, conv)),
-            illegal_fields.eq(
-                bad_fields(Kind.CONV, conv)
-                | self._illegal_lane(conv.out_lane)
-                | (conv.continue_sums & (conv.out_blocks != 1))
-            ),
+            illegal_fields.eq(self._illegal_lane(conv.out_lane) | (conv.continue_sums & (conv.out_blocks != 1))),
         ]
         # A cycle later than the other checks: the product comes from a DSP block, with a long routing delay.
         m.d.sync += several_strips.eq(conv.continue_sums & (pixels > self._params.strip))

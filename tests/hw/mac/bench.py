@@ -56,7 +56,7 @@ class Bench:
 
     def run(
         self,
-        program: list[Instruction] | list[bytes],
+        program: list[Instruction],
         scratch: np.ndarray,
         weights: np.ndarray,
         *,
@@ -78,7 +78,7 @@ class Bench:
             seed,
             most_cycles,
         )
-        encoded = b"".join(i if isinstance(i, bytes) else encode(i) for i in program)
+        encoded = b"".join(map(encode, program))
         with tempfile.TemporaryDirectory() as folder:
             job, result = Path(folder) / "job", Path(folder) / "result"
             job.write_bytes(struct.pack(_SETTINGS, *settings) + scratch.tobytes() + weights.tobytes() + encoded)

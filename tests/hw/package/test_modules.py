@@ -6,10 +6,11 @@ import pytest
 
 from intloom.hw.mac.array.product import PRODUCT_MODULE
 from intloom.hw.package.modules import readable_modules
-from intloom.hw.package.names import chosen_names, declarations
+from intloom.hw.package.names import chosen_names
 from intloom.hw.spec.params import preset
 from intloom.sim.rtl.verilog import verilog_of
 
+_DECLARED = re.compile(r"^\s*(?:wire|reg)(?: signed)?(?: \[[^]]*\])? (\\\S+ |\w+)", re.MULTILINE)
 _MODULE = re.compile(r"^module (\\\S+|\w+).*?^endmodule$", re.MULTILINE | re.DOTALL)
 
 
@@ -27,7 +28,7 @@ def monkeypatch_module():
 
 @pytest.mark.slow
 def test_almost_no_declaration_is_anonymous(modules: dict[str, str]) -> None:
-    names = [name for text in modules.values() for name in declarations(text)]
+    names = [name for text in modules.values() for name in _DECLARED.findall(text)]
     anonymous = [name for name in names if name.startswith("\\$")]
     assert len(names) > 5000
     assert len(anonymous) < len(names) / 100

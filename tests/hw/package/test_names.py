@@ -2,7 +2,7 @@
 
 import re
 
-from intloom.hw.package.names import chosen_names, declarations, with_names
+from intloom.hw.package.names import chosen_names, with_names
 
 MODULE = r"""module \npu.part (clk, rst, \$port , go, high);
   wire \$1 ;
@@ -54,8 +54,3 @@ def test_the_old_names_give_the_old_text() -> None:
 def test_ports_keep_their_names() -> None:
     assert r"| \$port ;" in with_names(MODULE)
     assert r".\$other (high_value )" in with_names(MODULE)
-
-
-def test_declarations_are_found() -> None:
-    assert list(declarations(MODULE))[:2] == [r"\$1", r"\$2"]
-    assert r"\state.kind" in declarations(MODULE)
