@@ -104,7 +104,7 @@ def _slice(program: Program, index: int, simulator: IsaSimulator) -> TileSlice:
     name = f"{_layer_name(program, source)} tile {source.tile} #{index} {instruction.kind}"
     # The share of the layer's products in this tile is not known.
     layer = replace(program.layers[source.layer], macs=0, vector_macs=0)
-    made = _program(name, params, code, scratch, weights, layer)
+    made = _program(name, params, code, weights.tobytes() + scratch.tobytes(), layer)
     return TileSlice(name, index, made, {SCRATCHPAD: np.ascontiguousarray(after.T)[None, :, None, :]})
 
 
@@ -148,15 +148,8 @@ def _table_loads(
     return loads
 
 
-def _program(
-    name: str,
-    params: HardwareParams,
-    code: list[Instruction],
-    scratch: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    layer: Layer,
-) -> Program:
-    """Load both memories, run `code`, store the scratchpad."""
+def _program(name: str, params: HardwareParams, code: list[Instruction], image: bytes, layer: Layer) -> Program:
+    """Load weight memory and scratchpad from `image`, run `code`, store the scratchpad."""
     count = len(code) + 5
     image_at = instruction_words(count, params)
     scratch_at = image_at + params.weight_words
@@ -179,7 +172,7 @@ def _program(
         provenance=tuple(Provenance(layer=0, tile=0) for _ in instructions),
         instructions_at=0,
         image_at=image_at,
-        image=weights.tobytes() + scratch.tobytes(),
+        image=image,
         memory_words=output_at + params.scratch_words,
         tensors=(_whole_scratchpad(params, output_at, count - 2),),
         layers=(layer,),

@@ -20,6 +20,7 @@ from intloom.sim.processes import Processes
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.reports import write_reports
 from intloom.sim.regress.runner import Summary, run_cases
+from intloom.sim.regress.store import Store
 from intloom.sim.regress.suites import GROUPS, SEEDED, SUITES, suite
 
 _NIGHTLY = "nightly"
@@ -88,7 +89,10 @@ def _run(
             _say(terminal, result)
 
         where = Processes(given.jobs, given.dask)
-        summary = run_cases(cases, tools, folder, where=where, resume=not given.fresh, report=report)
+        store = Store(folder)
+        if given.fresh:
+            store.forget({c.key for c in cases})
+        summary = run_cases(cases, tools, store, where=where, report=report)
     _finish(terminal, summary, folder, as_json)
     complete = suite_name != _NIGHTLY or given.case or _complete(terminal, folder)
     if not (summary.ok and complete):

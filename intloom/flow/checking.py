@@ -89,18 +89,13 @@ def reference_model(folded: FoldedModel, file: onnx.ModelProto) -> tuple[onnx.Mo
 
 
 def reference_tensors(
-    folded: FoldedModel,
-    file: onnx.ModelProto,
-    feeds: Mapping[str, Array],
-    tensors: Iterable[str],
-    *,
-    optimized: bool = True,
+    folded: FoldedModel, file: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Iterable[str]
 ) -> dict[str, Int8]:
     """Those of `tensors` that exist in the reference model, computed by onnxruntime, as the accelerator's int8."""
     proto, shifted = reference_model(folded, file)
     names = reference_names(folded, proto, tensors)
     given = {n: as_unsigned(array, n in shifted) for n, array in feeds.items()}
-    values = run_with_outputs(proto, list(dict.fromkeys(names.values())), given, optimized=optimized)
+    values = run_with_outputs(proto, list(dict.fromkeys(names.values())), given)
     return {t: tensor_values(folded, t, values[name]) for t, name in names.items()}
 
 

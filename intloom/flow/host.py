@@ -36,11 +36,9 @@ def open_session(model: bytes, *, optimized: bool = True) -> ort.InferenceSessio
         return reference.open_session(model, optimized=optimized)
 
 
-def run_with_outputs(
-    model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array], *, optimized: bool = True
-) -> dict[str, NDArray[Any]]:
-    """Values of a model, computed by onnxruntime with its default optimization or with none."""
-    return run_session(open_session(with_outputs(model, names).SerializeToString(), optimized=optimized), names, feeds)
+def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
+    """Values of a model, computed by onnxruntime with its default optimization."""
+    return run_session(open_session(with_outputs(model, names).SerializeToString()), names, feeds)
 
 
 def run_session(session: ort.InferenceSession, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:

@@ -2,11 +2,11 @@
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from intloom.common.errors import SimulationError
 from intloom.common.temporary_files import temporary_folder
@@ -49,32 +49,28 @@ def simulate(task: Task, watch: Callable[[Status], None] | None = None) -> Recor
     raise AssertionError("unreachable")
 
 
-class Workers(Protocol):
-    """Simulates tasks, several at once."""
+class Workers:
+    """Simulates tasks, several at once.
 
-    def submit(self, key: Key, task: Task) -> Future[Recording]:
-        """Start a task as soon as a worker is free."""
+    Parameters
+    ----------
+    executor
+        Threads of this process, each of which watches a simulator, or the workers of a Dask cluster, where a task whose
+        worker dies is repeated on another.
+    watched
+        Whether the tasks run in this process. Progress is else that of ended tasks.
+    died
+        Exceptions of tasks whose workers died too often.
+    """
 
-    def result(self, future: Future[Recording]) -> Recording:
-        """The recording of a task that has ended."""
-
-    def cycles(self) -> int:
-        """Cycles simulated so far by all tasks, as far as they are known."""
-
-    def layers(self) -> int:
-        """Layers that have ended so far."""
-
-
-class LocalWorkers:
-    """Simulator processes on this machine, each watched by a thread."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
+    def __init__(self, executor: Executor, *, watched: bool, died: tuple[type[BaseException], ...] = ()) -> None:
+        self._executor, self._watched, self._died = executor, watched, died
         self._status: dict[Key, Status] = {}
+        self._keys: dict[Future[Recording], Key] = {}
         self.cancelled = threading.Event()
 
     def submit(self, key: Key, task: Task) -> Future[Recording]:
-        """Start a task as soon as a thread is free."""
+        """Start a task as soon as a worker is free."""
 
         def watch(status: Status) -> None:
             # An exception from here ends the simulator.
@@ -82,67 +78,31 @@ class LocalWorkers:
                 raise CancelledSimulationError
             self._status[key] = status
 
-        return self._executor.submit(simulate, task, watch)
-
-    def result(self, future: Future[Recording]) -> Recording:
-        """The recording of a task that has ended."""
-        return future.result()
-
-    def cycles(self) -> int:
-        """Cycles simulated so far by all tasks."""
-        return _cycles(self._status)
-
-    def layers(self) -> int:
-        """Layers that have ended so far."""
-        return _layers(self._status)
-
-
-class DaskWorkers:
-    """Workers of a Dask cluster. A task whose worker dies is repeated on another; progress is that of ended tasks."""
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self._status: dict[Key, Status] = {}
-        self._keys: dict[Future[Recording], Key] = {}
-
-    def submit(self, key: Key, task: Task) -> Future[Recording]:
-        """Send a task to the cluster."""
         with warnings.catch_warnings():
             # A memory image is large; Dask advises to send it apart, but then it is lost with the worker that holds it.
             warnings.filterwarnings("ignore", message="Sending large graph")
-            future: Future[Recording] = self._executor.submit(simulate, task)
+            future = self._executor.submit(simulate, task, *((watch,) if self._watched else ()))
         self._keys[future] = key
         return future
 
     def result(self, future: Future[Recording]) -> Recording:
         """The recording of a task that has ended."""
-        from distributed import KilledWorker
-
         try:
             recording = future.result()
-        except KilledWorker as error:
+        except self._died as error:
             raise SimulationError(f"workers died while they simulated a segment: {error}") from None
         self._status[self._keys[future]] = recording.status
         return recording
 
     def cycles(self) -> int:
-        """Cycles of all ended tasks."""
-        return _cycles(self._status)
+        """Cycles simulated so far by all tasks, as far as they are known."""
+        return sum(status.cycle for status in self._status.values())
 
     def layers(self) -> int:
-        """Layers that ended in them."""
-        return _layers(self._status)
-
-
-def _cycles(found: Mapping[Key, Status]) -> int:
-    return sum(status.cycle for status in found.values())
-
-
-def _layers(found: Mapping[Key, Status]) -> int:
-    """Layers that have ended, without those of overlaps, which are counted in a longer task with the same start."""
-    # Of equal starts the last in ascending order is the longest.
-    longest = dict(sorted(found))
-    return sum(found[key].layers for key in longest.items())
+        """Layers that have ended, without those of overlaps, which are counted in a longer task with the same start."""
+        # Of equal starts the last in ascending order is the longest.
+        longest = dict(sorted(self._status))
+        return sum(self._status[key].layers for key in longest.items())
 
 
 @contextmanager
@@ -150,14 +110,16 @@ def open_workers(jobs: int, dask: str | None) -> Iterator[Workers]:
     """Workers on this machine, or on the Dask cluster at this address; leaving the block early ends all tasks."""
     if dask is not None:
         with dask_client(dask) as client:
+            from distributed import KilledWorker
+
             executor: Any = client.get_executor(pure=False)
             try:
-                yield DaskWorkers(executor)
+                yield Workers(executor, watched=False, died=(KilledWorker,))
             finally:
                 executor.shutdown(wait=False)
         return
     with ThreadPoolExecutor(jobs) as pool:
-        workers = LocalWorkers(pool)
+        workers = Workers(pool, watched=True)
         try:
             yield workers
         except BaseException:

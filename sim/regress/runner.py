@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from pathlib import Path
 
 from intloom.sim.processes import Processes, Work
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
@@ -36,13 +35,12 @@ class Summary:
 def run_cases(
     cases: Sequence[Case],
     tools: Tools,
-    folder: Path,
+    store: Store,
     *,
     where: Processes | None = None,
-    resume: bool = True,
     report: Report | None = None,
 ) -> Summary:
-    """Run `cases` and keep their results in `folder`.
+    """Run `cases` and keep their results.
 
     Parameters
     ----------
@@ -50,21 +48,15 @@ def run_cases(
         What to run.
     tools
         What cases need from above this package.
-    folder
-        Where results are kept; with `resume`, cases that passed there before, with the same sources, are not
-        run again.
+    store
+        Where results are kept; cases that passed there before, with the same sources, are not run again.
     where
         Where cases run; default: in this process.
-    resume
-        Go on where the last run in `folder` ended.
     report
         Called with every result as it comes.
     """
     where = where or Processes()
-    store = Store(folder)
-    known = store.passed() if resume else {}
-    if not resume:
-        store.forget({c.key for c in cases})
+    known = store.passed()
     done = {c.key: known[c.key] for c in cases if c.key in known}
     resumed = len(done)
     waiting = [c for c in cases if c.key not in done]

@@ -5,6 +5,8 @@ injected error, and channels that delay responses and limit the bandwidth. So th
 memory.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 import mmap
@@ -107,48 +109,36 @@ class ResponseDelay:
     ----------
     channel
         The slave's channel.
-    clock
-        The bus's clock.
-    count
-        Number of the present cycle.
-    latency
-        Cycles from the first item of a burst to its transfer.
-    depth
-        Bursts that may be outstanding here; the slave waits beyond that.
-    is_last
-        Whether an item is the last of its burst.
-    correct
-        Sets the response of an item whose access had an error.
+    model
+        The memory: its settings, cycles and errors.
+    direction
+        Whether it answers reads or writes.
     pace
         The bandwidth limit, for channels with data.
     """
 
     def __init__(
-        self,
-        channel: Any,
-        clock: Any,
-        count: Count,
-        *,
-        latency: int,
-        depth: int,
-        is_last: Callable[[Any], bool],
-        correct: Callable[[Any], None],
-        pace: BandwidthLimiter | None = None,
+        self, channel: Any, model: AxiSlaveModel, direction: Direction, pace: BandwidthLimiter | None = None
     ) -> None:
-        self._channel = channel
-        self._clock = clock
-        self._count = count
-        self._latency = latency
-        self._depth = depth
-        self._is_last = is_last
-        self._correct = correct
-        self._pace = pace
+        memory, self._reads = model.job.memory, direction is Direction.READ
+        self._channel, self._model, self._direction, self._pace = channel, model, direction, pace
+        self._latency = memory.read_latency if self._reads else memory.write_latency
+        self._depth = memory.outstanding
         self._waiting: Queue[tuple[int, Any]] = Queue()
         self._bursts = 0
         self._opens = True
         self._due = 0
         self._space = Event()
         cocotb.start_soon(self._move())
+
+    def _is_last(self, item: Any) -> bool:
+        return bool(item.rlast) if self._reads else True
+
+    def _correct(self, item: Any) -> None:
+        """Set the response of an item whose access had an error."""
+        field = "rresp" if self._reads else "bresp"
+        if getattr(item, field) != AxiResp.OKAY:
+            setattr(item, field, self._model.memory.take_error(self._direction))
 
     def __getattr__(self, name: str) -> Any:
         """Every other attribute is the channel's."""
@@ -161,7 +151,7 @@ class ResponseDelay:
                 self._space.clear()
                 await self._space.wait()
             self._bursts += 1
-            self._due = self._count() + self._latency
+            self._due = self._model.count() + self._latency
         self._opens = self._is_last(item)
         self._correct(item)
         self._waiting.put_nowait((self._due, item))
@@ -169,8 +159,8 @@ class ResponseDelay:
     async def _move(self) -> None:
         while True:
             due, item = await self._waiting.get()
-            if (wait := due - self._count()) > 0:
-                await ClockCycles(self._clock, wait)
+            if (wait := due - self._model.count()) > 0:
+                await ClockCycles(self._model.clock, wait)
             if self._pace is not None:
                 await self._pace.take()
             await self._channel.send(item)
@@ -248,50 +238,29 @@ class AxiSlaveModel:
     """
 
     def __init__(self, dut: Any, store: mmap.mmap, job: Job, count: Count) -> None:
-        self._job = job
-        self._count = count
-        self._clock = dut.clk
-        self._memory = MappedMemory(store, job)
+        self.job, self.count, self.clock = job, count, dut.clk
+        self.memory = MappedMemory(store, job)
         self.writes = bytearray()
         """The write log, if the job asks for one."""
-        slave = AxiSlave(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, self._memory)
+        slave = AxiSlave(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, self.memory)
         read, write = slave.read_if, slave.write_if
         self._stall((read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel))
         pace = BandwidthLimiter(dut.clk, count, job.memory.bandwidth)
-        read.r_channel = self._delayed(read.r_channel, Direction.READ, pace)
-        write.b_channel = self._delayed(write.b_channel, Direction.WRITE, None)
+        read.r_channel = ResponseDelay(read.r_channel, self, Direction.READ, pace)
+        write.b_channel = ResponseDelay(write.b_channel, self, Direction.WRITE)
         WriteChannels(write, job.word_bytes, pace, self._record)
 
     def _stall(self, channels: tuple[Any, ...]) -> None:
-        permille = self._job.memory.stall_permille
+        permille = self.job.memory.stall_permille
         for number, channel in enumerate(channels if permille else ()):
             # Each channel has its own random sequence, so that their stalls are independent.
-            channel.set_pause_generator(stalls(self._job.memory.seed * 8 + number, permille))
-
-    def _delayed(self, channel: Any, direction: Direction, pace: BandwidthLimiter | None) -> ResponseDelay:
-        memory, reads = self._job.memory, direction is Direction.READ
-        field = "rresp" if reads else "bresp"
-
-        def correct(item: Any) -> None:
-            if getattr(item, field) != AxiResp.OKAY:
-                setattr(item, field, self._memory.take_error(direction))
-
-        return ResponseDelay(
-            channel,
-            self._clock,
-            self._count,
-            latency=memory.read_latency if reads else memory.write_latency,
-            depth=memory.outstanding,
-            is_last=(lambda item: bool(item.rlast)) if reads else (lambda _item: True),
-            correct=correct,
-            pace=pace,
-        )
+            channel.set_pause_generator(stalls(self.job.memory.seed * 8 + number, permille))
 
     def _record(self, address: int, strobe: int, data: int) -> None:
-        width = self._job.word_bytes
-        if self._job.log_writes and self._memory.response_to(address, width, Direction.WRITE) == AxiResp.OKAY:
-            word = (address - self._job.first_byte) // width
-            self.writes += pack_write(self._count(), Writer.STORE, word, strobe, data.to_bytes(width, "little"))
+        width = self.job.word_bytes
+        if self.job.log_writes and self.memory.response_to(address, width, Direction.WRITE) == AxiResp.OKAY:
+            word = (address - self.job.first_byte) // width
+            self.writes += pack_write(self.count(), Writer.STORE, word, strobe, data.to_bytes(width, "little"))
 
 
 def stalls(seed: int, permille: int) -> Iterator[bool]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import Build, BuildPlan, build
 from intloom.sim.rtl.clock_edges import COUNT_FLAG, clock_edges
-from intloom.sim.rtl.fast import thread_flags
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.own_sources import FASTEST
 from intloom.sim.rtl.ports import TOP
@@ -52,7 +51,6 @@ def without_initial_values(verilog: str) -> str:
 
 def bare_plan(
     verilog: str,
-    threads: int = 1,
     *,
     optimize: str = FASTEST,
     random_start: bool = False,
@@ -77,7 +75,6 @@ def bare_plan(
         verilator_flags=(
             "--no-timing",
             COUNT_FLAG,
-            *thread_flags(threads),
             *(_RANDOM_START if random_start else ()),
             *flags,
         ),
@@ -85,11 +82,9 @@ def bare_plan(
     )
 
 
-def build_bare(
-    verilog: str, threads: int = 1, *, optimize: str = FASTEST, random_start: bool = False, taps: bool = False
-) -> Build:
+def build_bare(verilog: str, *, optimize: str = FASTEST, random_start: bool = False, taps: bool = False) -> Build:
     """The bare loop, built or from the cache."""
-    return build(bare_plan(verilog, threads, optimize=optimize, random_start=random_start, taps=taps))
+    return build(bare_plan(verilog, optimize=optimize, random_start=random_start, taps=taps))
 
 
 def run_bare(simulator: Build, job: Job, files: RunFiles, start_seed: int = 1) -> BareResult:

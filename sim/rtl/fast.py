@@ -24,11 +24,6 @@ from intloom.sim.rtl.write_taps import result_taps
 _TEST_MODULE = "intloom.sim.rtl.fast_test"
 
 
-def thread_flags(threads: int) -> tuple[str, ...]:
-    """Verilator's flags for a model that works on this many threads."""
-    return ("--threads", str(threads)) if threads > 1 else ()
-
-
 def cocotb_link_flags() -> tuple[str, ...]:
     """Linker flags that bring cocotb's VPI library into a simulator."""
     require_extra("sim", "cocotb_tools.config")
@@ -58,7 +53,8 @@ def fast_plan(
 
 def _flags(threads: int, waves: bool, hdl_clock: bool) -> tuple[str, ...]:
     timing = "--timing" if hdl_clock else "--no-timing"
-    return ("--vpi", timing, COUNT_FLAG, *thread_flags(threads), *(("--trace-fst",) if waves else ()))
+    threaded = ("--threads", str(threads)) if threads > 1 else ()
+    return ("--vpi", timing, COUNT_FLAG, *threaded, *(("--trace-fst",) if waves else ()))
 
 
 class FastBench:

@@ -16,6 +16,7 @@ from intloom.sim.processes import Processes
 from intloom.sim.regress.case import Tools
 from intloom.sim.regress.graphs import make_graph
 from intloom.sim.regress.runner import run_cases
+from intloom.sim.regress.store import Store
 from intloom.sim.regress.suites import suite
 
 pytestmark = pytest.mark.slow
@@ -43,7 +44,11 @@ def test_a_killed_worker_loses_nothing(tmp_path):
                 killed.append(victim)
 
         summary = run_cases(
-            cases, Tools(compile_slowly), tmp_path, where=Processes(dask=cluster.scheduler_address), report=kill_once
+            cases,
+            Tools(compile_slowly),
+            Store(tmp_path),
+            where=Processes(dask=cluster.scheduler_address),
+            report=kill_once,
         )
     assert killed
     assert summary.ok, [r.message for r in summary.failed]

@@ -95,11 +95,12 @@ def test_a_stopped_run_goes_on_where_it_ended(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "execute", counted)
     cases = suite("smoke")
-    run_cases(cases[:2], TOOLS, tmp_path)
-    summary = run_cases(cases, TOOLS, tmp_path)
+    run_cases(cases[:2], TOOLS, Store(tmp_path))
+    summary = run_cases(cases, TOOLS, Store(tmp_path))
     assert (summary.resumed, len(summary.results), summary.ok) == (2, len(cases), True)
     assert ran == [c.name for c in cases]
-    run_cases(cases, TOOLS, tmp_path, resume=False)
+    Store(tmp_path).forget({c.key for c in cases})
+    run_cases(cases, TOOLS, Store(tmp_path))
     assert len(ran) == 2 * len(cases)
 
 
@@ -113,8 +114,9 @@ def test_what_passed_with_other_sources_is_run_again(tmp_path):
 def test_a_fresh_case_leaves_the_others_as_they_are(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "execute", lambda case, tools: dataclasses.replace(result(case.name), key=case.key))
     cases = suite("smoke")
-    run_cases(cases, TOOLS, tmp_path)
-    run_cases(cases[:1], TOOLS, tmp_path, resume=False)
+    run_cases(cases, TOOLS, Store(tmp_path))
+    Store(tmp_path).forget({cases[0].key})
+    run_cases(cases[:1], TOOLS, Store(tmp_path))
     assert set(Store(tmp_path).passed()) == {c.key for c in cases}
 
 
@@ -167,7 +169,7 @@ def test_a_network_needs_a_way_to_load_it():
 def test_a_scheduler_that_cannot_be_reached_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(dask_cluster, "_CONNECT_SECONDS", 1)
     with pytest.raises(EnvironmentFault, match=r"cannot reach the Dask scheduler at tcp://127.0.0.1:9"):
-        run_cases(suite("smoke"), TOOLS, tmp_path, where=Processes(dask="tcp://127.0.0.1:9"))
+        run_cases(suite("smoke"), TOOLS, Store(tmp_path), where=Processes(dask="tcp://127.0.0.1:9"))
 
 
 def deadly(graph, params):
@@ -179,7 +181,7 @@ def deadly(graph, params):
 
 @pytest.mark.slow
 def test_a_case_that_kills_its_process_is_an_error_and_the_others_are_run(tmp_path):
-    summary = run_cases(suite("smoke"), Tools(deadly), tmp_path, where=Processes(2))
+    summary = run_cases(suite("smoke"), Tools(deadly), Store(tmp_path), where=Processes(2))
     assert [r.name for r in summary.results] == [c.name for c in suite("smoke")]
     dead = [r for r in summary.results if "the process that ran it died" in r.message]
     assert [r.name.split("-")[0] for r in dead] == ["residual"]
@@ -188,7 +190,7 @@ def test_a_case_that_kills_its_process_is_an_error_and_the_others_are_run(tmp_pa
 
 @pytest.mark.slow
 def test_smoke_passes_on_the_rtl(tmp_path):
-    summary = run_cases(suite("smoke"), TOOLS, tmp_path)
+    summary = run_cases(suite("smoke"), TOOLS, Store(tmp_path))
     assert summary.ok, [r.message for r in summary.failed]
     assert all(r.cycles > 0 and r.compared_bytes > 0 for r in summary.results)
 
