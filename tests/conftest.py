@@ -8,12 +8,14 @@ import random
 import shutil
 import subprocess
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from intloom.sim.rtl.toolchain import find_tools
+from intloom.sim.rtl.verilog import verilog_of
 
 SEED_VARIABLE = "INTLOOM_SEED"
 
@@ -94,6 +96,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not any(map(item.get_closest_marker, missing))]
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+@pytest.fixture(scope="module")
+def verilog_from_cache() -> Iterator[None]:
+    """Packages take the Verilog from the cache; `tests/hw/generate` generates it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("intloom.hw.package.modules.generate_verilog", verilog_of)
+        yield
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.needs("fusesoc"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package(tmp_path_factory: pytest.TempPathFactory, verilog_from_cache: None) -> Path:
     folder = tmp_path_factory.mktemp("package")
     params = preset("nano")
     write_package(params, folder / "core", testbench=render_testbench(params))
@@ -34,19 +34,11 @@ def run_target(package: Path, target: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_lint_passes_with_the_waivers_and_not_without(package: Path) -> None:
+def test_lint_passes_with_the_waivers(package: Path) -> None:
+    """Each of which `test_generate.py` shows to be needed."""
     done = run_target(package, "lint")
     assert done.returncode == 0, done.stderr
     assert "%Warning" not in done.stdout + done.stderr
-    waivers = package / "core" / "npu.vlt"
-    text = waivers.read_text()
-    waivers.write_text("`verilator_config\n")
-    try:
-        done = run_target(package, "lint")
-    finally:
-        waivers.write_text(text)
-    assert done.returncode != 0
-    assert "%Warning-WIDTHTRUNC" in done.stdout + done.stderr
 
 
 @pytest.mark.needs("iverilog")

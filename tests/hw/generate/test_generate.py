@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,8 @@ from intloom.hw.resources import CHECKS, run_yosys
 from intloom.hw.spec.params import PRESETS, HardwareParams, from_toml, preset
 from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.verilog import verilog_of
-from tests.hw.npu.test_npu import ODD, cases
+from tests.hw.npu.test_npu import ODD
+from tests.support.nightly import with_nightly
 
 SHAPES = {**PRESETS, "odd": ODD}
 
@@ -29,16 +29,7 @@ def _lint(folder: Path, *flags: str) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module")
-def verilog_from_cache() -> Iterator[None]:
-    """Packages take the Verilog from the cache; one test below generates it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("intloom.hw.package.modules.generate_verilog", verilog_of)
-        yield
-
-
-# With `large` and `small` in the nightly run only.
-@pytest.fixture(scope="module", params=cases(*SHAPES))
+@pytest.fixture(scope="module", params=with_nightly(SHAPES, ("large", "small")))
 def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, verilog_from_cache: None) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
     write_package(SHAPES[request.param], folder)
@@ -67,8 +58,8 @@ def test_the_text_tells_nothing_of_where_it_was_made(package: Path) -> None:
 
 @pytest.mark.slow
 def test_verilator_finds_nothing_but_what_is_waived(package: Path) -> None:
-    assert "%Warning" not in _lint(package)
-    assert "%Error" not in _lint(package)
+    said = _lint(package)
+    assert "%Warning" not in said and "%Error" not in said, said
 
 
 @pytest.mark.slow

@@ -1,13 +1,11 @@
 """The whole accelerator on Verilator with cocotb's independent bus models."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from intloom.hw.spec.params import PRESETS, HardwareParams
 from tests.hw.npu.simulate import run_cocotb
-from tests.support.nightly import with_nightly
 from tests.support.shapes import SHAPES as SMALL_SHAPES
 
 ODD = HardwareParams(
@@ -26,20 +24,21 @@ SHORT = PRESETS["large"].replace(
 SHAPES = {**PRESETS, "odd": ODD, "short": SHORT}
 
 
-def cases(*shapes: str) -> list[Any]:
-    """Parameters of a test; `large`, which takes the longest, and `small` only in the nightly run.
-
-    So is `nano`: the same benches run on it with gated clocks, beside one whose clocks always run (test_clock_gating).
-    """
-    return with_nightly(shapes, ("large", "small", "nano"))
-
-
 BENCHES = {"faults": "bench_faults", "instructions": "bench_units"}
+DAILY = {("faults", "odd"), ("instructions", "odd"), ("instructions", "base")}
+"""Besides these, `nano` passes the same benches, concurrently with one whose clocks always run (test_clock_gating).
+
+Random programs, coincidences and starts run on four other shapes every day.
+"""
+CASES = [
+    pytest.param(bench, shape, marks=[pytest.mark.nightly] * ((bench, shape) not in DAILY))
+    for bench in BENCHES
+    for shape in SHAPES
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", cases(*SHAPES))
-@pytest.mark.parametrize("bench", BENCHES)
+@pytest.mark.parametrize(("bench", "shape"), CASES)
 def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: Path, seed: int) -> None:
     """Every fault is survived, every instruction equals the instruction simulator."""
     run_cocotb(SHAPES[shape], f"tests.hw.npu.{BENCHES[bench]}", tmp_path, seed)

@@ -15,15 +15,8 @@ _MODULE = re.compile(r"^module (\\\S+|\w+).*?^endmodule$", re.MULTILINE | re.DOT
 
 
 @pytest.fixture(scope="module")
-def modules(monkeypatch_module: pytest.MonkeyPatch) -> dict[str, str]:
-    monkeypatch_module.setattr("intloom.hw.package.modules.generate_verilog", verilog_of)
+def modules(verilog_from_cache: None) -> dict[str, str]:
     return readable_modules(preset("nano"))
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module():
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
 
 
 @pytest.mark.slow

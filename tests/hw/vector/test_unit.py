@@ -23,6 +23,7 @@ from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 from tests.hw.instructions import BenchInstructions
 from tests.hw.vector.bench import Bench, Outcome
+from tests.support.nightly import with_nightly
 
 NANO = preset("nano").replace(scratch_kib=4, vector_lanes=4)
 SMALL = preset("small").replace(scratch_kib=8, vector_lanes=8)
@@ -127,8 +128,15 @@ def test_results_wait_for_their_writes(kind: Kind, rng: random.Random) -> None:
     assert outcome.stalled > outcome.busy, "a write that waits is no work"
 
 
+DAILY = (
+    "base_in_halves", "base_in_quarters_without_options", "small_without_product", "small_with_softmax",
+    "small_with_depthwise",
+)  # fmt: skip
+"""Shapes of the daily random programs; the other tests have whole words, halves and bytes of `nano`."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", with_nightly(SHAPES, SHAPES.keys() - set(DAILY)))
 @pytest.mark.parametrize("count", [9, pytest.param(24, marks=pytest.mark.nightly)])
 def test_random_programs(count: int, shape: str, rng: random.Random) -> None:
     params = SHAPES[shape]

@@ -13,7 +13,6 @@ from intloom.hw.package.active_low_reset import WRAPPER, render_active_low_reset
 from intloom.hw.package.modules import readable_modules
 from intloom.hw.spec.params import preset
 from intloom.sim.rtl.toolchain import toolchain
-from intloom.sim.rtl.verilog import verilog_of
 
 
 def with_icarus(folder: Path) -> list[str]:
@@ -42,9 +41,8 @@ SIMULATORS = [pytest.param(with_icarus, marks=pytest.mark.needs("iverilog")), wi
 @pytest.mark.slow
 @pytest.mark.parametrize("build", SIMULATORS)
 def test_the_testbench_runs_a_program(
-    build: Callable[[Path], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: Callable[[Path], list[str]], tmp_path: Path, verilog_from_cache: None
 ) -> None:
-    monkeypatch.setattr("intloom.hw.package.modules.generate_verilog", verilog_of)
     (tmp_path / "npu.v").write_text("\n".join(readable_modules(preset("nano")).values()))
     for name, text in render_testbench(preset("nano")).items():
         (tmp_path / name).write_text(text)
@@ -75,8 +73,7 @@ def test_the_testbench_runs_with_memory_macros(tmp_path: Path, memory_parity: bo
 
 @pytest.mark.slow
 @pytest.mark.needs("iverilog")
-def test_the_wrapper_with_an_active_low_reset_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("intloom.hw.package.modules.generate_verilog", verilog_of)
+def test_the_wrapper_with_an_active_low_reset_runs_it(tmp_path: Path, verilog_from_cache: None) -> None:
     wrapper = render_active_low_reset(preset("nano"))
     files = render_testbench(preset("nano"))
     top = files[f"{TESTBENCH}.v"]

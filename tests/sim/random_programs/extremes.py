@@ -37,7 +37,6 @@ LOW_SOURCE, HIGH_SOURCE = 1 << 27, (1 << 31) + (1 << 27)
 LOW_TARGET, HIGH_TARGET = 1 << 26, (1 << 31) + (1 << 26)
 """Words that stores write."""
 SOURCE_WORDS = (1 << 19) + 4096
-TARGET_WORDS = 1 << 20
 PLAIN, RESIDUAL, TIES, TABLE = 77, 200, 300, 400
 """Weight words with constants of a CONV: channels alone, behind residual constants (two kinds), behind a table."""
 DEPTHWISE_END = 8000

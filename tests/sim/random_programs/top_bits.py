@@ -340,9 +340,4 @@ def unused() -> Iterator[tuple[str, Unused]]:
         yield "weights", Unused(bit, make(Kind.CONV, **_CONV, out_base=9000 + 16 * bit), reason)
 
 
-def body_fields(spec: InstructionSpec) -> Iterator[Field]:
-    """The fields that only one unit uses: those after the header."""
-    yield from (f for f in spec.body if spec.kind not in (Kind.BEGIN, Kind.END))
-
-
 ALL_FIELDS: tuple[tuple[InstructionSpec, Field], ...] = tuple((s, f) for s in INSTRUCTIONS for f in s.fields)

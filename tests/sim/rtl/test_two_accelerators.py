@@ -14,7 +14,6 @@ from intloom.compiler.program.program import MemoryTiming
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import load_network
 from intloom.hw.bus import axi4
-from intloom.hw.generate import generate_verilog
 from intloom.hw.npu import TOP_NAME, npu_members
 from intloom.hw.soc.axi_arbiter import AxiArbiter
 from intloom.hw.spec.params import HardwareParams, preset
@@ -24,6 +23,7 @@ from intloom.sim.rtl.backend import make_job
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.job import MemorySettings, RunFiles
 from intloom.sim.rtl.options import RtlOptions
+from intloom.sim.rtl.verilog import verilog_of
 
 PARAMS = preset("nano").replace(trace=False)
 ONE = "npu_one"
@@ -77,7 +77,7 @@ def test_two_accelerators_share_a_port(tmp_path, bandwidth):
     job = make_job(program, RtlOptions(memory=MemorySettings(bandwidth=bandwidth)))
     words = program.memory_words
     job = replace(job, memory_words=2 * words, window_words=words, boundaries=(), registers=("STATUS",))
-    one = generate_verilog(PARAMS).replace(f"module {TOP_NAME}(", f"module {ONE}(", 1)
+    one = verilog_of(PARAMS).replace(f"module {TOP_NAME}(", f"module {ONE}(", 1)
     verilog = translated(Pair(PARAMS, words * PARAMS.word_bytes), TOP_NAME) + one
     files = RunFiles(tmp_path)
     memory.tofile(files.memory)
