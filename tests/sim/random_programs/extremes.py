@@ -26,7 +26,7 @@ LONG = HardwareParams(
     vector_softmax=True, vector_norm=True,
 )  # fmt: skip
 """The longest word, for fields that count its bytes."""
-NANO = preset("nano").replace(depthwise=True, vector_softmax=True, vector_norm=True, vector_depthwise=True)
+NANO = preset("nano").replace(vector_softmax=True, vector_norm=True, vector_depthwise=True)
 """Every unit on small hardware."""
 BASE = 0xFEDC_BA98_F000_0000
 """Byte address of the memory: the offsets below carry into its upper half."""
