@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv, ConvTranspose
 from intloom.compiler.program.cost import array_cycles
-from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.stages.depthwise import DepthwiseStage, is_expressible, pays_on_vector_unit
 from intloom.compiler.schedule.stages.placement import Rect, Tile, node_input, window_rect
@@ -289,21 +288,11 @@ class ConvStage(Stage):
 
     def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
         source, g, run = context.operands[0], part.geometry, part.run
-        buffer = self.operands[0].buffer
-        ring = source.ring * source.row
         return {
+            **self.padded_fields(source, "in", *first),
             "in_base": source.word(run.start - context.chunk.in_first, None, 0),
-            # Negative where a window starts in the padding; the hardware adds addresses modulo the address space, or
-            # modulo the ring.
-            "in_row_off": (first[0] - source.y0) * source.row % (ring or ADDRESS_SPACE),
-            "in_ring": ring,
             "in_plane": source.plane,
-            "in_row": source.row,
             "in_block_step": run.step * source.plane,
-            "in_h": buffer.height,
-            "in_w": buffer.width,
-            "iy0": first[0],
-            "ix0": first[1],
             "mode": ConvMode.PACKED if self.packed else ConvMode.BLOCKS,
             "kernel_h": g.kernel[0],
             "kernel_w": g.kernel[1],
@@ -362,7 +351,7 @@ def schedule_conv(stages: StageList, node: Conv) -> None:
     dilation = {"dilation_h": node.dilations[0], "dilation_w": node.dilations[1]}
     check_fields(node, Kind.CONV, window_fields(kernel, node.strides) | dilation)
     if not stages.is_packed(node) and is_expressible(node, stages.params) and pays_on_vector_unit(node, stages):
-        stages.add(DepthwiseStage(*stages.common(node), node=node), node.output)
+        stages.add(DepthwiseStage(*stages.common(node), node=node, table=node.table), node.output)
     elif node not in stages.residuals.values():
         stages.add(conv_stage(stages, node, node.output), node.output)
 

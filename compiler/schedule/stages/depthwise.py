@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv, ConvTranspose, IntGraph, Node, Table
 from intloom.compiler.program.cost import instruction_cost
-from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Rect, window_rect
 from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
@@ -99,11 +98,6 @@ class DepthwiseStage(VectorStage):
     node: Conv
 
     @property
-    def vector_tables(self) -> list[bytes]:
-        """The node's own table first."""
-        return [*([] if self.node.table is None else [self.node.table]), *super().vector_tables]
-
-    @property
     def _kernel(self) -> tuple[int, int]:
         return int(self.node.weights.shape[2]), int(self.node.weights.shape[3])
 
@@ -151,13 +145,16 @@ class DepthwiseStage(VectorStage):
 
     def compute(self, context: TileContext) -> None:
         """One VDEPTHWISE for each block."""
-        use = context.use_table(self.node.table)
-        shared = self._input_fields(context) | _kernel_fields(self.node)
+        use = context.use_table(self.table)
         source, result, rect = context.operands[0], context.result, context.rect
+        window = self._window(rect)
+        shared = self.padded_fields(source, "a", window.y0, window.x0) | _kernel_fields(self.node)
         for block in range(context.chunk.out_blocks):
             context.emit(
                 Kind.VDEPTHWISE,
                 **shared,
+                zp_in=self.node.zp_in,
+                zp_out=self.node.zp_out,
                 a_base=source.word(block, None, 0),
                 b_base=context.constants + block * self._block_words,
                 out_h=rect.height,
@@ -167,20 +164,3 @@ class DepthwiseStage(VectorStage):
                 out_x=1,
                 table=use,
             )
-
-    def _input_fields(self, context: TileContext) -> dict[str, int]:
-        source, buffer, window = context.operands[0], self.operands[0].buffer, self._window(context.rect)
-        ring = source.ring * source.row
-        return {
-            # Negative where a window starts in the padding; the hardware adds addresses modulo the address space, or
-            # modulo the ring.
-            "a_row_off": (window.y0 - source.y0) * source.row % (ring or ADDRESS_SPACE),
-            "a_ring": ring,
-            "a_row": source.row,
-            "in_h": buffer.height,
-            "in_w": buffer.width,
-            "iy0": window.y0,
-            "ix0": window.x0,
-            "zp_in": self.node.zp_in,
-            "zp_out": self.node.zp_out,
-        }

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View, clip
 from intloom.hw.spec import timing
 from intloom.hw.spec.formats import TABLE_BYTES
@@ -393,6 +394,20 @@ class Stage(ABC):
         """A rectangle of an operand clipped to its tensor."""
         buffer = self.operands[operand].buffer
         return clip(rect, buffer.height, buffer.width)
+
+    def padded_fields(self, source: Tile, name: str, y: int, x: int) -> dict[str, int]:
+        """Fields of operand 0, in the tile `source`, for windows from row y and column x on, which may be padding."""
+        buffer, ring = self.operands[0].buffer, source.ring * source.row
+        return {
+            # Negative in the padding; the hardware adds addresses modulo the address space, or modulo the ring.
+            f"{name}_row_off": (y - source.y0) * source.row % (ring or ADDRESS_SPACE),
+            f"{name}_ring": ring,
+            f"{name}_row": source.row,
+            "in_h": buffer.height,
+            "in_w": buffer.width,
+            "iy0": y,
+            "ix0": x,
+        }
 
     def emit_copies(self, context: TileContext) -> None:
         """Emit the copies of a finished tile."""
