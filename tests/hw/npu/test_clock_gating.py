@@ -15,7 +15,7 @@ from tests.support.shapes import SHAPES
 GATED = ("load", "store", "vec", "fetch", "dispatch", "epilogue", "loop_setup", "correction")
 LATE_AT_NIGHT = ("store", "vec", "fetch", "epilogue", "loop_setup")
 """Components whose gate only the nightly run makes late."""
-_ROUNDS = 8
+_ROUNDS = 10
 _LATE = f"""
 module late_gate(input clk, input enable, output gated_clk);
   parameter NUMBER = 0;
