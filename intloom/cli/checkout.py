@@ -10,9 +10,9 @@ _ROOT = Path(intloom.__file__).parents[1]
 _NIGHTLY = "tools.nightly"
 
 
-def is_checkout(root: Path = _ROOT) -> bool:
+def is_checkout() -> bool:
     """Whether this package runs from a checkout."""
-    return root.joinpath(*_NIGHTLY.split(".")).with_suffix(".py").exists()
+    return _ROOT.joinpath(*_NIGHTLY.split(".")).with_suffix(".py").exists()
 
 
 def complete_nightly(folder: Path) -> bool:

@@ -42,9 +42,9 @@ def detector_input(picture: Image.Image, shape: tuple[int, ...] = DETECTOR_SHAPE
     return _normalized(picture.resize((shape[3], shape[2]), Image.Resampling.BILINEAR))
 
 
-def recognizer_input(line: Image.Image, shape: tuple[int, ...] = RECOGNIZER_SHAPE) -> Floats:
+def recognizer_input(line: Image.Image) -> Floats:
     """A line in the recognizer's height, filled with gray on the right."""
-    scaled, tensor = scaled_line(line, shape), np.zeros(shape, np.float32)
+    scaled, tensor = scaled_line(line), np.zeros(RECOGNIZER_SHAPE, np.float32)
     tensor[..., : scaled.width] = _normalized(scaled)
     return tensor
 

@@ -9,6 +9,8 @@ from intloom.zoo.builder import Builder, Value
 from intloom.zoo.classifiers import CLASSES, pooled
 
 Activation = Callable[[Builder, str, Value], Value]
+_FEATURES = 1280
+"""Channels before the classifier of the networks of inverted residuals."""
 
 
 class _Stage(NamedTuple):
@@ -25,7 +27,7 @@ class _Stage(NamedTuple):
 def mobilenet_v2(b: Builder, imgsz: int) -> None:
     """Sandler et al. 2018, width 1.0: inverted residuals with depthwise convolutions."""
     stages = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
-    _inverted_residuals(b, imgsz, [_Stage(*stage) for stage in stages], 1280)
+    _inverted_residuals(b, imgsz, [_Stage(*stage) for stage in stages])
 
 
 def efficientnet_lite0(b: Builder, imgsz: int) -> None:
@@ -34,10 +36,10 @@ def efficientnet_lite0(b: Builder, imgsz: int) -> None:
         (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5),
         (6, 320, 1, 1, 3),
     )  # fmt: skip
-    _inverted_residuals(b, imgsz, [_Stage(*stage) for stage in stages], 1280)
+    _inverted_residuals(b, imgsz, [_Stage(*stage) for stage in stages])
 
 
-def _inverted_residuals(b: Builder, imgsz: int, stages: Sequence[_Stage], last: int) -> None:
+def _inverted_residuals(b: Builder, imgsz: int, stages: Sequence[_Stage]) -> None:
     """Stem, stages of inverted residuals, and a linear classifier."""
     stem = "/features/features.0"
     x = b.conv(f"{stem}/features.0.0", b.input("images", imgsz, imgsz), 32, 3, 2, mean=ABOVE_ZERO)
@@ -47,10 +49,8 @@ def _inverted_residuals(b: Builder, imgsz: int, stages: Sequence[_Stage], last: 
         for i in range(stage.repeats):
             x = _inverted_residual(b, f"/features/features.{number}", x, stage, stage.stride if i == 0 else 1)
             number += 1
-    x = relu6(
-        b, f"/features/features.{number}", b.conv(f"/features/features.{number}/features.{number}.0", x, last,
-                                                  mean=ABOVE_ZERO)
-    )  # fmt: skip
+    path = f"/features/features.{number}"
+    x = relu6(b, path, b.conv(f"{path}/features.{number}.0", x, _FEATURES, mean=ABOVE_ZERO))
     b.output(b.gemm("/classifier/classifier.1", pooled(b, x), CLASSES), "logits", [1, CLASSES])
 
 

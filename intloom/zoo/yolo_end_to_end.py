@@ -51,7 +51,7 @@ def segment_end_to_end(b: Builder, head: Head, hidden: int) -> None:
         y = upsample(b, f"{head.path}/proto/upsample.{i}", y, head.strides[i + 1] // head.strides[0])
         x = b.op(f"{head.path}/proto/Add{'_1' if i else ''}", "Add", [x, y], first.channels)
     masks = prototypes(b, head, conv_silu(b, f"{head.path}/proto/feat_fuse", x, hidden, 3), hidden)
-    detect_end_to_end(b, head, branches(b, head, "cv4", mask_width(head), MASKS))
+    detect_end_to_end(b, head, branches(b, head, mask_width(head), MASKS))
     output_masks(b, head, masks)
 
 
@@ -59,7 +59,7 @@ def pose_end_to_end(b: Builder, head: Head) -> None:
     """Detections with keypoints in pixels."""
     # In training, the same hidden channels also give two deviations for each point.
     width = max(head.maps[0].channels // 4, KEYPOINTS * 5)
-    raw = branches(b, head, "cv4", width, KEYPOINTS * 3)
+    raw = branches(b, head, width, KEYPOINTS * 3)
     detect_end_to_end(b, head, decode_keypoints(b, head, raw, scale=1.0, shift=0.0))
 
 

@@ -65,7 +65,7 @@ def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
 def segment(b: Builder, head: Head, hidden: int) -> None:
     """Detection with mask coefficients per anchor, and the prototype masks as a second output."""
     masks = prototypes(b, head, head.maps[0], hidden)
-    detect(b, head, branches(b, head, "cv4", mask_width(head), MASKS))
+    detect(b, head, branches(b, head, mask_width(head), MASKS))
     output_masks(b, head, masks)
 
 
@@ -91,7 +91,7 @@ def output_masks(b: Builder, head: Head, masks: Value) -> None:
 def pose(b: Builder, head: Head) -> None:
     """Detection with keypoints per anchor, decoded to pixels."""
     width = max(head.maps[0].channels // 4, KEYPOINTS * 3)
-    raw = branches(b, head, "cv4", width, KEYPOINTS * 3)
+    raw = branches(b, head, width, KEYPOINTS * 3)
     detect(b, head, decode_keypoints(b, head, raw, scale=2.0, shift=-0.5))
 
 
@@ -108,13 +108,13 @@ def _join_anchors(b: Builder, name: str, rows: Sequence[Value]) -> Value:
     return b.op(name, "Concat", rows, rows[0].channels, axis=2)
 
 
-def branches(b: Builder, head: Head, name: str, hidden: int, channels: int) -> Value:
+def branches(b: Builder, head: Head, hidden: int, channels: int) -> Value:
     """A further branch of all scales, [1, channels, anchors]."""
-    rows = []
+    path, rows = f"{head.path}/cv4", []
     for i, x in enumerate(head.maps):
-        y = branch(b, f"{head.path}/{name}.{i}", x, hidden, (channels, Target(0.0)))
-        rows.append(_flatten(b, f"{head.path}/{name}/Reshape{_suffix(i)}", y))
-    return _join_anchors(b, f"{head.path}/{name}/Concat", rows)
+        y = branch(b, f"{path}.{i}", x, hidden, (channels, Target(0.0)))
+        rows.append(_flatten(b, f"{path}/Reshape{_suffix(i)}", y))
+    return _join_anchors(b, f"{path}/Concat", rows)
 
 
 def _expectation(b: Builder, head: Head, box: Value) -> Value:

@@ -39,6 +39,8 @@ _ISLAND_WORDS = 2048
 _ISLANDS = 4
 _ATTEMPTS = 200
 _RECORDS = 16
+_LENGTH = 24
+"""Most instructions that are drawn."""
 _MOST_STEPS = 3
 """Instructions for one that is chosen: a CONV may have two loads of constants before it."""
 NO_LAG = (1 << 20,) * 4
@@ -306,17 +308,17 @@ def _layout(rng: random.Random, params: HardwareParams, length: int) -> tuple[in
             return base, starts
 
 
-def random_program(seed: int, params: HardwareParams, length: int = 24, kinds: Sequence[Kind] = ()) -> RandomProgram:
+def random_program(seed: int, params: HardwareParams, kinds: Sequence[Kind] = ()) -> RandomProgram:
     """The program of this seed, of `kinds` if there are any; equal seeds and parameters give equal programs."""
     rng = random.Random(seed)
-    base, (image, program, constants_word, *islands) = _layout(rng, params, _MOST_STEPS * length + 5)
+    base, (image, program, constants_word, *islands) = _layout(rng, params, _MOST_STEPS * _LENGTH + 5)
     spans = [(first, _ISLAND_WORDS) for first in islands]
     maker = InstructionMaker(rng, params, spans)
     known = _kinds(params)
     # A program of few kinds has more hazards between neighbors of one unit.
     chosen = kinds or rng.choice((known, rng.sample(known, 3), [Kind.CONV, Kind.LOAD, Kind.STORE]))
     steps = []
-    for _ in range(rng.randint(1, length)):
+    for _ in range(rng.randint(1, _LENGTH)):
         instruction = legal_instruction(maker, rng.choice(chosen))
         if instruction is None:
             continue

@@ -91,10 +91,10 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(n) for n in match.group().split(".")) if match else ()
 
 
-def _first_line(command: list[str], env: dict[str, str] | None = None) -> str:
+def _first_line(command: list[str]) -> str:
     """First line of what `command` prints, empty when it cannot run."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_QUERY_SECONDS, env=env, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_QUERY_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = (done.stdout or done.stderr).strip().splitlines()

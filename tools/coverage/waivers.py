@@ -33,9 +33,9 @@ class Waiver:
         )
 
 
-def read_waivers(path: Path = FILE) -> list[Waiver]:
+def read_waivers() -> list[Waiver]:
     """All waivers in the tree."""
-    return [Waiver(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    return [Waiver(**row) for row in yaml.safe_load(FILE.read_text(encoding="utf-8"))]
 
 
 def waiver_of(point: Point, waivers: Sequence[Waiver], verilog: Sequence[str] = ()) -> Waiver | None:

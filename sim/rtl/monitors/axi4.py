@@ -33,14 +33,11 @@ class Axi4Monitor:
         The module with the port.
     prefix
         Its name, such as `m_axi`.
-    max_burst
-        Beats that no burst may exceed.
     """
 
-    def __init__(self, dut: Any, prefix: str, max_burst: int = 256) -> None:
+    def __init__(self, dut: Any, prefix: str) -> None:
         self._name = prefix
         self._bytes = len(getattr(dut, f"{prefix}_wdata")) // 8
-        self._max_burst = max_burst
         self._channels = watch_channels(dut, prefix, _PAYLOADS)
         self._writes: deque[int] = deque()
         self._reads: deque[int] = deque()
@@ -85,8 +82,6 @@ class Axi4Monitor:
         # AXI4: a burst must not cross a 4 KiB boundary.
         if address // _PAGE != (address + beats * self._bytes - 1) // _PAGE:
             self._broken(f"{text} crosses a 4 KiB boundary")
-        if beats > self._max_burst:
-            self._broken(f"{text} is longer than {self._max_burst} beats")
 
     def _write_beat(self, beat: dict[str, int]) -> None:
         if not self._writes:
