@@ -53,9 +53,9 @@ def main() -> int:
         return _report(error)
     except IntloomError as error:
         return _report(error)
-    measured = record(result, {})
+    measured = record(result)
     print(row(name, measured))
-    print(path_row(name, measured["paths"][-1]))
+    print(path_row(name, measured["path"]))
     if _has_row(name):
         update(DOCS, name, result)
     return 0

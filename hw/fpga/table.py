@@ -28,16 +28,14 @@ _HEADS = {
 Record = dict[str, Any]
 
 
-def record(result: Result, earlier: Mapping[str, Any]) -> Record:
-    """What the data file keeps of a routed design: its first critical path and the present one."""
+def record(result: Result) -> Record:
+    """What the data file keeps of a routed design."""
     path, mhz = result.path, {str(grade): round(mhz, 1) for grade, mhz in result.mhz.items()}
     rounded = {"delay": round(path.delay, 2), "routing": round(path.routing, 2)}
-    slowest = {"mhz": mhz[str(GRADES[0])]} | asdict(path) | rounded
-    first = earlier.get("paths", [])[:1]
     return size_record(result.device, result.used) | {
         "mhz": mhz,
         "minutes": round(result.seconds / 60),
-        "paths": [*first, *([] if [slowest] == first else [slowest])],
+        "path": {"mhz": mhz[str(GRADES[0])]} | asdict(path) | rounded,
     }
 
 
@@ -85,7 +83,7 @@ def _line(*cells: object) -> str:
 
 def update(docs: Path, preset: str, result: Result) -> None:
     """Record a routed design and rewrite the page's tables."""
-    _write(docs, preset, record(result, read(docs).get(preset, {})))
+    _write(docs, preset, record(result))
 
 
 def update_size(docs: Path, preset: str, device: str, used: Mapping[str, Resource]) -> None:
@@ -112,7 +110,7 @@ def rendered(docs: Path) -> str:
     records, bitstreams = read(docs), {name: row.values for name, row in evidence.read(docs / BITSTREAMS).items()}
     tables = {
         "sizes": [row(name, records[name]) for name in sorted(records)],
-        "paths": [path_row(name, path) for name in sorted(records) for path in records[name].get("paths", [])],
+        "paths": [path_row(name, records[name]["path"]) for name in sorted(records) if "path" in records[name]],
         "bitstreams": [_bitstream_row(name, bitstreams[name]) for name in sorted(bitstreams)],
     }
     text = (docs / PAGE).read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES, TARGET_MHZ
 from intloom.hw.fpga.report import CriticalPath, Resource, Result
-from intloom.hw.fpga.table import PAGE, path_row, read, record, rendered, row, size_record, update, update_size
+from intloom.hw.fpga.table import PAGE, path_row, record, rendered, row, size_record, update, update_size
 from intloom.hw.spec.params import PRESETS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -31,16 +31,16 @@ def test_the_page_shows_the_recorded_figures() -> None:
 
 
 def test_a_row_has_device_sizes_clocks_and_minutes() -> None:
-    assert row("small", record(RESULT, {})) == (
+    assert row("small", record(RESULT)) == (
         "| small | LFE5U-25F | 1 of 24288 | 2 of 24288 | 3 of 28 | 4 of 56 | 81.2 | 101.8 | 2 |"
     )
 
 
 def test_a_path_names_its_ends() -> None:
-    assert path_row("small", record(RESULT, {})["paths"][0]) == "| small | 81.2 | 9.88 | 6.00 | 5 | `npu.a` | `npu.b` |"
+    assert path_row("small", record(RESULT)["path"]) == "| small | 81.2 | 9.88 | 6.00 | 5 | `npu.a` | `npu.b` |"
 
 
-def test_a_new_measurement_replaces_one_row_and_keeps_the_first_path(docs: Path) -> None:
+def test_a_new_measurement_replaces_one_row(docs: Path) -> None:
     update(docs, "small", RESULT)
     update(docs, "base", RESULT)
     middle, last = (replace(RESULT, mhz={6: mhz, 8: 130.0}, seconds=60.0) for mhz in (110.0, 120.0))
@@ -48,16 +48,9 @@ def test_a_new_measurement_replaces_one_row_and_keeps_the_first_path(docs: Path)
     update(docs, "small", last)
     lines = (docs / PAGE).read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if line.startswith(("| small |", "| base |"))]
-    first, latest = record(RESULT, {}), record(last, {})
+    first, latest = record(RESULT), record(last)
     assert rows[:2] == [row("base", first), row("small", latest)]
-    paths = [path_row("small", measured["paths"][0]) for measured in (first, latest)]
-    assert rows[2:] == [path_row("base", first["paths"][0]), *paths]
-
-
-def test_the_same_measurement_twice_has_one_path(docs: Path) -> None:
-    update(docs, "small", RESULT)
-    update(docs, "small", RESULT)
-    assert len(read(docs)["small"]["paths"]) == 1
+    assert rows[2:] == [path_row("base", first["path"]), path_row("small", latest["path"])]
 
 
 def test_a_preset_that_is_not_routed_has_a_row_and_no_path(docs: Path) -> None:
