@@ -74,69 +74,63 @@ def _move(i: Fields, store: bool) -> list[Access]:
     return [near, dram] if store else [dram, near]
 
 
-def _span(first: int, outputs: int, stride: int, taps: int, dilation: int, size: int) -> tuple[int, int]:
-    """The half-open range of input coordinates under a window, inside the tensor."""
-    last = first + (outputs - 1) * stride + (taps - 1) * dilation
-    return max(first, 0), min(last, size - 1) + 1
+Span = tuple[int, int]
+"""A half-open range of input coordinates, inside the tensor."""
 
 
-def _conv_columns(i: Fields, params: HardwareParams) -> tuple[int, int]:
-    """The half-open range of input words of a row that a CONV reads."""
+def _span(first: int, outputs: int, stride: int, reach: int, size: int) -> Span:
+    """What windows of `reach` coordinates read."""
+    return max(first, 0), min(first + (outputs - 1) * stride + reach, size)
+
+
+def _spans(i: Fields) -> tuple[Span, Span]:
+    """Rows and columns that windows without dilation read."""
+    rows = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["in_h"])
+    return rows, _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], i["in_w"])
+
+
+def _padded(i: Fields, name: str, planes: tuple[tuple[int, int], ...], rows: Span, columns: Span) -> list[Access]:
+    """Rows and columns of an operand whose windows may begin in the padding, or in a ring."""
+    (y0, y1), (x0, x1) = rows, columns
+    # All windows lie in the padding, so no word is read.
+    if y0 >= y1 or x0 >= x1:
+        return []
+    step, ring, run = i[f"{name}_row"], i[f"{name}_ring"], (x1 - x0, 1)
+    base, offset = i[f"{name}_base"] + x0, i[f"{name}_row_off"] + (y0 - i["iy0"]) * step
+    if not ring:
+        return [Access(Memory.SCRATCH, False, (base + offset) % ADDRESS_SPACE, (*planes, (y1 - y0, step), run))]
+    # In a ring buffer a row may wrap, so each row is an access of its own.
+    starts = [(offset + k * step) % ring for k in range(y1 - y0)]
+    return [Access(Memory.SCRATCH, False, (base + s) % ADDRESS_SPACE, (*planes, run)) for s in starts]
+
+
+def _conv_columns(i: Fields, params: HardwareParams) -> Span:
+    """The words of a row that a CONV reads."""
     if i["mode"] != ConvMode.PACKED:
-        return _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], i["dilation_w"], i["in_w"])
+        reach = (i["kernel_w"] - 1) * i["dilation_w"] + 1
+        return _span(i["ix0"], i["out_w"], i["stride_w"], reach, i["in_w"])
     group = params.pixels_per_word
-    taps = i["kernel_w"] * i["dilation_w"] * group
-    first, stop = _span(i["ix0"], i["out_w"], i["stride_w"], taps, 1, i["in_w"])
+    first, stop = _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"] * i["dilation_w"] * group, i["in_w"])
     return first // group, -(-stop // group)
 
 
 def _conv_input(i: Fields, params: HardwareParams) -> list[Access]:
-    y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["dilation_h"], i["in_h"])
-    x0, x1 = _conv_columns(i, params)
-    # All windows lie in the padding, so no word is read.
-    if y0 >= y1 or x0 >= x1:
-        return []
+    reach = (i["kernel_h"] - 1) * i["dilation_h"] + 1
+    rows = _span(i["iy0"], i["out_h"], i["stride_h"], reach, i["in_h"])
     step, plane, groups, blocks = i["in_block_step"], i["in_plane"], i["out_blocks"], i["in_blocks"]
     # The input ranges of consecutive output blocks then overlap, so their union is one dimension.
     if step == plane:
         planes: tuple[tuple[int, int], ...] = ((groups + blocks - 1, plane),)
     else:
         planes = ((groups if step else 1, step), (blocks, plane))
-    run = (x1 - x0, 1)
-    offset = i["in_row_off"] + (y0 - i["iy0"]) * i["in_row"]
-    ring = i["in_ring"]
-    if ring == 0:
-        base = (i["in_base"] + offset + x0) % ADDRESS_SPACE
-        return [Access(Memory.SCRATCH, False, base, (*planes, (y1 - y0, i["in_row"]), run))]
-    # In a ring buffer a row may wrap, so each row is an access of its own.
-    rows = _ring_rows(offset, y1 - y0, i["in_row"], ring)
-    return [Access(Memory.SCRATCH, False, (i["in_base"] + r + x0) % ADDRESS_SPACE, (*planes, run)) for r in rows]
-
-
-def _ring_rows(offset: int, count: int, step: int, ring: int) -> list[int]:
-    """Offsets of consecutive rows in a ring of words."""
-    return [(offset + k * step) % ring for k in range(count)]
-
-
-def _depthwise_input(i: Fields) -> list[Access]:
-    y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], 1, i["in_h"])
-    x0, x1 = _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], 1, i["in_w"])
-    if y0 >= y1 or x0 >= x1:
-        return []
-    run, step = (x1 - x0, 1), i["a_row"]
-    first = i["a_base"] + x0
-    offset = i["a_row_off"] + (y0 - i["iy0"]) * step
-    if not i["a_ring"]:
-        return [Access(Memory.SCRATCH, False, (first + offset) % ADDRESS_SPACE, ((y1 - y0, step), run))]
-    rows = _ring_rows(offset, y1 - y0, step, i["a_ring"])
-    return [Access(Memory.SCRATCH, False, (first + r) % ADDRESS_SPACE, (run,)) for r in rows]
+    return _padded(i, "in", planes, rows, _conv_columns(i, params))
 
 
 def _depthwise(i: Fields) -> list[Access]:
     constants = Access(Memory.SCRATCH, False, i["b_base"], ((constant_words(i["kernel_h"], i["kernel_w"]), 1),))
     # One block: results of all instructions have the same dimensions.
     dims = ((1, 0), (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
-    return [*_depthwise_input(i), constants, Access(Memory.SCRATCH, True, i["out_base"], dims)]
+    return [*_padded(i, "a", (), *_spans(i)), constants, Access(Memory.SCRATCH, True, i["out_base"], dims)]
 
 
 def _conv(i: Fields, params: HardwareParams) -> list[Access]:
@@ -173,8 +167,7 @@ def _pair(i: Fields) -> list[Access]:
 
 
 def _pool(i: Fields) -> list[Access]:
-    y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], 1, i["in_h"])
-    x0, x1 = _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], 1, i["in_w"])
+    (y0, y1), (x0, x1) = _spans(i)
     if y0 >= y1 or x0 >= x1:
         return [_output(i, i["blocks"])]
     base = (i["a_base"] + y0 * i["a_row"] + x0) % ADDRESS_SPACE
