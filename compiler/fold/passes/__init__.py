@@ -1,1 +1,1 @@
-"""Rewriting passes on the imported model and on the integer graph, one pass a file, and the pass manager."""
+"""Rewriting passes on the imported model and on the integer graph, one pass a file."""
