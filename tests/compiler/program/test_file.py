@@ -46,7 +46,7 @@ def test_image_can_be_mapped(program, path):
 @pytest.mark.parametrize("length", [0, 5, 40, 71, 200, -1])
 def test_truncated_file_is_refused(path, length):
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(FileFormatError, match=r"truncated|has no program header"):
+    with pytest.raises(FileFormatError, match=r"truncated[^_]|but is none"):
         load(path)
 
 

@@ -95,7 +95,7 @@ def test_scores_are_shown_as_a_table(detections, quantized_models, float_models,
     assert main(["evaluate", str(model), *map(str, words), "-o", str(tmp_path)]) == ExitCode.OK
     shown = capsys.readouterr()
     assert "2 images" in shown.out and "share of the error" in shown.out
-    assert "1 images in RTL: equal to the golden model" in shown.err
+    assert "images in RTL: 1, equal to the golden model" in shown.err
 
 
 @pytest.mark.slow
