@@ -139,7 +139,7 @@ def _shape(kind: Kind) -> Callable[[Mapping[str, int]], object]:
 
 _SHAPE_FIELDS = frozenset(
     {"out_h", "out_w", "out_blocks", "in_blocks", "blocks", "kernel_h", "kernel_w", "stride_h", "stride_w"}
-    | {"residual", "table", "weight_zero_points"}
+    | {"residual", "table", "weight_zero_points", "continue_sums"}
 )
 _SHAPES = {kind: _shape(kind) for kind in Kind}
 

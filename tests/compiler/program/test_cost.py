@@ -3,6 +3,7 @@
 import pytest
 
 from intloom.compiler.program.cost import conv_busy, cost_key, instruction_cost, move_bursts, window_words
+from intloom.compiler.program.mac_pipeline import conv_shape
 from intloom.hw.spec import timing
 from intloom.hw.spec.isa import BY_KIND, Kind, Unit, make
 from intloom.hw.spec.params import preset
@@ -54,9 +55,9 @@ def test_the_key_of_a_cost_has_all_fields_that_it_depends_on(kind, rng):
     def drawn(field):
         return rng.randint(field.minimum, min(field.maximum, field.minimum + 9))
 
-    for _ in range(4):
+    for _ in range(12):
         values = {f.name: drawn(f) for f in fields}
         for field in fields:
             instruction = make(kind, **values | {field.name: drawn(field)})
-            cost = instruction_cost(instruction, BASE)
+            cost = instruction_cost(instruction, BASE), kind is Kind.CONV and conv_shape(instruction, BASE)
             assert known.setdefault(cost_key(instruction), cost) == cost, field.name
