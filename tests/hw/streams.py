@@ -19,7 +19,7 @@ ALONE_VARIABLE = "INTLOOM_ALONE"
 """Set by `tools.mutate`: every test elaborates its components itself, so that its faults are known and planted."""
 MOST_CYCLES = 200_000
 """No bench needs as many; one that does waits for what never comes."""
-_MOST_PROCESSES = 8
+_MOST_PROCESSES = 20
 _PATIENT = 0.1
 """Share of items before which a sink that refuses at random waits for the offer: it must come all the same."""
 
