@@ -185,7 +185,7 @@ def third_party_imports() -> dict[str, set[str]]:
 
 FOLDERS_OF_EXTRAS = {
     "compiler": "tflite", "compiler/importer/tflite": "tflite", "hw/fpga": "fpga", "hw/fpga/board": "board",
-    "hw/fpga/placement": "fpga", "hw/package": "litex", "sim/regress": "dask", "sim/rtl": "sim",
+    "hw/package": "litex", "sim/regress": "dask", "sim/rtl": "sim",
 }  # fmt: skip
 """What only these folders import may come with an extra."""
 

@@ -12,8 +12,7 @@ from intloom.hw.fpga.blocks import absorb
 from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
 from intloom.hw.fpga.loadable_adders import merge_loadable_adders
 from intloom.hw.fpga.netlist import trim
-from intloom.hw.fpga.placement import ignore_delays, rearrange, reopen, shorten
-from intloom.hw.fpga.report import Resource, Result, check_fit, read_clock, read_reports, read_utilization
+from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, read_utilization
 from intloom.hw.fpga.tools import nextpnr, tool
 from intloom.hw.generate import generate_verilog
 from intloom.hw.mac.array.product import PARTS
@@ -25,12 +24,9 @@ GRADES = (6, 8)
 """Speed grades of the family, slow and fast; the layout is made for the first."""
 _PACKAGE = "CABGA381"
 """The largest package that every member of the family comes in."""
-_GAIN = 1.05
-"""How much faster a layout gets at a time, if its longest paths allow."""
 _MOST_LUTS_FOR_STATIC = 0.92
 """Share of the LUT sites above which the static placer finds no legal sites."""
 _LAYOUT = "layout.json"
-_PLACED = "placed.json"
 _PIN_FILE = f"{HARNESS_NAME}.lpf"
 _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
@@ -183,50 +179,17 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow) -> Resul
     """
     start = time.monotonic()
     used = pack(params, device, flow)
-    command = [*_nextpnr(device), "--seed", str(flow.seed)]
-    placing = [*command, *_DESIGN, "--placer", _placer(used["LUT"]), "--no-route", "--write", _PLACED]
-    flow.tell(f"placing for the first time, log in {flow.folder / 'first.log'}")
-    # Wire length alone determines the sites of multipliers and RAMs; timing-driven placement takes much longer.
-    flow.run([*placing, "--no-tmdriv"], "first.log")
-    before, after = rearrange(flow.folder / _PLACED, flow.folder / f"{HARNESS_NAME}.json")
-    flow.tell(f"{before} columns and rows of wire, {after} with multipliers and RAMs on the best of their sites")
-    flow.tell(f"placing again, log in {flow.folder / 'place.log'}")
-    flow.run(placing, "place.log")
-    shortened = shorten(flow.folder / _PLACED)
-    flow.tell(f"longest path {shortened.before} ps, {shortened.after} ps after {shortened.moves} moves")
-    reports = _route([*command, "--no-pack", "--no-place"], flow)
-    return read_reports(reports, device.name, time.monotonic() - start)
-
-
-def _route(command: list[str], flow: Flow) -> dict[int, Path]:
-    """Route without regard to delays, then the longest paths again as long as the clock rises; reports by grade."""
     slow, fast = GRADES
     reports = {grade: flow.folder / f"grade{grade}.json" for grade in GRADES}
-    timed = [*command, "--speed", str(slow)]
-    ignore_delays(flow.folder / _PLACED)
-    flow.tell(f"routing, log in {flow.folder / 'route.log'}")
-    flow.run([*timed, "--json", _PLACED, "--write", _LAYOUT, "--report", reports[slow].name], "route.log")
-    while _route_again(timed, flow, reports[slow]):
-        pass
+    command = [*_nextpnr(device), "--seed", str(flow.seed)]
+    flow.tell(f"placing and routing, log in {flow.folder / 'route.log'}")
+    placed = ["--placer", _placer(used["LUT"]), "--write", _LAYOUT]
+    flow.run([*command, *_DESIGN, *placed, "--report", reports[slow].name], "route.log")
     flow.tell(f"timing the same layout at grade {fast}")
     # Timed with the other grade's delays, not placed again: both figures are of one layout.
-    flow.run([*command, "--speed", str(fast), "--json", _LAYOUT, "--report", reports[fast].name], "fast.log")
-    return reports
-
-
-def _route_again(command: list[str], flow: Flow, report: Path) -> bool:
-    """Route the longest paths again for a higher clock and keep the faster layout; whether it has that clock."""
-    reached, path = read_clock(report)
-    goal = max(TARGET_MHZ, _GAIN * reached)
-    flow.tell(f"{reached:.1f} MHz; routing the longest paths again for {goal:.1f} MHz")
-    layout, opened, new, new_report = (flow.folder / n for n in (_LAYOUT, "opened.json", "new.json", "again.json"))
-    reopen(layout, path, goal, opened)
-    flow.run([*command, "--json", opened.name, "--write", new.name, "--report", new_report.name], "again.log")
-    faster, _ = read_clock(new_report)
-    if faster > reached:
-        new.replace(layout)
-        new_report.replace(report)
-    return faster >= goal
+    again = ["--no-pack", "--no-place", "--speed", str(fast), "--json", _LAYOUT]
+    flow.run([*command, *again, "--report", reports[fast].name], "fast.log")
+    return read_reports(reports, device.name, time.monotonic() - start)
 
 
 def pack(params: HardwareParams, device: Device, flow: Flow) -> dict[str, Resource]:

