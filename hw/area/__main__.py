@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from intloom.common import evidence
 from intloom.common.errors import IntloomError, ParameterError
 from intloom.hw.area.components import CELLS, MEMORIES, WORDS
 from intloom.hw.area.measure import SOURCES, Counts, mapped, whole, words
-from intloom.hw.area.model import MEASURED, fit_counts
+from intloom.hw.area.model import MEASURED, area_of, fit_counts, total
 from intloom.hw.asic.flow import LIBRARY
 from intloom.hw.asic.report import cell_areas
 from intloom.hw.asic.table import read as asic_areas
@@ -116,7 +117,23 @@ def main() -> int:
     except IntloomError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
+    print("\n".join(error_rows()))
     return 0
+
+
+def error_rows() -> list[str]:
+    """Rows of docs/choosing.md: the errors of the estimates of whole designs."""
+    rows = evidence.read(MEASURED)
+    known = [(family, n, rows.get(f"whole {family} {n}")) for family in CELLS for n in range(WHOLE_DESIGNS)]
+    errors: dict[tuple[str, str], list[float]] = {}
+    for family, number, row in known:
+        estimated = total(area_of(drawn(number, family), family)) if row else {}
+        for kind, cells in sorted(row.values["cells"].items()) if row else ():
+            errors.setdefault((family, kind), []).append(100 * (estimated.get(kind, 0) / cells - 1))
+    return [
+        f"| {family} | {kind} | {len(found)} | {median(found):+.1f} % | {min(found):+.1f} to {max(found):+.1f} % |"
+        for (family, kind), found in errors.items()
+    ]
 
 
 def drawn(number: int, family: str) -> HardwareParams:
