@@ -46,7 +46,7 @@ def test_words_that_are_not_fitted_are_within_8_percent(name, family):
 def test_the_manual_has_the_errors_of_whole_designs():
     """They were measured on one revision, and the random designs are still the same."""
     whole = {name: row for name, row in ROWS.items() if name.startswith("whole ")}
-    assert {row.digest for row in whole.values()} == {ROWS["design nano"].digest}
+    assert len({row.digest for row in whole.values()}) == 1
     for name, row in whole.items():
         _, family, number = name.split()
         assert from_dict(row.values["parameters"]) == drawn(int(number), family)
