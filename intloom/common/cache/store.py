@@ -4,13 +4,14 @@ An entry is made in a temporary folder under a file lock and appears by one rena
 entry at once make it once, and a killed one leaves no incomplete entry. An entry that was altered is made again.
 """
 
+import errno
 import hashlib
 import json
 import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +26,8 @@ from intloom.common.temporary_files import temporary_folder
 
 _log = logging.getLogger(__name__)
 _RECORD_SUFFIX = ".sha256"
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Errors of what makes an entry that mean a full disk; others are about what it reads."""
 _KEEP = 512
 """Least recently used simulators beyond this number are removed: about one GB, and more than a run of all tests has."""
 
@@ -153,7 +156,8 @@ def _locked_entry(
             shutil.rmtree(stale, ignore_errors=True)
         with temporary_folder(f".{key}.", folder) as work:
             started = time.perf_counter()
-            made = make(work)
+            with _disk_errors(folder, _FULL):
+                made = make(work)
             seconds = time.perf_counter() - started
             with _disk_errors(folder):
                 (ready := work / "entry").mkdir()
@@ -164,10 +168,13 @@ def _locked_entry(
 
 
 @contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
+def _disk_errors(folder: Path, numbers: Container[int | None] | None = None) -> Iterator[None]:
+    """Make errors of the operating system, or only those with these numbers, errors of the disk."""
     try:
         yield
     except OSError as error:
+        if numbers is not None and error.errno not in numbers:
+            raise
         raise DiskError(f"cannot write the cache in {folder}: {error.strerror}; name another with --cache") from error
 
 
