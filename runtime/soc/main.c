@@ -142,7 +142,7 @@ static void run_frames(void)
     struct intloom_device *const devices[2] = {&device, &second};
     struct intloom_window window = device.window;
 
-    for (unsigned i = 0; i < CHECK_FRAMES; i++)
+    for (unsigned left = CHECK_FRAMES; left > 0; left--)
         run();
     window.memory += SECOND_WINDOW_AT;
     window.bus_address += SECOND_WINDOW_AT;
