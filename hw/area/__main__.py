@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -124,11 +125,12 @@ def main() -> int:
 def error_rows() -> list[str]:
     """Rows of docs/choosing.md: the errors of the estimates of whole designs."""
     rows = evidence.read(MEASURED)
-    known = [(family, n, rows.get(f"whole {family} {n}")) for family in CELLS for n in range(WHOLE_DESIGNS)]
     errors: dict[tuple[str, str], list[float]] = {}
-    for family, number, row in known:
-        estimated = total(area_of(drawn(number, family), family)) if row else {}
-        for kind, cells in sorted(row.values["cells"].items()) if row else ():
+    for family, number in product(CELLS, range(WHOLE_DESIGNS)):
+        if (row := rows.get(f"whole {family} {number}")) is None:
+            continue
+        estimated = total(area_of(drawn(number, family), family))
+        for kind, cells in sorted(row.values["cells"].items()):
             errors.setdefault((family, kind), []).append(100 * (estimated.get(kind, 0) / cells - 1))
     return [
         f"| {family} | {kind} | {len(found)} | {median(found):+.1f} % | {min(found):+.1f} to {max(found):+.1f} % |"

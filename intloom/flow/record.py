@@ -40,7 +40,7 @@ def hardware_name(program: Program) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Notes:
-    """What a record says beside the run's results."""
+    """What a record says in addition to the run's results."""
 
     command: str = ""
     """What made the run."""

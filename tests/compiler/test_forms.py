@@ -1,4 +1,4 @@
-"""Forms of quantized operators beside those of the corpus: equal to onnxruntime, or with a reason and a remedy."""
+"""Forms of quantized operators that the corpus lacks: equal to onnxruntime, or with a reason and a remedy."""
 
 import random
 

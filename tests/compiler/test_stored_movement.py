@@ -1,4 +1,4 @@
-"""Data movement of 8-bit values without a pair around it, beside the forms of the corpus."""
+"""Data movement of 8-bit values without a pair around it, in forms that the corpus lacks."""
 
 import random
 

@@ -11,12 +11,11 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from tests.hw.protocols import handshakes, monitor, of_port
+from tools.mutate.bench import ALONE_VARIABLE
 
 Process = Callable[[Any], Any]
 P = ParamSpec("P")
 T = TypeVar("T")
-ALONE_VARIABLE = "INTLOOM_ALONE"
-"""Set by `tools.mutate`: every test elaborates its components itself, so that its faults are known and planted."""
 MOST_CYCLES = 200_000
 """No bench needs as many; one that does waits for what never comes."""
 _MOST_PROCESSES = 20

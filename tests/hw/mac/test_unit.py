@@ -59,7 +59,7 @@ def _simulated(p: HardwareParams, program: list[Instruction], scratch: np.ndarra
 @pytest.mark.parametrize("name", PARAMS)
 @pytest.mark.parametrize("group", range(3))
 def test_random_programs(name: str, group: int) -> None:
-    p = PARAMS[name]
+    p, changed = PARAMS[name], 0
     for seed in range(10 * group, 10 * group + 10):
         case = random_case(seed, p, 8)
         expected = _simulated(p, case.program, case.scratch, case.weights)
@@ -75,7 +75,8 @@ def test_random_programs(name: str, group: int) -> None:
         assert (outcome.done, outcome.started, outcome.fault) == (len(case.program), len(case.program), 0), seed
         wrong = np.argwhere(outcome.scratch != expected)
         assert not len(wrong), f"seed {seed}: {len(wrong)} bytes differ, first at word and byte {wrong[0].tolist()}"
-        assert (expected != case.scratch.reshape(-1, p.rows)).any()
+        changed += int((expected != case.scratch.reshape(-1, p.rows)).sum())
+    assert changed > 10 * 20
 
 
 @pytest.mark.parametrize("name", ["nano", "exact"])
