@@ -11,6 +11,7 @@ from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_dequ
 from intloom.compiler.fold.patterns.unsupported import RECURRENT, recurrent
 from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import MICROSOFT, Model, OnnxNode
+from intloom.compiler.importer.model import TFLITE
 from intloom.compiler.partition.host import before
 from intloom.compiler.refusals import Refusal
 
@@ -76,9 +77,9 @@ def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
             found = min(assignment, key=lambda f: list(Target).index(f.target))
         else:
             found = _outside(model, node, needed, left)
-        if found.target is Target.HOST and model.tflite is not None and node.domain:
-            reason, remedy = "it has no integer form here: LiteRT runs it", "use operators that docs/tflite.md lists"
-            found = Finding(Target.HOST, reason, remedy, Refusal.OPERATOR)
+        if found.target is Target.HOST and node.domain == TFLITE:
+            refusal = Refusal[node.text("row", "")]
+            found = Finding(Target.HOST, f"{node.text('reason', '')}: LiteRT runs it", node.text("remedy", ""), refusal)
         elif found.target is Target.HOST and (node.domain, node.op) not in host_operators():
             reason = f"onnxruntime does not implement {node.domain}::{node.op} either"
             remedy = "register it as a custom operation (compiler.custom), or replace it"

@@ -11,8 +11,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-_OFFSETS = {"half_pixel": 0.5, "pytorch_half_pixel": 0.5, "asymmetric": 0.0}
-"""By coordinate transformation: the center of a pixel."""
+from intloom.compiler.importer.interpolation import linear_axis
+
+_TRANSFORMS = ("half_pixel", "pytorch_half_pixel", "asymmetric")
 _LARGEST = 4
 """A transposed convolution of larger factors has more parts than the accelerator computes at a gain."""
 
@@ -40,7 +41,7 @@ def _factors(
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     x, y = shapes.get(node.input[0], []), shapes.get(node.output[0], [])
     mode = given.get("coordinate_transformation_mode", b"half_pixel").decode()
-    if given.get("mode") != b"linear" or mode not in _OFFSETS:
+    if given.get("mode") != b"linear" or mode not in _TRANSFORMS:
         return None
     if len(x) != 4 or len(y) != 4 or min(*x, *y) < 1 or x[:2] != y[:2] or given.get("antialias"):
         return None
@@ -56,9 +57,8 @@ def _as_convolution(
 ) -> list[onnx.NodeProto]:
     """A Pad that repeats the border, and the transposed convolution."""
     mode = next((a.s.decode() for a in node.attribute if a.name == "coordinate_transformation_mode"), "half_pixel")
-    axes = [_triangle(f, _OFFSETS[mode]) for f in factors]
-    weights = np.multiply.outer(axes[0][0], axes[1][0]).astype(np.float32)
-    pads = [3 * f - crop for f, (_, crop) in zip(factors, axes, strict=True)]
+    (rows, (top, bottom)), (columns, (left, right)) = (linear_axis(f, mode) for f in factors)
+    weights = np.multiply.outer(rows, columns).astype(np.float32)
     name = f"{node.name or node.output[0]}/linear"
     graph.initializer.extend(
         [
@@ -76,17 +76,6 @@ def _as_convolution(
             group=channels,
             strides=list(factors),
             kernel_shape=list(weights.shape),
-            pads=[*pads, *(crop for _, crop in axes)],
+            pads=[top, left, bottom, right],
         ),
     ]
-
-
-def _triangle(factor: int, center: float) -> tuple[NDArray[np.float64], int]:
-    """The weights along an axis, and how much of the end is cropped.
-
-    Pixel i of the padded image adds to pixels `factor * i + t`; the first of the result is number `3 * factor - crop`.
-    """
-    before = factor if center == 0.0 else (factor + 1) // 2
-    taps = np.arange(2 * factor)
-    weights = np.maximum(0.0, 1.0 - np.abs((taps - before + center) / factor - center))
-    return weights, 2 * factor - before

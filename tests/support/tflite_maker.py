@@ -323,9 +323,9 @@ def _blocks(m: TfliteMaker) -> int:
     return m.moved("DEPTH_TO_SPACE", [x], (1, 8, 8, 3), options("DepthToSpace", blockSize=2))
 
 
-def _bilinear(m: TfliteMaker) -> int:
-    made = options("ResizeBilinear", halfPixelCenters=True)
-    return m.conv(m.moved("RESIZE_BILINEAR", [m.conv(_image(m), 16), m.integers((16, 16))], (1, 16, 16, 16), made), 8)
+def _bilinear(m: TfliteMaker, rows: int, columns: int, size: int = 8, **coordinates: bool) -> int:
+    made, x = options("ResizeBilinear", **coordinates), m.conv(_image(m, size=size), 16)
+    return m.conv(m.moved("RESIZE_BILINEAR", [x, m.integers((rows, columns))], (1, rows, columns, 16), made), 8)
 
 
 def _gate(m: TfliteMaker) -> int:
@@ -412,7 +412,12 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "PADV2": _padded_by_a_value,
     "SQUEEZE and EXPAND_DIMS": _expanded,
     "SPACE_TO_DEPTH and DEPTH_TO_SPACE": _blocks,
-    "RESIZE_BILINEAR, which LiteRT runs": _bilinear,
+    "RESIZE_BILINEAR": lambda m: _bilinear(m, 32, 16),
+    "RESIZE_BILINEAR, centers": lambda m: _bilinear(m, 16, 32, halfPixelCenters=True),
+    "RESIZE_BILINEAR, corners": lambda m: _bilinear(m, 29, 15, alignCorners=True),
+    "RESIZE_BILINEAR to the same size": lambda m: _bilinear(m, 8, 8, alignCorners=True),
+    "RESIZE_BILINEAR of a pixel": lambda m: _bilinear(m, 33, 8, 1),
+    "RESIZE_BILINEAR of thirds, which LiteRT runs": lambda m: _bilinear(m, 24, 24),
     "TRANSPOSE and RESHAPE": _transposed,
     "RESHAPE to rows, which LiteRT runs": _anchors,
     "RESIZE_NEAREST_NEIGHBOR": lambda m: _resize(m, False),

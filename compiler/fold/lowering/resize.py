@@ -1,9 +1,13 @@
 """Resize and Upsample: nearest-neighbor enlargement by whole factors."""
 
+from itertools import zip_longest
+
 import numpy as np
 
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
+from intloom.compiler.fold.lowering.common.limits import LARGEST_FACTOR
+from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
@@ -30,8 +34,25 @@ def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
                 "its rounding of coordinates does not repeat each pixel",
                 "use coordinate_transformation_mode asymmetric and nearest_mode floor",
             )
-    node = Resize(name=unit_name(unit), inputs=(x.tensor.name,), output="", factors=factors)
+    mover, name = SpatialOps(builder, unit.origins), unit_name(unit)
+    *steps, last = zip_longest(_steps(factors[0]), _steps(factors[1]), fillvalue=1)
+    tensor = x.tensor
+    for number, step in enumerate(steps):
+        node = Resize(name=f"{name}/step{number}", inputs=(tensor.name,), output=f"{name}/step{number}", factors=step)
+        tensor = mover.emit(node, tensor, (tensor.height * step[0], tensor.width * step[1]))
+    node = Resize(name=name, inputs=(tensor.name,), output="", factors=last)
     finish_data_movement(builder, unit, x, node, Target.VECTOR)
+
+
+def _steps(factor: int) -> list[int]:
+    """Factors of a copy whose product is a factor."""
+    steps = [1] if factor == 1 else []
+    while factor > 1:
+        steps.append(next((f for f in range(LARGEST_FACTOR, 1, -1) if factor % f == 0), 0))
+        if not steps[-1]:
+            raise Refusal.RESIZE(f"it repeats pixels {factor} times", f"use products of 2 to {LARGEST_FACTOR}")
+        factor //= steps[-1]
+    return steps
 
 
 def _check_scales(model: Model, node: OnnxNode, factors: tuple[int, int]) -> None:

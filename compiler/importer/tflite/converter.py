@@ -32,6 +32,7 @@ from intloom.compiler.importer.tflite.file import (
 )
 from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted, reshaped
 from intloom.compiler.importer.tflite.writer import one_operator
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 _OPSET = 21
 _ONNX_TYPES = {"BOOL": "bool", "INT8": "int8", "UINT8": "uint8", "INT32": "int32", "INT64": "int64", "FLOAT32": "float"}
@@ -94,10 +95,6 @@ class Converter:
         """The name of the operator's node."""
         return self.file.label(op)
 
-    def unsupported(self, op: TfliteOperator, found: str, remedy: str) -> UnsupportedError:
-        """The error for an operator that has no form in the model."""
-        return UnsupportedError(f"{self.file.name}: {op.label} {found}: {remedy}")
-
     def constant(self, name: str, array: Array, dtype: str = "") -> str:
         """Store an array under a name; returns the name."""
         kind = dtype or ("float" if array.dtype == np.float32 else str(array.dtype))
@@ -109,7 +106,7 @@ class Converter:
         index = op.inputs[position] if position < len(op.inputs) else -1
         data = self.tensor(index).data if index >= 0 else None
         if data is None:
-            raise self.unsupported(op, f"computes its operand {position}", "export the model with fixed sizes")
+            raise Refusal.CONSTANT(f"it computes its operand {position}", "export the model with fixed sizes")
         return [int(v) for v in data.ravel()]
 
     def view(self, index: int) -> View:
@@ -261,12 +258,13 @@ class Converter:
                 self.quantized(value, name, tensor, size)
             self.views[index] = self.reshaped(View(name, order), tensor, shape, tensor.shape)
 
-    def keep(self, op: TfliteOperator) -> None:
+    def keep(self, op: TfliteOperator, found: UnsupportedPattern) -> None:
         """Add an operator that has no form in the model: LiteRT runs it on the host."""
+        why: dict[str, Attribute] = {"row": found.refusal.name, "reason": found.reason, "remedy": found.remedy}
         inputs = tuple(self.view(i).value if i >= 0 else "" for i in op.inputs)
         names = [self.tensor(i).name for i in op.outputs]
         made = [f"{n}/host" if self.tensor(i).quantized else n for n, i in zip(names, op.outputs, strict=True)]
-        self.nodes.append(OnnxNode(self.name(op), op.code, inputs, tuple(made), {}, TFLITE))
+        self.nodes.append(OnnxNode(self.name(op), op.code, inputs, tuple(made), why, TFLITE))
         for index, name, value in zip(op.outputs, names, made, strict=True):
             tensor = self.tensor(index)
             self.types[value] = ValueType(self.onnx_type(tensor), tensor.shape)

@@ -11,6 +11,7 @@ from intloom.compiler.importer.tflite.file import TfliteFile, TfliteOperator, ch
 from intloom.compiler.importer.tflite.grouped import join_groups
 from intloom.compiler.importer.tflite.sizes import fold_sizes
 from intloom.compiler.importer.tflite.source import TfliteSource
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 
 def load_tflite(path: Path) -> Model:
@@ -47,9 +48,11 @@ def convert(file: TfliteFile) -> Model:
 
 
 def _convert(converter: Converter, op: TfliteOperator) -> None:
-    rule = CONVERSIONS.get(op.code, Converter.keep)
+    rule = CONVERSIONS.get(op.code)
     try:
+        if rule is None:
+            raise Refusal.OPERATOR("it has no integer form here", "use operators that docs/tflite.md lists")
         rule(converter, op)
-    except UnsupportedError:
-        # Of other types, or with options that have no form in the model.
-        converter.keep(op)
+    except UnsupportedError as error:
+        found = error if isinstance(error, UnsupportedPattern) else Refusal.TYPE(str(error), "convert to full int8")
+        converter.keep(op, found)

@@ -6,10 +6,12 @@ from math import prod
 
 import numpy as np
 
+from intloom.compiler.importer.interpolation import linear_axis
 from intloom.compiler.importer.model import Attribute, OnnxNode, ValueType
 from intloom.compiler.importer.tflite.converter import CONVERSIONS, Converter, Unit
 from intloom.compiler.importer.tflite.file import TfliteOperator, TfliteTensor
 from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted
+from intloom.compiler.refusals import Refusal
 
 converts = CONVERSIONS.register
 _MOST_COPY_WEIGHTS = 1 << 20
@@ -25,7 +27,7 @@ def _bounds(c: Converter, op: TfliteOperator) -> tuple[int, int] | None:
     if not kind:
         return None
     if kind not in _ACTIVATIONS:
-        raise c.unsupported(op, f"has the fused activation {kind}", "use none, RELU, RELU_N1_TO_1 or RELU6")
+        raise Refusal.OPERATOR(f"it has the fused activation {kind}", "use none, RELU, RELU_N1_TO_1 or RELU6")
     return stored_bounds(c.tensor(op.outputs[0]), *_ACTIVATIONS[kind])
 
 
@@ -59,7 +61,7 @@ def _bias(c: Converter, op: TfliteOperator, position: int, name: str) -> tuple[s
         return ()
     tensor = c.tensor(index)
     if tensor.data is None or tensor.dtype != "INT32":
-        raise c.unsupported(op, f"has a bias of type {tensor.dtype.lower()}", "convert to int8 with int32 biases")
+        raise Refusal.BIAS(f"it has a bias of type {tensor.dtype.lower()}", "convert to int8 with int32 biases")
     x, w = c.tensor(op.inputs[0]), c.tensor(op.inputs[1])
     if op.code == "TRANSPOSE_CONV":
         x = c.tensor(op.inputs[2])
@@ -72,9 +74,7 @@ def _bias(c: Converter, op: TfliteOperator, position: int, name: str) -> tuple[s
 def _require_int8(c: Converter, op: TfliteOperator, *indices: int) -> None:
     for index in indices:
         if not c.tensor(index).quantized:
-            raise c.unsupported(
-                op, f"reads {c.tensor(index).name!r}, which is not quantized with one scale", "convert to full int8"
-            )
+            raise Refusal.TYPE(f"{c.tensor(index).name!r} is not quantized with one scale", "convert to full int8")
 
 
 @converts("CONV_2D", "DEPTHWISE_CONV_2D")
@@ -83,7 +83,7 @@ def convert_convolution(c: Converter, op: TfliteOperator) -> None:
     x, w, name = c.tensor(op.inputs[0]), c.tensor(op.inputs[1]), c.name(op)
     _require_int8(c, op, op.inputs[0], op.outputs[0])
     if w.data is None or len(w.shape) != 4 or len(x.shape) != 4:
-        raise c.unsupported(op, "computes its weights", "use constant weights")
+        raise Refusal.WEIGHTS("it computes its weights", "use constant weights")
     depthwise = op.code == "DEPTHWISE_CONV_2D"
     weights = _weights(c, op.inputs[1], (3, 0, 1, 2) if depthwise else (0, 3, 1, 2), name)
     group = x.shape[3] if depthwise else x.shape[3] // max(1, w.shape[3])
@@ -139,7 +139,7 @@ def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
     x, w, name = c.tensor(x_at), c.tensor(w_at), c.name(op)
     _require_int8(c, op, x_at, op.outputs[0])
     if op.option("weightsFormat", 0):
-        raise c.unsupported(op, "has shuffled weights", "convert again without them")
+        raise Refusal.WEIGHTS("it has shuffled weights", "convert again without them")
     depth = w.shape[-1]
     rows = prod(x.shape) // max(1, depth)
     bounds = _bounds(c, op)
@@ -179,7 +179,7 @@ def convert_binary(c: Converter, op: TfliteOperator) -> None:
     x, y, result = (c.tensor(i) for i in (*op.inputs[:2], op.outputs[0]))
     onnx_op = {"ADD": "Add", "SUB": "Sub", "MUL": "Mul", "MAXIMUM": "Max", "MINIMUM": "Min"}.get(op.code)
     if onnx_op is None:
-        raise c.unsupported(op, "has no integer form", "write it as SUB and MUL")
+        raise Refusal.OPERATOR("it has no integer form", "write it as SUB and MUL")
     _require_int8(c, op, *op.inputs[:2], op.outputs[0])
     rank = len(result.shape)
     wide = [(1,) * (rank - len(c.tensor(i).shape)) + c.tensor(i).shape for i in op.inputs[:2]]
@@ -208,7 +208,7 @@ def _finish_extreme(c: Converter, op: TfliteOperator, values: tuple[str, ...], o
     """
     x, y, result = (c.tensor(i) for i in (*op.inputs[:2], op.outputs[0]))
     if len({(t.scales, t.zero_points, t.shape) for t in (x, y, result)}) > 1:
-        raise c.unsupported(op, "has operands of different scales or shapes", "give both the scale of the result")
+        raise Refusal.BROADCAST("it has operands of different scales or shapes", "give both the scale of the result")
     a, b = values if op.code == "MAXIMUM" else values[::-1]
     excess = replace(result, name=f"{c.name(op)}/excess", zero_points=(stored_bounds(result, None, None)[0],))
     c.nodes.append(OnnxNode(f"{excess.name}/Sub", "Sub", (a, b), (f"{excess.name}/float",)))
@@ -326,7 +326,7 @@ def convert_reduce_max(c: Converter, op: TfliteOperator) -> None:
     """The largest value of an image's channels: a window that covers the image."""
     x = c.tensor(op.inputs[0])
     if len(x.shape) != 4 or {a % 4 for a in c.integers(op, 1)} != {1, 2}:
-        raise c.unsupported(op, "reduces other dimensions than rows and columns", "reduce both")
+        raise Refusal.WINDOW("it reduces other dimensions than rows and columns", "reduce both")
     value, kept = c.operand(op.inputs[0], CHANNELS_FIRST), (x.shape[0], 1, 1, x.shape[3])
     c.finish(op, Unit("MaxPool", (value,), {"kernel_shape": x.shape[1:3]}, shape=kept), CHANNELS_FIRST)
 
@@ -336,7 +336,7 @@ def convert_softmax(c: Converter, op: TfliteOperator) -> None:
     """A Softmax over the last dimension."""
     order = c.view(op.inputs[0]).order
     if op.options is not None and float(op.options.beta) != 1.0:
-        raise c.unsupported(op, f"multiplies by {op.options.beta} first", "use a Softmax with beta 1")
+        raise Refusal.NORMALIZATION(f"it multiplies by {op.options.beta} first", "use a Softmax with beta 1")
     if order[-1] not in (1, len(order) - 1):
         # The accelerator normalizes over channels or over the last dimension.
         order = (0, *range(2, len(order)), 1)
@@ -398,7 +398,7 @@ def _slice_bounds(c: Converter, op: TfliteOperator, x: TfliteTensor) -> tuple[li
         return begin, end, [1] * rank
     end, steps = c.integers(op, 2), c.integers(op, 3)
     if op.option("ellipsisMask", 0) or op.option("newAxisMask", 0) or op.option("offset", 0) or min(steps) < 1:
-        raise c.unsupported(op, "has an ellipsis, a new axis or negative steps", "slice with plain bounds")
+        raise Refusal.SELECTION("it has an ellipsis, a new axis or negative steps", "slice with plain bounds")
     shrink = op.option("shrinkAxisMask", 0)
     for axis in range(len(begin)):
         size, bit = x.shape[axis], 1 << axis
@@ -414,7 +414,7 @@ def _slice_bounds(c: Converter, op: TfliteOperator, x: TfliteTensor) -> tuple[li
 def convert_pad(c: Converter, op: TfliteOperator) -> None:
     """An operand with a constant around it: the zero point, or a given value."""
     if op.code == "MIRROR_PAD":
-        raise c.unsupported(op, "mirrors the border", "pad with a constant")
+        raise Refusal.SELECTION("it mirrors the border", "pad with a constant")
     order, rank = c.natural_order(op.inputs[0]), len(c.tensor(op.inputs[0]).shape)
     amounts = np.array(c.integers(op, 1), np.int64).reshape(rank, 2)
     pads = np.zeros((2, rank), np.int64)
@@ -437,7 +437,7 @@ def convert_reshape(c: Converter, op: TfliteOperator) -> None:
     """The same values in another shape, which is that of the result."""
     x, result = c.tensor(op.inputs[0]), c.tensor(op.outputs[0])
     if prod(x.shape) != prod(result.shape):
-        raise c.unsupported(op, f"reshapes {x.shape} to {result.shape}", "export the model with fixed sizes")
+        raise Refusal.OPEN_SIZE(f"it reshapes {x.shape} to {result.shape}", "export the model with fixed sizes")
     c.views[op.outputs[0]] = c.reshaped(c.view(op.inputs[0]), x, x.shape, result.shape)
 
 
@@ -456,21 +456,52 @@ def convert_resize(c: Converter, op: TfliteOperator) -> None:
         transform = "align_corners"
     else:
         transform = "half_pixel" if op.option("halfPixelCenters", 0) else "asymmetric"
-    nearest = op.code == "RESIZE_NEAREST_NEIGHBOR"
+    if op.code == "RESIZE_BILINEAR" and x.shape[1:3] not in ((1, 1), tuple(size)):
+        _interpolate(c, op, transform)
+        return
     sizes = c.constant(f"{c.name(op)}/sizes", np.array((x.shape[0], x.shape[3], *size), np.int64))
-    attributes: dict[str, Attribute] = {"mode": "nearest" if nearest else "linear"}
-    if nearest:
-        # LiteRT rounds coordinates down; with centers it has added the half pixel already, with corners it rounds.
-        attributes["nearest_mode"] = "round_prefer_ceil" if transform != "asymmetric" else "floor"
-    c.finish(
-        op,
-        Unit(
-            "Resize",
-            (c.operand(op.inputs[0], CHANNELS_FIRST), "", "", sizes),
-            {"coordinate_transformation_mode": transform, **attributes},
-        ),
-        CHANNELS_FIRST,
-    )
+    # LiteRT rounds coordinates down; with centers it has added the half pixel already, with corners it rounds.
+    mode = "floor" if transform == "asymmetric" else "round_prefer_ceil"
+    attributes = {"coordinate_transformation_mode": transform, "mode": "nearest", "nearest_mode": mode}
+    inputs = c.operand(op.inputs[0], CHANNELS_FIRST), "", "", sizes
+    c.finish(op, Unit("Resize", inputs, attributes), CHANNELS_FIRST)
+
+
+def _interpolate(c: Converter, op: TfliteOperator, transform: str) -> None:
+    """A sum of four pixels with weights, which LiteRT divides by a power of two and rounds, ties up.
+
+    A transposed convolution makes `2 * sum + 1` and divides by twice the power, so there is no tie.
+    """
+    x, result, name = c.tensor(op.inputs[0]), c.tensor(op.outputs[0]), c.name(op)
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
+    corners = transform == "align_corners"
+    spans = [[n - corners for n in t.shape[1:3]] for t in (x, result)]
+    factors = [after // max(1, before) for before, after in zip(*spans, strict=True)]
+    if not all(f in (1, 2, 4) and f * n == m for f, n, m in zip(factors, *spans, strict=True)):
+        sizes = " to ".join(f"{t.shape[1]}x{t.shape[2]}" for t in (x, result))
+        raise Refusal.RESIZE(f"it interpolates from {sizes} pixels", "enlarge by 2 or 4, or use the nearest pixel")
+    # Weights along an axis are multiples of the factor's reciprocal, with centers of half of it.
+    power = 2 * prod(factors) * (4 if transform == "half_pixel" else 1)
+    (rows, (top, bottom)), (columns, (left, right)) = (linear_axis(f, transform) for f in factors)
+    value, channels = c.operand(op.inputs[0], CHANNELS_FIRST), x.shape[3]
+    if not corners:
+        border = c.constant(f"{name}/border", np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64))
+        padded, shape = f"{name}/padded", (1, channels, x.shape[1] + 2, x.shape[2] + 2)
+        c.nodes.append(OnnxNode(f"{padded}/Pad", "Pad", (value, border), (f"{padded}/float",), {"mode": "edge"}))
+        c.quantized(f"{padded}/float", padded, x, shape)
+        value = c.dequantized(padded, x)
+    filters = np.multiply.outer(rows, columns) * power
+    stored = np.broadcast_to(filters.astype(np.uint8), (channels, 1, *filters.shape)).copy()
+    inputs = [value]
+    for what, array, scale in (
+        ("weights", stored, np.float32(1 / power)),
+        ("half", np.ones(channels, np.int32), np.float32(x.scales[0]) / np.float32(power)),
+    ):
+        constant = c.constant(f"{name}/{what}", array)
+        inputs.append(c.dequantize(constant, c.constant(f"{constant}/scale", np.array(scale)), f"{constant}/real"))
+    attributes: dict[str, Attribute] = {"kernel_shape": filters.shape, "strides": tuple(factors), "group": channels}
+    attributes["pads"] = (top, left, bottom, right)
+    c.finish(op, Unit("ConvTranspose", tuple(inputs), attributes), CHANNELS_FIRST)
 
 
 @converts("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
@@ -480,7 +511,7 @@ def convert_depth(c: Converter, op: TfliteOperator) -> None:
     spread = op.code == "DEPTH_TO_SPACE"
     deep, shallow = (x.shape[3], x.shape[3] // block**2) if spread else (x.shape[3] * block**2, x.shape[3])
     if deep * shallow * block**2 > _MOST_COPY_WEIGHTS:
-        raise c.unsupported(op, f"moves blocks of {deep} values", "use fewer channels")
+        raise Refusal.SIZE(f"it moves blocks of {deep} values", "use fewer channels")
     # Channel (row * block + column) * shallow + c of the deep image is the pixel of that row and column of its block.
     weights = np.eye(deep, dtype=np.int8).reshape(deep, block, block, shallow).transpose(0, 3, 1, 2)
     stored = c.constant(f"{c.name(op)}/weights", np.ascontiguousarray(weights))

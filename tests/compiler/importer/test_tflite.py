@@ -23,6 +23,7 @@ from intloom.compiler.importer import load_model
 from intloom.compiler.importer.tflite.file import parse_tflite
 from intloom.compiler.importer.tflite.load import convert
 from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
+from intloom.compiler.refusals import Refusal
 from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.litert import defines
@@ -104,6 +105,15 @@ def test_kernels_of_tflite_micro_differ_from_the_default_ones(tmp_path, capsys):
         distances[record["original"]["runtime"]] = record["original"]["outputs"][0]["differing"]
     assert distances[LITERT] == 0 and set(distances) == {LITERT, TFLITE_MICRO}
     assert main(["run", str(loom), "--backend", "isa", "--reference", "tflite-micro"]) == ExitCode.USAGE
+
+
+def test_reason_of_an_operator_on_the_host():
+    """What the importer found is what `inspect` shows, with the row of the list of refusals."""
+    folded = fold_model(convert(parse_tflite(tflite_bytes("RESIZE_BILINEAR of thirds, which LiteRT runs"), "file")))
+    (found,) = (a for a in folded.assignments if a.op == "RESIZE_BILINEAR")
+    assert (found.target, found.row) == (Target.HOST, Refusal.RESIZE.number)
+    assert found.reason == "it interpolates from 8x8 to 24x24 pixels: LiteRT runs it"
+    assert found.remedy == "enlarge by 2 or 4, or use the nearest pixel"
 
 
 def test_litert_writes_nothing_to_stderr(tmp_path):

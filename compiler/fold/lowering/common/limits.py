@@ -15,5 +15,7 @@ LARGEST_STRIDE = BY_KIND[Kind.CONV].field("stride_h").maximum
 """Stride of a convolution."""
 LARGEST_WINDOW = BY_KIND[Kind.VMAX].field("kernel_h").maximum
 """Rows or columns of a window of the vector unit."""
+LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
+"""Factor by which a copy repeats pixels."""
 MOST_CHANNELS = min(_most_channels(p) for p in PRESETS.values())
 """Input channels of a product whose weights for one output block, with a table, fit the memory of every preset."""
