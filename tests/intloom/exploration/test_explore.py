@@ -238,7 +238,6 @@ def disturbed(command, environment, at, disturb):
     return code, {path: path.stat().st_mtime_ns for path in folder.glob("*/work.json")}
 
 
-@pytest.mark.evidence  # a worker that is killed between two tasks can leave the pool without an end
 def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(tmp_path):
     model = quantized_network("yolov8n", 64)  # large enough that forecasts are left when the signal comes
 
