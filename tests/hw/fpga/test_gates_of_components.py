@@ -32,7 +32,7 @@ CELLS = {"lane": {"MULT18X18D", "CCU2C", "LUT4"}, "walker": {"CCU2C", "LUT4", "T
 """Cells that must be in the netlist of a component; of a bank, block RAM."""
 FAULTS = ((".INIT0(16'h", ".INIT0(~16'h"), (".ADB13(", ".ADB13(~"))
 """What is replaced once in a netlist's Verilog."""
-CYCLES = 3000
+CYCLES = 1000
 OTHER_ROW = {"read_row": "write_row ^ (1 + $urandom % 4095)"}
 """A bank does not define a read of the row that is written in the same cycle."""
 

@@ -1,30 +1,29 @@
 """Shell completion: subcommands, options and the values that the project knows."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
+from intloom.cli import main
 from intloom.cli.commands import COMMANDS
+from intloom.common.errors import ExitCode
 from intloom.hw.spec.params import PRESETS
 from intloom.zoo import ZOO
 
-FAST_SECONDS = 30
+
+@pytest.fixture
+def complete(monkeypatch, capsys):
+    """What the shell would offer at the end of a line."""
+    monkeypatch.setenv("_INTLOOM_COMPLETE", "complete_bash")
+
+    def offered(line):
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        assert main([]) == ExitCode.OK
+        return capsys.readouterr().out.split()
+
+    return offered
 
 
-def complete(line):
-    """What the shell would offer at the end of `line`."""
-    env = {**os.environ, "_INTLOOM_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-    code = "import sys; sys.argv[0] = 'intloom'; from intloom.cli import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False, timeout=FAST_SECONDS
-    )
-    return done.stdout.split()
-
-
-@pytest.mark.slow
-def test_words_are_completed():
+def test_words_are_completed(complete):
     assert complete("intloom ") == list(COMMANDS)
     assert complete("intloom re") == ["regress", "report"]
     assert complete("intloom cache c") == ["clear"]

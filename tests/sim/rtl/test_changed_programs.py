@@ -96,7 +96,7 @@ def test_ten_thousand_changes_end_in_an_error(tmp_path: Path, part: int, seed: i
 
 def test_a_changed_bit_of_the_constants_ends_in_an_error(rng: random.Random) -> None:
     """Of 25 bits of the constants of a small network each is found; the error names a load."""
-    params = NANO.replace(constant_check=True)
+    params = NANO.replace(word_code=True, constant_check=True)
     maker = Maker(7)
     graph, inputs = maker.finish(maker.convolve(maker.input(4, 5, 5), 8, Window(3, 1, 1)))
     program = compile_graph(graph, params)

@@ -20,7 +20,7 @@ from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 
 NANO = preset("nano")
-CODED = NANO.replace(word_code=True)
+CODED = NANO.replace(word_code=True, constant_check=True)
 
 
 def _network(bits: int, channels: int) -> tuple[IntGraph, dict[str, np.ndarray]]:

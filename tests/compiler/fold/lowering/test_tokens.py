@@ -13,6 +13,7 @@ from intloom.sim.compare import compare
 from tests.compiler.fold.lowering.test_matmul import moved, product, reshaped
 from tests.compiler.fold.lowering.test_norm import norm
 from tests.support.lowered import WITH_SOFTMAX, compared, kinds
+from tests.support.nightly import with_nightly
 from tests.support.onnx_maker import OnnxMaker, Value
 from tests.support.parity import graph_inputs, random_feeds
 
@@ -162,7 +163,7 @@ def test_a_large_output_leaves_in_its_own_order(rng: random.Random) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["nano", "small"])
+@pytest.mark.parametrize("name", with_nightly(["nano", "small"], ["nano"]))
 def test_an_encoder_on_every_level(name: str, rng: random.Random) -> None:
     """On arrays of 4x4 and 8x8: heads, two normalizations, and a Softmax over 1,020 or 1,024 values."""
     params = preset(name).replace(
