@@ -57,6 +57,9 @@ def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> 
     if node.op in RECURRENT:
         error = recurrent(node.op)
         return Finding(Target.HOST, error.reason, error.remedy, Refusal.RECURRENT)
+    if model.tflite is not None and not node.domain:
+        reason = "it moves bytes between the order of the file and that of the accelerator"
+        return Finding(Target.HOST, reason, "no change is needed", Refusal.ORDER)
     remedy = "add a QuantizeLinear, DequantizeLinear pair after it"
     return Finding(Target.HOST, FLOAT_RESULT, remedy, Refusal.NOT_QUANTIZED)
 

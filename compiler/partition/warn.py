@@ -16,7 +16,8 @@ _MOST_NAMES = 4
 
 def find_warnings(builder: GraphBuilder, file: Model) -> tuple[str, ...]:
     """All warnings on a model, in the order of the checks below; `file` is the imported model."""
-    checks = (_mixed_concats, _one_sided_outputs, _successive_pairs, _tie_prone, _mode_dependent, _float_kernels)
+    of_onnxruntime = (_successive_pairs, _tie_prone, _mode_dependent, _float_kernels) if file.tflite is None else ()
+    checks = (_mixed_concats, _one_sided_outputs, *of_onnxruntime)
     return (
         *(text for check in checks for text in check(builder)),
         *_missing_zero_points(file),

@@ -116,6 +116,13 @@ def test_reason_of_an_operator_on_the_host():
     assert found.remedy == "enlarge by 2 or 4, or use the nearest pixel"
 
 
+def test_what_only_onnxruntime_does_is_no_warning():
+    folded = fold_model(convert(parse_tflite(tflite_bytes("RESIZE_BILINEAR, centers"), "file")))
+    assert folded.warnings == ()
+    (moved,) = (a for a in folded.assignments if a.target is Target.HOST)
+    assert (moved.op, moved.row, moved.remedy) == ("Transpose", Refusal.ORDER.number, "no change is needed")
+
+
 def test_litert_writes_nothing_to_stderr(tmp_path):
     path = tmp_path / "file.tflite"
     path.write_bytes(tflite_bytes("RELU"))
