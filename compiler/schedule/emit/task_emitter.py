@@ -1,4 +1,4 @@
-"""Which words of which tensors the instructions write in the scratchpad, for comparisons and messages."""
+"""From tasks to instructions: local memory, loads ahead of their tasks, and where results lie in the scratchpad."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

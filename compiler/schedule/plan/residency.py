@@ -7,7 +7,7 @@ from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Dataflow, LocalBuffer, Read
 from intloom.compiler.schedule.plan.groups import Group, stripe_words, transient_words
 from intloom.compiler.schedule.plan.stripes import Stripes
-from intloom.compiler.schedule.plan.tiling import Space, Tiling, choose_tiling
+from intloom.compiler.schedule.plan.tiling import Tiling, choose_tiling
 from intloom.compiler.schedule.stages.placement import Buffer
 from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.isa import Unit
@@ -225,8 +225,7 @@ class Residency:
         free = self._params.scratch_words - self._lows[slot.index]
         if slot.stripes is not None:
             return stripe_words(slot.stages, slot.stripes, tiles=1) <= free
-        space = Space(free, frozenset(self._local[slot.index]))
-        tiling = choose_tiling(slot.stages[0], space, self._max_blocks(slot))
+        tiling = choose_tiling(slot.stages[0], free, self._local[slot.index], self._max_blocks(slot))
         self._tilings[slot.index] = tiling
         return tiling is not None
 

@@ -37,15 +37,6 @@ class Tiling:
     """Number of tiles."""
 
 
-@dataclass(frozen=True)
-class Space:
-    """What a stage may use of the scratchpad."""
-
-    words: int
-    local: frozenset[Buffer] = frozenset()
-    """Buffers that are in the scratchpad anyway; tiles use them where they are."""
-
-
 def tile_rects(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
     """The result cut into tiles, in raster order."""
     height, width = stage.extent
@@ -122,7 +113,7 @@ def _loads(stage: Stage, chunks: list[Chunk], bands: int, *, outside: bool) -> t
     return len(chunks) if repeated else 1, 1 if outside or len(chunks) == 1 else bands
 
 
-def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Iterator[Tiling]:
+def _candidates(stage: Stage, words: int, local: Container[Buffer], sizes: list[int], width: int) -> Iterator[Tiling]:
     for size in sizes:
         layout = stage.layout(size)
         weights = stage.weight_words(size) * len(layout)
@@ -132,18 +123,17 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
                 continue
             samples = _samples(stage, *tile)
             inputs = max(
-                sum(operand_words(stage, k, r, layout[0], space.local) for k in range(len(stage.operands)))
-                for r in samples
+                sum(operand_words(stage, k, r, layout[0], local) for k in range(len(stage.operands))) for r in samples
             )
-            work = max(work_words(stage, r, layout[0], space.local) for r in samples)
+            work = max(work_words(stage, r, layout[0], local) for r in samples)
             constants = constant_words(stage, size)
             need = inputs + work + constants
-            if need > space.words:
+            if need > words:
                 continue
             # Without room for two tiles, moving and computing take turns.
             penalty = (
                 0
-                if 2 * (inputs + work) + constants <= space.words * tuning.TILE_ROOM
+                if 2 * (inputs + work) + constants <= words * tuning.TILE_ROOM
                 else 2 * inputs * stage.extent[0] / tile_h
             )
             bands = -(-stage.extent[0] // tile_h) * -(-stage.extent[1] // width)
@@ -195,7 +185,7 @@ def _least_scratch_kib(stage: Stage) -> int:
     """The smallest scratchpad that a stage fits, or more than any hardware has."""
     p = stage.params
     kib = p.scratch_kib
-    while kib <= LARGEST_KIB and choose_tiling(stage, Space(kib * 1024 // p.word_bytes)) is None:
+    while kib <= LARGEST_KIB and choose_tiling(stage, kib * 1024 // p.word_bytes) is None:
         kib *= 2
     return kib
 
@@ -218,10 +208,9 @@ def choose_tilings(stages: Stages) -> list[Tiling]:
     CapacityError
         Not every stage fits; the message names sizes that do.
     """
-    space = Space(stages.params.scratch_words)
     # Checked first, and for all stages: `choose_tiling` could not tell which of the two memories is too small.
     require_weight_memory(stages.stages, stages.params)
-    tilings = [(stage, choose_tiling(stage, space)) for stage in stages.stages]
+    tilings = [(stage, choose_tiling(stage, stages.params.scratch_words)) for stage in stages.stages]
     # All stages are cut before the error, so that its advice holds for the whole graph.
     if misfits := [stage for stage, tiling in tilings if tiling is None]:
         raise too_large(misfits)
@@ -234,18 +223,23 @@ def tile_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] 
     return operands + work_words(stage, rect, chunk, local) + constant_words(stage, chunk.out_blocks)
 
 
-def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
+def _fits(stage: Stage, tiling: Tiling, words: int, local: Container[Buffer]) -> bool:
     """Whether every single tile fits: samples may miss an odd one, which matters only where memory is tight."""
     chunks = stage.layout(tiling.chunk)
     # The samples are of the first chunk, which may make no copy where another one does.
-    if 2 * tiling.scratch <= space.words and not (stage.copies and len(chunks) > 1):
+    if 2 * tiling.scratch <= words and not (stage.copies and len(chunks) > 1):
         return True
     rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
-    return all(tile_words(stage, r, c, space.local) <= space.words for r in rects for c in chunks)
+    return all(tile_words(stage, r, c, local) <= words for r in rects for c in chunks)
 
 
-def choose_tiling(stage: Stage, space: Space, max_blocks: int | None = None) -> Tiling | None:
-    """The cheapest cut that fits, or None if even the smallest does not; its chunks have at most so many blocks."""
+def choose_tiling(
+    stage: Stage, words: int, local: Container[Buffer] = (), max_blocks: int | None = None
+) -> Tiling | None:
+    """The cheapest cut that fits so many scratchpad words, or None if even the smallest does not.
+
+    Tiles use the `local` buffers where they are; a chunk has at most `max_blocks` blocks.
+    """
     sizes = _fitting_sizes(stage)
     if max_blocks is not None:
         sizes = [s for s in sizes if s <= max_blocks] or [s for s in stage.chunk_sizes() if s <= max_blocks][:1]
@@ -253,7 +247,7 @@ def choose_tiling(stage: Stage, space: Space, max_blocks: int | None = None) -> 
     # Full width first: narrower tiles read the columns at their edges more than once, so they are used only where
     # nothing else fits.
     for width in _cuts(stage.extent[1], stage.row_step[1]):
-        for tiling in sorted(_candidates(stage, space, sizes, width), key=lambda t: t.cost):
-            if _fits(stage, tiling, space):
+        for tiling in sorted(_candidates(stage, words, local, sizes, width), key=lambda t: t.cost):
+            if _fits(stage, tiling, words, local):
                 return tiling
     return None

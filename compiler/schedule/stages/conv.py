@@ -45,8 +45,6 @@ class Part:
     geometry: Geometry
     run: InputRun
     weight_offset: int
-    continued: bool = False
-    """It starts from the sums of the CONV before."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -183,7 +181,7 @@ class ConvStage(Stage):
         data = b""
         for number, (geometry, weights) in enumerate(self.passes):
             for run in self._chunk_runs(chunk, weights):
-                parts.append(Part(geometry, run, len(data) // self.params.word_bytes, not chunk.first))
+                parts.append(Part(geometry, run, len(data) // self.params.word_bytes))
                 data += self._head() + self._run_bytes(number, run).tobytes()
         return ChunkWork(chunk, partial(self._compute, parts), data, len(data) // self.params.word_bytes)
 
@@ -315,7 +313,7 @@ class ConvStage(Stage):
             "zp_in": node.zp_in,
             "zp_out": node.zp_out,
             "table": use,
-            "continue_sums": int(part.continued),
+            "continue_sums": int(not context.chunk.first),
         }
 
     def _table_use(self, context: TileContext) -> TableUse:
