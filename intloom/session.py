@@ -159,7 +159,7 @@ class Session:
         with self._turn:
             done = execute(self._program.bundle, self._backend, feeds, check=self._check)
             if can_locate(done):
-                done, _ = locate(self._program.bundle, done, self._rtl)
+                done = locate(self._program.bundle, done, self._rtl)
         self.last = Run(self._program.program, done)
         if done.mismatches:
             raise _mismatch(done)

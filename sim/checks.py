@@ -98,7 +98,9 @@ class FirstDivergence:
     """None if the backend counts no cycles, or if the write never came."""
     waves: str = ""
     """File with the waves around the cycle, if they were recorded."""
+    description: str = ""
+    """A located write for the terminal, in several lines; empty for a difference that a comparison found."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
+        """Plain values, for JSON, without the description."""
+        return {name: value for name, value in asdict(self).items() if name != "description"}

@@ -145,20 +145,20 @@ def _run_whole(terminal: Terminal, work: _Workload) -> None:
         runner = open_backend(given.backend_name, bundle, shown, keep_tensors=given.check)
         watch = watcher(tell, given.kind.capabilities.progress_unit)
         done = execute(bundle, runner, work.feeds, check=given.check, progress=watch)
-    divergence = None
     if can_locate(done):
         terminal.say("results differ: searching for the first instruction with a wrong write")
-        done, divergence = locate(bundle, done, work.rtl)
+        done = locate(bundle, done, work.rtl)
+    located = done.first_divergence.description if done.first_divergence is not None else ""
     record = _keep(terminal, work, done)
     if not given.as_json:
-        if divergence is not None:
-            terminal.say(str(divergence))
+        if located:
+            terminal.say(located)
         show_record(terminal, record)
     # After the record, so that nothing of the result is lost if the simulator for waves cannot be built.
     if given.simulator.waves is not None:
         record = _record_waves(terminal, work, done) or record
     if given.as_json:
-        terminal.json({**record, "divergence": None if divergence is None else str(divergence)})
+        terminal.json({**record, "divergence": located or None})
     elif given.output is not None:
         terminal.say(f"outputs and record are in {given.output}; intloom report {given.output} makes a page of them")
     if done.mismatches or (given.match_original and done.original is not None and not done.original.matches):

@@ -1,4 +1,4 @@
-"""The first difference of a run, from its comparisons or from the located write."""
+"""The first difference of a run, from its comparisons."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,6 @@ from intloom.compiler.program.memory import paired_name
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import disassemble
 from intloom.sim.checks import GOLDEN, Check, FirstDivergence
-from intloom.sim.compare.divergence import Divergence
 
 
 def first_difference(program: Program, checks: Sequence[Check]) -> FirstDivergence | None:
@@ -38,22 +37,3 @@ def _last_writer(program: Program, tensor: str) -> int | None:
         return None
     names = (tensor, paired_name(tensor))
     return next((t.first_instruction for t in program.tensors if t.name in names), None)
-
-
-def located(program: Program, region: int, found: Divergence) -> FirstDivergence:
-    """A located write; `program` contains all regions."""
-    at = found.element
-    return FirstDivergence(
-        against=GOLDEN,
-        layer=found.layer,
-        layer_index=next((i for i, layer in enumerate(program.layers) if layer.name == found.layer), None),
-        node=", ".join(found.nodes),
-        tensor="" if at is None else at.tensor,
-        coordinate=() if at is None else (0, at.channel, at.y, at.x),
-        expected=found.expected,
-        got=found.got,
-        region=region,
-        instruction=found.instruction,
-        text=found.text,
-        cycle=found.cycle,
-    )

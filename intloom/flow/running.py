@@ -9,7 +9,7 @@ from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.flow.bundle import Bundle
 from intloom.flow.checking import check_golden, compare_reference, covering_layers
-from intloom.flow.first_divergence import first_difference, located
+from intloom.flow.first_divergence import first_difference
 from intloom.flow.host import Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
 from intloom.flow.reference import Reference, reference_of
@@ -17,7 +17,7 @@ from intloom.flow.regions import Runner, run_regions
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.backend import Backend, BackendRequest, backend_kind
 from intloom.sim.checks import Check
-from intloom.sim.compare.divergence import Divergence, find_divergence
+from intloom.sim.compare.divergence import find_divergence
 from intloom.sim.golden import run_graph
 from intloom.sim.merge_results import merge_results
 from intloom.sim.result import ProgressCallback, RunResult
@@ -156,10 +156,12 @@ def can_locate(result: RunResult) -> bool:
     return result.golden_differs and backend_kind(result.backend).capabilities.write_log
 
 
-def locate(bundle: Bundle, result: RunResult, rtl: RtlOptions) -> tuple[RunResult, Divergence | None]:
+def locate(bundle: Bundle, result: RunResult, rtl: RtlOptions) -> RunResult:
     """Find the first instruction of an RTL run with a wrong write; the result has it as its first divergence."""
+    layers = [layer.name for layer in bundle.program.layers]
     for program, region in zip(bundle.programs, result.regions, strict=True):
-        divergence = find_divergence(program, region.inputs, rtl)
-        if divergence is not None:
-            return replace(result, first_divergence=located(bundle.program, program.region, divergence)), divergence
-    return result, None
+        first = find_divergence(program, region.inputs, rtl)
+        if first is not None:
+            index = None if first.layer_index is None else layers.index(first.layer)
+            return replace(result, first_divergence=replace(first, region=program.region, layer_index=index))
+    return result

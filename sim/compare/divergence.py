@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import Memory
-from intloom.compiler.program.program import Program
-from intloom.hw.spec.isa import Unit, disassemble
+from intloom.compiler.program.program import Program, Provenance
+from intloom.hw.spec.isa import disassemble
+from intloom.sim.checks import GOLDEN, FirstDivergence
 from intloom.sim.compare.expected_writes import ExpectedWrite, expected_writes, write_count
-from intloom.sim.compare.locate import TensorElement, element_in_dram, element_in_scratchpad
+from intloom.sim.compare.locate import element_in_dram, element_in_scratchpad
 from intloom.sim.result import Arrays, RunResult
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.fast import FastBench
@@ -18,51 +19,9 @@ from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.write_log import Writer
 
 
-@dataclass(frozen=True, kw_only=True)
-class Divergence:
-    """The first write at which RTL and instruction simulator differ."""
-
-    instruction: int
-    text: str
-    unit: Unit
-    cycle: int | None
-    """Counted from the start command; None when the write never came."""
-    layer: str
-    nodes: tuple[str, ...]
-    """The ONNX nodes that the layer was made from."""
-    tile: int
-    note: str
-    memory: Memory
-    word: int
-    byte: int
-    expected: int | None
-    """As int8; None when nothing should have been written there."""
-    got: int | None
-    """As int8; None when nothing was written."""
-    element: TensorElement | None
-    """Which value of which tensor, where the program stores it."""
-
-    def __str__(self) -> str:
-        where = f"{self.memory.name.lower()} word {self.word}, byte {self.byte}"
-        if (at := self.element) is not None:
-            where += f" = tensor {at.tensor!r}, channel {at.channel}, y {at.y}, x {at.x}"
-        when = f"cycle {self.cycle}" if self.cycle is not None else "never"
-        lines = [
-            f"first divergence: ONNX node {', '.join(self.nodes) or '-'} (layer {self.layer!r}), tile {self.tile}",
-            f"  instruction #{self.instruction}: {self.text}" + (f" [{self.note}]" if self.note else ""),
-            f"  unit {self.unit.name}, {when}; {where}",
-            f"  expected {_or(self.expected, 'no write here')}, got {_or(self.got, 'no write')}",
-        ]
-        return "\n".join(lines)
-
-
-def _or(value: int | None, otherwise: str) -> str:
-    return otherwise if value is None else str(value)
-
-
 def find_divergence(
     program: Program, inputs: Arrays, options: RtlOptions | None = None, *, plusargs: tuple[str, ...] = ()
-) -> Divergence | None:
+) -> FirstDivergence | None:
     """Run the RTL once more with its write ports tapped, and find the first wrong write; None when there is none.
 
     The run need not complete: after a hang or an error the first missing write counts.
@@ -72,7 +31,7 @@ def find_divergence(
     return first_wrong_write(program, inputs, backend.observe(program, inputs, log_writes=True))
 
 
-def first_wrong_write(program: Program, inputs: Arrays, seen: RunResult) -> Divergence | None:
+def first_wrong_write(program: Program, inputs: Arrays, seen: RunResult) -> FirstDivergence | None:
     """The first wrong or missing write, by the program's order of instructions."""
     if seen.writes is None:
         return None
@@ -110,7 +69,7 @@ def _first_wrong(expected: ExpectedWrite, written: NDArray[np.void]) -> int | No
     return int(wrong[0]) if len(wrong) else None
 
 
-def _describe(program: Program, expected: ExpectedWrite, record: np.void, first_cycle: int) -> Divergence:
+def _describe(program: Program, expected: ExpectedWrite, record: np.void, first_cycle: int) -> FirstDivergence:
     word = int(record["word"]) % len(expected.content)
     one = np.array([record], dtype=record.dtype)
     # Only masked bytes were written; the others may differ because of later instructions.
@@ -124,7 +83,7 @@ def _describe(program: Program, expected: ExpectedWrite, record: np.void, first_
     return _divergence(program, expected, (word, byte), int(record["cycle"]) - first_cycle, values)
 
 
-def _describe_missing(program: Program, expected: ExpectedWrite, written: NDArray[np.void]) -> Divergence:
+def _describe_missing(program: Program, expected: ExpectedWrite, written: NDArray[np.void]) -> FirstDivergence:
     missing = expected.words[~np.isin(expected.words, written["word"] % len(expected.content))]
     word = int(missing[0]) if len(missing) else int(expected.words[-1])
     wanted = int(expected.content[word][0].astype(np.int8))
@@ -141,24 +100,41 @@ class _Values:
 
 def _divergence(
     program: Program, expected: ExpectedWrite, at: tuple[int, int], cycle: int | None, values: _Values
-) -> Divergence:
-    word, byte = at
-    source = program.provenance[expected.index]
-    layer = program.layers[source.layer] if 0 <= source.layer < len(program.layers) else None
+) -> FirstDivergence:
+    origin = program.provenance[expected.index].layer
+    layer = program.layers[origin] if 0 <= origin < len(program.layers) else None
     locate = {Memory.DRAM: element_in_dram, Memory.SCRATCH: element_in_scratchpad}.get(expected.memory)
-    return Divergence(
-        instruction=expected.index,
-        text=disassemble(program.instructions[expected.index]),
-        unit=expected.writer.unit,
-        cycle=cycle,
+    element = locate(program, *at, expected.index) if locate else None
+    first = FirstDivergence(
+        against=GOLDEN,
         layer=layer.name if layer else "",
-        nodes=layer.origin if layer else (),
-        tile=source.tile,
-        note=source.note,
-        memory=expected.memory,
-        word=word,
-        byte=byte,
+        layer_index=origin if layer else None,
+        node=", ".join(layer.origin) if layer else "",
+        tensor="" if element is None else element.tensor,
+        coordinate=() if element is None else (0, element.channel, element.y, element.x),
         expected=values.wanted,
         got=values.got,
-        element=locate(program, word, byte, expected.index) if locate else None,
+        instruction=expected.index,
+        text=disassemble(program.instructions[expected.index]),
+        cycle=cycle,
     )
+    return replace(first, description=_description(first, program.provenance[expected.index], expected, at))
+
+
+def _description(first: FirstDivergence, source: Provenance, expected: ExpectedWrite, at: tuple[int, int]) -> str:
+    where = f"{expected.memory.name.lower()} word {at[0]}, byte {at[1]}"
+    if first.coordinate:
+        _, channel, y, x = first.coordinate
+        where += f" = tensor {first.tensor!r}, channel {channel}, y {y}, x {x}"
+    when = "never" if first.cycle is None else f"cycle {first.cycle}"
+    lines = [
+        f"first divergence: ONNX node {first.node or '-'} (layer {first.layer!r}), tile {source.tile}",
+        f"  instruction #{first.instruction}: {first.text}" + (f" [{source.note}]" if source.note else ""),
+        f"  unit {expected.writer.unit.name}, {when}; {where}",
+        f"  expected {_or(first.expected, 'no write here')}, got {_or(first.got, 'no write')}",
+    ]
+    return "\n".join(lines)
+
+
+def _or(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else str(value)

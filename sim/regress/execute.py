@@ -96,7 +96,8 @@ def _equal_case(case: Case, hardware: HardwareParams, network: Network, program:
     messages += [*(f"isa: {d}" for d in against_isa.differences), *(f"rtl: {d}" for d in against_rtl.differences)]
     # Only where the instruction simulator is right can it be the reference for each write.
     if against_rtl.differences and not against_isa.differences:
-        messages.append(str(find_divergence(program, inputs, options)))
+        first = find_divergence(program, inputs, options)
+        messages += [first.description] if first is not None else []
     return _Finding(
         message="\n".join(messages),
         cycles=rtl.cycles,
