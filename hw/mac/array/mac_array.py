@@ -12,13 +12,16 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.mac.array.product import (
     LutProduct,
     OneModule,
-    paired_products,
+    joined,
+    paired_factor,
+    paired_sums,
     product,
     sum_with_carry,
 )
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import WEIGHT_BITS
-from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.params import WIDE_MULTIPLIER, HardwareParams
 from intloom.hw.yosys_attributes import REGISTER_COPY
 
 ARRAY_MODULE = "intloom_mac_array"
@@ -63,7 +66,8 @@ class MacArray(wiring.Component):
 
     Requirements
     ------------
-    A column may be overwritten from the cycle after `swap` on, not before.
+    A column may be overwritten from the cycle after `swap` on, not before. With wide multipliers, columns are loaded
+    in order, and `swap` does not come between those of a pair.
 
     Reset and faults
     ----------------
@@ -110,19 +114,22 @@ class MacArray(wiring.Component):
             m.submodules.forms = Instance(ARRAY_MODULE, i_clk=ClockSignal(), o_dots=Value.cast(self.dots), **ports)
             return m
         columns = range(self._cols)
+        # The lower weights of a pair of columns wait for the upper ones: both are in one register of a multiplier.
+        self._lower = Signal(self.weights.shape(), name="lower", reset_less=True)
+        if self._paired:
+            with m.If(self.load[::2].any()):
+                m.d.sync += self._lower.eq(self.weights)
         routed = Signal(8 * self._rows, reset_less=True, attrs={REGISTER_COPY: 1})
         with m.If(self.valid):
             m.d.sync += routed.eq(self.pixel)
         for number, first in enumerate(columns[::_COLUMNS_A_COPY]):
             swap = self._copy(m, "swap", self.swap, number)
             pixel = self._copy(m, "pixel", routed, number)
-            group = columns[first : first + _COLUMNS_A_COPY]
-            weights = [self._active(m, column, swap) for column in group]
-            if self._paired and len(group) == 2 and first * self._rows >= self._lut_products:
-                self._pair(m, first, pixel, weights)
+            if self._paired and first * self._rows >= self._lut_products:
+                self._pair(m, first, pixel, swap)
                 continue
-            for column, active in zip(group, weights, strict=True):
-                products = self._products(m, column, pixel, active)
+            for column in columns[first : first + _COLUMNS_A_COPY]:
+                products = self._products(m, column, pixel, self._active(m, column, swap))
                 m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
 
@@ -152,25 +159,44 @@ class MacArray(wiring.Component):
             )
         return products
 
-    def _pair(self, m: Module, column: int, pixel: Signal, weights: list[data.View[data.ArrayLayout]]) -> None:
-        """Two columns whose products of a row share a multiplier."""
-        low, high = weights
-        rows = [
-            paired_products(m, f"product{column}_{row}", pixel.word_select(row, 8).as_signed(), (low[row], high[row]))
-            for row in range(self._rows)
-        ]
-        lower, upper, borrows = (list(values) for values in zip(*rows, strict=True))
+    def _pair(self, m: Module, column: int, pixel: Signal, swap: Signal) -> None:
+        """Two columns whose products of a row share a multiplier; that of an odd row adds the products of both rows.
+
+        Odd rows come a cycle later, so that the sums come with those of the first level of a tree.
+        """
+        late_pixel, late_swap = (pipeline_stages(m, f"late_{of.name}_", of, 1, reset_less=True) for of in (pixel, swap))
+        factors = [self._factor(m, column, row, swap, late_swap if row % 2 else swap) for row in range(self._rows)]
+        sums = []
+        for row in range(0, self._rows, 2):
+            pixels = pixel.word_select(row, 8).as_signed(), late_pixel.word_select(row + 1, 8).as_signed()
+            (first, first_odd), (second, second_odd) = factors[row : row + 2]
+            odd = (pixel[8 * row] & first_odd) ^ (pixel[8 * row + 8] & second_odd)
+            sums.append(paired_sums(m, f"product{column}_{row}", pixels, (first, second), odd))
+        lower, upper, borrows = (list(values) for values in zip(*sums, strict=True))
         m.d.comb += [
             self.dots[column].eq(self._tree(m, column, lower)),
             self.dots[column + 1].eq(self._tree(m, column + 1, upper, borrows)),
         ]
+
+    def _factor(self, m: Module, column: int, row: int, swap: Signal, activate: Signal) -> tuple[Signal, Signal]:
+        """The factor of both weights of a row, and whether the upper one is odd."""
+        shadow = Signal(signed(WIDE_MULTIPLIER), name=f"shadow{column}_{row}", reset_less=True)
+        active = Signal(signed(WIDE_MULTIPLIER), name=f"active{column}_{row}", reset_less=True)
+        odd = Signal(name=f"odd{column}_{row}", reset_less=True)
+        with m.If(self.load[column + 1]):
+            m.d.sync += shadow.eq(joined(self._lower[row], self.weights[row]))
+        with m.If(swap):
+            m.d.sync += odd.eq(shadow[-WEIGHT_BITS])
+        with m.If(activate):
+            m.d.sync += active.eq(paired_factor(shadow))
+        return active, odd
 
     def _tree(self, m: Module, column: int, terms: list[Value], carries: Sequence[Value] = ()) -> Value:
         """One adder level a stage, each adder with one of the carries; an odd term passes through a register."""
         if carries:
             # There is one adder less than products.
             terms, carries = [terms[0] + carries[0], *terms[1:]], carries[1:]
-        for level in range(self.latency(self._rows) - timing.ARRAY_FRONT):
+        for level in range((len(terms) - 1).bit_length()):
             pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
             shape = signed(len(terms[-1]) + 1)
             sums = [Signal(shape, name=f"sum{column}_{level}_{i}", reset_less=True) for i in range(len(pairs))]

@@ -5,10 +5,11 @@ The product in LUTs has one interface, a form for synthesis and a plain one for 
 
 from enum import Enum, auto
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, Signal, Value, signed
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import WIDE_MULTIPLIER
@@ -31,29 +32,67 @@ _FIELD_BITS = 16
 def product(m: Module, name: str, pixel: Value, weight: Value) -> Value:
     """Add a product in a multiplier, with the latency of `LutProduct`.
 
-    The first register moves into the DSP block, the second one is beside the adders.
+    All registers move into the DSP block: none of them has an enable.
     """
-    multiplied = Signal(signed(_FIELD_BITS), name=f"{name}_multiplied", reset_less=True)
+    factors = [
+        pipeline_stages(m, f"{name}_{factor}", value, 1, reset_less=True)
+        for factor, value in (("pixel", pixel), ("weight", weight))
+    ]
     result = Signal(signed(_FIELD_BITS), name=name, reset_less=True)
-    m.d.sync += [multiplied.eq(pixel * weight), result.eq(multiplied)]
+    m.d.sync += result.eq(factors[0] * factors[1])
     return result
+
+
+def joined(low: Value, high: Value) -> Value:
+    """Two weights in the bits of one factor."""
+    return Cat(low, low[-1].replicate(_FIELD_BITS - len(low)), high).as_signed()
+
+
+def paired_factor(weights: Value) -> Value:
+    """The factor `low + 2**16 * high` of two `joined` weights, by a multiplier's pre-adder: a negative one borrows.
+
+    An operand without constant bits can have its register in the DSP block.
+    """
+    borrow = weights[_FIELD_BITS - 1].replicate(len(weights) - _FIELD_BITS)
+    return (Cat(Const(0, _FIELD_BITS), borrow).as_signed() + weights)[:WIDE_MULTIPLIER].as_signed()
 
 
 def paired_products(m: Module, name: str, pixel: Value, weights: tuple[Value, Value]) -> tuple[Value, Value, Value]:
     """Add the products of a pixel and two weights in one multiplier of 25 x 18 bits, with the latency of `LutProduct`.
 
-    The multiplier's pre-adder forms `weights[0] + 2**16 * weights[1]`. The lower product borrows from the upper one if
-    it is negative. The results are the lower product, the upper one less the borrow, and the borrow: the adders of the
-    upper product add it again, as a carry.
+    The lower product borrows from the upper one if it is negative. The results are the lower product, the upper one
+    less the borrow, and the borrow: the adders of the upper product add it again, as a carry.
     """
-    low, high = weights
-    both = Signal(signed(WIDE_MULTIPLIER), name=f"{name}_weights")
     multiplied = Signal(signed(2 * _FIELD_BITS), name=f"{name}_multiplied", reset_less=True)
     result = Signal(2 * _FIELD_BITS, name=name, reset_less=True)
-    m.d.comb += both.eq(low + (high << _FIELD_BITS))
-    m.d.sync += [multiplied.eq(pixel * both), result.eq(multiplied)]
+    m.d.sync += [multiplied.eq(pixel * paired_factor(joined(*weights))), result.eq(multiplied)]
     lower, upper = result[:_FIELD_BITS].as_signed(), result[_FIELD_BITS:].as_signed()
     return lower, upper, lower[-1]
+
+
+def paired_sums(
+    m: Module, name: str, pixels: tuple[Value, Value], factors: tuple[Value, Value], odd: Value
+) -> tuple[Value, Value, Value]:
+    """Add the sums of two pixels' products with two weights each, in two multipliers of which the second one adds.
+
+    The second pixel and its factor come a cycle after the first ones, with which `odd` comes: whether the upper sum is
+    odd. The sums come three cycles after the first pixel. A lower sum has one bit more than its field: it is negative,
+    and borrows from the upper one, if the lowest bit of the upper field is not `odd`. The results are as those of
+    `paired_products`.
+    """
+    first, second, before = (
+        Signal(signed(2 * _FIELD_BITS), name=f"{name}_{part}", reset_less=True)
+        for part in ("first", "second", "before")
+    )
+    total = Signal(signed(2 * _FIELD_BITS + 1), name=name, reset_less=True)
+    m.d.sync += [
+        first.eq(pixels[0] * factors[0]),
+        second.eq(pixels[1] * factors[1]),
+        before.eq(first),
+        total.eq(before + second),
+    ]
+    borrow = total[_FIELD_BITS] ^ pipeline_stages(m, f"{name}_odd", odd, 3, reset_less=True)
+    return Cat(total[:_FIELD_BITS], borrow).as_signed(), total[_FIELD_BITS:].as_signed(), borrow
 
 
 def sum_with_carry(left: Value, right: Value, carry: Value | None) -> Value:

@@ -4,8 +4,9 @@ Three proofs make the whole for products in multipliers of their own. A product:
 simulated form computes with 32. The product in look-up tables has a proof of its own. A column: with any function of
 the operands in place of products, the ways of weights and pixels, the adder tree and its latency give the same sums as
 one statement and a delay. A level of the tree: it adds without overflow at every width, so that a tree of twice the
-rows is the sum of two trees. For two products in one multiplier there are two more: for all operands the fields of the
-product are both products, the upper one less the borrow; and the tree adds all borrows.
+rows is the sum of two trees. For two products in one multiplier there are four more: for all operands the fields of the
+product are both products, the upper one less the borrow, and so are those of the sum of two; the tree adds all borrows;
+and two columns of two rows give the same sums in both forms, for all weights and two values of a pixel.
 
 A run of any length ends as a short one does: an output depends on the shadow and active weights, the routed pixel and
 the inputs of the last cycles. All of these can be reached by loading each column, a swap, and loading again. So the
@@ -22,7 +23,14 @@ from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, ClockSignal, Const, Elaboratable, Instance, Module, Signal, Value, signed
 
 from intloom.hw.mac.array.mac_array import ARRAY_MODULE, MacArray, dot_bits
-from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct, paired_products
+from intloom.hw.mac.array.product import (
+    PRODUCT_MODULE,
+    LutProduct,
+    joined,
+    paired_factor,
+    paired_products,
+    paired_sums,
+)
 from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import PRESETS, preset
 from intloom.hw.verilog import array_module
@@ -40,15 +48,18 @@ module {module}(input clk, input [7:0] pixel, input [8:0] weight, output reg [15
 endmodule
 """
 """In place of a product in look-up tables: 16 bits that take every value, with a product's latency."""
-_DSP_PRODUCT = re.compile(r"\$signed\((pixel\d+\[\d+:\d+\])\) \* \$signed\((active\d+)\[(\d+):(\d+)\]\)")
+_DSP_PRODUCT = re.compile(r"\$signed\((\w+_pixel1)\) \* \$signed\((\w+_weight1)\)")
 _PLAIN_PRODUCT = re.compile(r"(pixels\[\d+\]) \* (active\[\d+\])")
 
 
 class FormsBench(Elaboratable):
-    """Both forms with the same inputs, which are free but for the weights and pixel that the first cycles bring in."""
+    """Both forms with the same inputs, which are free but for the weights and pixel that the first cycles bring in.
 
-    def __init__(self, rows: int, cols: int) -> None:
-        self._rows, self._cols = rows, cols
+    If `paired`, columns are loaded in order, and pixels are 0 or 1, as solvers are slow with products.
+    """
+
+    def __init__(self, rows: int, cols: int, *, paired: bool = False) -> None:
+        self._rows, self._cols, self._paired = rows, cols, paired
         # Load every column, swap, load again; then a pixel passes.
         self.depth = 2 * cols + 2 + MacArray.latency(rows)
 
@@ -63,6 +74,8 @@ class FormsBench(Elaboratable):
         for form, signal in dots.items():
             ports: dict[str, Value] = {f"i_{name}": value for name, value in inputs.items()}
             m.submodules[form] = Instance(form, i_clk=ClockSignal(), o_dots=signal, **ports)
+        if self._paired:
+            self._restrict(m, inputs)
         cycle = Signal(range(self.depth + 2))
         m.d.sync += cycle.eq(cycle + (cycle <= self.depth))
         with m.If(cycle < self._cols):
@@ -72,6 +85,18 @@ class FormsBench(Elaboratable):
         with m.If(cycle >= self._cols + 1 + MacArray.latency(self._rows)):
             m.d.comb += Assert(dots["plain"] == dots["pipelined"])
         return m
+
+    def _restrict(self, m: Module, inputs: dict[str, Signal]) -> None:
+        column, load = Signal(range(self._cols)), inputs["load"]
+        following = Signal.like(column)
+        m.d.comb += [following.eq(column + load.any()), Assume((load == 0) | (load == 1 << column))]
+        m.d.comb += Assume(~(inputs["swap"] & following[0]))
+        m.d.sync += column.eq(following)
+        for row in range(self._rows):
+            pixel = inputs["pixel"].word_select(row, 8)
+            m.d.comb += Assume(pixel[1:] == 0)
+        for weight in range(self._rows):
+            m.d.comb += Assume(inputs["weights"].word_select(weight, WEIGHT_BITS).as_signed() >= -255)
 
 
 class ProductBench(Elaboratable):
@@ -137,6 +162,25 @@ class PairBench(Elaboratable):
         return m
 
 
+class SumsBench(Elaboratable):
+    """The sums of two products in each of two multipliers, of all weights; both pixels have one value each."""
+
+    def __init__(self, pixels: tuple[int, int], *, odd: bool = True) -> None:
+        self._pixels, self._odd = pixels, odd
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        weights = [(Signal(signed(WEIGHT_BITS)), Signal(signed(WEIGHT_BITS))) for _ in self._pixels]
+        for weight in (*weights[0], *weights[1]):
+            m.d.comb += [weight.eq(AnyConst(WEIGHT_BITS)), Assume(weight >= -255)]
+        pixels = tuple(Const(pixel, signed(8)) for pixel in self._pixels)
+        factors = tuple(paired_factor(joined(*pair)) for pair in weights)
+        low, high = (sum(pixel * pair[k] for pixel, pair in zip(self._pixels, weights, strict=True)) for k in range(2))
+        lower, upper, borrow = paired_sums(m, "sums", pixels, factors, Value.cast(high)[0] & self._odd)
+        m.d.comb += [Assert(lower == low), Assert(upper + borrow == high)]
+        return m
+
+
 class CarriesBench(Elaboratable):
     """The adder tree of a column with a carry for each product; `missing` is a carry that the sum lacks."""
 
@@ -159,8 +203,8 @@ class CarriesBench(Elaboratable):
         return m
 
 
-def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0) -> ProofResult:
-    bench = FormsBench(rows, cols)
+def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0, *, paired: bool = False) -> ProofResult:
+    bench = FormsBench(rows, cols, paired=paired)
     read = [
         # By default Yosys defines SYNTHESIS.
         "read_verilog -nosynthesis -mem2reg array.v",
@@ -174,13 +218,16 @@ def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0) -> Proof
     return prove(bench, folder, depth=bench.depth + 1, first=bench.depth, verilog=verilog, read=read)
 
 
+def _shape(rows: int, cols: int, lut_products: int, *, paired: bool = False) -> Any:
+    return SimpleNamespace(rows=rows, cols=cols, array_lut_products=lut_products, wide_multipliers=paired)
+
+
 def _forms(rows: int, cols: int, low: int = 0) -> str:
     """Both forms with the function `_ANY_FUNCTION` in place of each product; half of them are modules."""
-    params: Any = SimpleNamespace(rows=rows, cols=cols, array_lut_products=rows * cols // 2, wide_multipliers=False)
-    text = array_module(params)
+    text = array_module(_shape(rows, cols, rows * cols // 2))
     text, count = _PLAIN_PRODUCT.subn(rf"$signed({{\1[7:0], \2[{low + 7}:{low}]}})", text)
     assert count == rows * cols
-    text, count = _DSP_PRODUCT.subn(lambda m: f"{{{m[1]}, {m[2]}[{int(m[4]) + low + 7}:{int(m[4]) + low}]}}", text)
+    text, count = _DSP_PRODUCT.subn(lambda m: f"{{{m[1]}, {m[2]}[{low + 7}:{low}]}}", text)
     assert count == rows * cols - rows * cols // 2
     return text
 
@@ -216,6 +263,32 @@ def test_a_multiplier_holds_two_products(pixel: int, tmp_path: Path) -> None:
 
 def test_a_borrow_that_is_not_returned_is_found(tmp_path: Path) -> None:
     assert not prove(PairBench(-1, carry=False), tmp_path, depth=3, first=2).holds
+
+
+_PIXELS = [(-128, -128), (-128, 127), (127, -1), (1, 0)]
+
+
+@pytest.mark.parametrize("pixels", _PIXELS)
+def test_two_multipliers_add_two_products_each(pixels: tuple[int, int], tmp_path: Path) -> None:
+    result = prove(SumsBench(pixels), tmp_path, depth=5, first=4)
+    assert result.holds, result.log
+
+
+def test_a_sum_without_its_parity_is_found(tmp_path: Path) -> None:
+    assert not prove(SumsBench((1, 127), odd=False), tmp_path, depth=5, first=4).holds
+
+
+def test_columns_that_share_multipliers_add_the_same_products(tmp_path: Path) -> None:
+    text = array_module(_shape(2, 2, 0, paired=True))
+    result = _prove(2, 2, text, tmp_path, paired=True)
+    assert result.holds, result.log
+
+
+def test_a_pair_that_takes_the_wrong_lower_weights_is_found(tmp_path: Path) -> None:
+    text = array_module(_shape(2, 2, 0, paired=True))
+    right = "if (load[0]) lower <= weights;"
+    assert text.count(right) == 1
+    assert not _prove(2, 2, text.replace(right, "lower <= weights;"), tmp_path, paired=True).holds
 
 
 def test_the_tree_adds_all_carries(tmp_path: Path) -> None:

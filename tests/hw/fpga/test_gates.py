@@ -58,9 +58,10 @@ def test_the_netlist_runs_as_the_accelerator_does(gates: str) -> None:
 
 
 @pytest.mark.slow
-def test_products_in_the_form_for_synthesis_run_as_in_the_simulated_one() -> None:
+@pytest.mark.parametrize("products", [{"lut_products": 16}, {"lut_products": 0, "multiplier_bits": 25}])
+def test_products_in_the_form_for_synthesis_run_as_in_the_simulated_one(products: dict[str, int]) -> None:
     simulated = preset("nano")
-    params = simulated.replace(lut_products=simulated.macs)
+    params = simulated.replace(**products)
     _assert_same_runs(f"`define INTLOOM_LUT_PRODUCTS\n{verilog_of(params)}", params, simulated)
 
 

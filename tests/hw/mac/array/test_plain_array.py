@@ -18,12 +18,23 @@ _SHAPES = {
     "wide": preset("nano").replace(rows=16, cols=4, lanes=4, axi_data_bits=128, weight_kib=64, lut_products=10),
 }
 _CYCLES = 3000
+_FREE = """\
+      load = i < 8 ? ~0 : $urandom;
+      swap = i < 16 || $urandom % 8 == 0;
+"""
+_IN_ORDER = """\
+      load = i < 16 || $urandom % 4 != 0 ? 1 << column : 0;
+      column = (column + (load != 0)) % COLUMNS;
+      swap = column % 2 == 0 && (i < 16 || $urandom % 8 == 0);
+"""
+"""Loads of columns that share multipliers, and swaps."""
 
 
 def _bench(name: str) -> str:
     """Random pixels, weights and controls; every weight is -255 to 255, as `LutProduct` requires."""
     params = _SHAPES[name]
     weight_bits = WEIGHT_BITS * params.rows
+    controls = _IN_ORDER.replace("COLUMNS", f"{params.cols}") if params.wide_multipliers else _FREE
     ports = ".clk(clk), .load(load), .weights(weights), .valid(valid), .pixel(pixel), .swap(swap)"
     return f"""\
 module bench;
@@ -32,15 +43,13 @@ module bench;
   reg [{weight_bits - 1}:0] weights = 0;
   reg [{8 * params.rows - 1}:0] pixel = 0;
   wire [{dot_bits(params.rows) * params.cols - 1}:0] plain, pipelined;
-  integer i, n, wrong = 0, undefined = 0;
+  integer i, n, column = 0, wrong = 0, undefined = 0;
   plain form0({ports}, .dots(plain));
   pipelined form1({ports}, .dots(pipelined));
   initial begin
     for (i = 0; i < {_CYCLES}; i = i + 1) begin
       // First all weights are loaded and become active: before that neither form has a defined output.
-      load = i < 8 ? ~0 : $urandom;
-      swap = i < 16 || $urandom % 8 == 0;
-      valid = i < 16 || $urandom % 4 != 0;
+{controls}      valid = i < 16 || $urandom % 4 != 0;
       for (n = 0; n < {params.rows}; n = n + 1) begin
         pixel[8 * n +: 8] = $urandom % 3 ? $urandom : 128;
         weights[{WEIGHT_BITS} * n +: {WEIGHT_BITS}] = $urandom % 3 ? $urandom % 511 - 255 : 255 - 510 * ($urandom % 2);
