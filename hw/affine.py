@@ -189,8 +189,8 @@ class AffineLane(wiring.Component):
         split = _LOW_FACTOR_BITS
         lows, highs = zip(*products, strict=True)
         low = Signal(signed(max(map(len, lows)) + 1), reset_less=True)
-        high = Signal(signed(self._sum_bits - split), reset_less=True)
-        both = Signal(signed(self._sum_bits), reset_less=True)
+        high = Signal(signed(max(map(len, highs)) + 1), reset_less=True)
+        both = Signal(signed(min(self._sum_bits, len(high) + 1 + split)), reset_less=True)
         total = Signal(signed(self._sum_bits), reset_less=True)
         # The partial sums may wrap: addition is modulo 2**_sum_bits, and the final sum fits.
         with m.If(stage[2]):
