@@ -29,16 +29,31 @@ _LIMIT = 20_000_000
 
 
 class RtlBoard:
-    """A simulation that runs while it is entered. The memory's address on the accelerator's bus is the job's."""
+    """A simulation that runs while it is entered.
 
-    def __init__(self, program: Program, folder: Path) -> None:
+    Parameters
+    ----------
+    program
+        Its hardware is simulated.
+    folder
+        For the files of the run; it is made.
+    memory_base
+        Address of the memory on the accelerator's bus.
+    memory_bytes
+        Its size; None: as the program needs it.
+    """
+
+    def __init__(
+        self, program: Program, folder: Path, memory_base: int = MEMORY_BASE, memory_bytes: int | None = None
+    ) -> None:
         params = program.params
-        self.memory_base = MEMORY_BASE
-        self.memory_bytes = program.memory_words * params.word_bytes
+        self.memory_base = memory_base
+        self.memory_bytes = memory_bytes or program.memory_words * params.word_bytes
         self.files = RunFiles(folder)
         self._lock = threading.RLock()
         folder.mkdir()
-        self.files.memory.write_bytes(bytes(self.memory_bytes))
+        with self.files.memory.open("wb") as memory:
+            memory.truncate(self.memory_bytes)
         for name in ("requests", "answers"):
             os.mkfifo(folder / name)
         library = folder / "host.so"
@@ -48,8 +63,8 @@ class RtlBoard:
             check=True,
         )
         job = Job(
-            word_bytes=params.word_bytes, memory_words=program.memory_words, program_word=0, instructions=0,
-            limit=_LIMIT,
+            word_bytes=params.word_bytes, memory_words=self.memory_bytes // params.word_bytes, program_word=0,
+            instructions=0, limit=_LIMIT, memory_base=memory_base, first_byte=memory_base,
         )  # fmt: skip
         simulator = FastBench().build(verilog_of(params))
         self._thread = threading.Thread(target=run_host_software, args=(simulator, library, job, self.files))
@@ -256,13 +271,9 @@ class RegisterFile:
 
 
 @contextlib.contextmanager
-def mapped_registers(board: RtlBoard) -> Iterator[tuple[Path, str]]:
-    """The register file's path, and a device with the interrupts."""
-    path = board.files.folder / "registers"
+def shown_registers(board: RtlBoard, path: Path, interrupt: Callable[[], None]) -> Iterator[None]:
+    """Keep the register file `path` up to date, and call `interrupt` at each rising edge of the interrupt."""
     registers = RegisterFile(board, path)
-    # As a UIO device, a terminal has two directions.
-    master, slave = os.openpty()
-    tty.setraw(slave)
     line = False
 
     def serve() -> None:
@@ -271,9 +282,20 @@ def mapped_registers(board: RtlBoard) -> Iterator[tuple[Path, str]]:
         before, line = line, board.run_on()
         registers.refresh()
         if line and not before:
-            os.write(master, struct.pack("I", 1))
+            interrupt()
 
     with served(serve):
+        yield
+
+
+@contextlib.contextmanager
+def mapped_registers(board: RtlBoard) -> Iterator[tuple[Path, str]]:
+    """The register file's path, and a device with the interrupts."""
+    path = board.files.folder / "registers"
+    # As a UIO device, a terminal has two directions.
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    with shown_registers(board, path, lambda: os.write(master, struct.pack("I", 1))):
         yield path, os.ttyname(slave)
     os.close(master)
     os.close(slave)
