@@ -1,12 +1,14 @@
-"""Reading of .npy and .npz files."""
+"""Reading of .npy and .npz files, and writing of .npy files."""
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import FileFormatError, UsageError
+from intloom.files import atomic_path
 
 Array = NDArray[np.generic]
 
@@ -31,6 +33,12 @@ def load_arrays(path: Path, what: str) -> Array | dict[str, Array]:
             # numpy takes any file without its magic number for objects, and advises to load them.
             reason = "it holds no .npy array of numbers"
         raise FileFormatError(f"{what} {path} cannot be read: {reason}") from None
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array as .npy file, whole or not at all."""
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.save(file, array)
 
 
 def check_real(array: Array, what: str) -> None:

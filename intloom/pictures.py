@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageDraw, ImageFont, ImageOps, UnidentifiedImageError
 
 from intloom.common.errors import FileFormatError
 from intloom.files import atomic_path
@@ -16,6 +16,8 @@ from intloom.files import atomic_path
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
 ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
 _TWO_CORNERS = 4
+_LEAST_LABEL, _LABELS_ACROSS = 10, 40
+"""Smallest height of a label in pixels, and how many of these heights a picture is wide."""
 _GRAY = (114, 114, 114)
 """Padding color of YOLO."""
 
@@ -98,14 +100,17 @@ def draw_boxes(picture: Image.Image, boxes: Iterable[ArrayLike], labels: Sequenc
     """Draw labeled boxes, given as two opposite corners or as all four, on a copy of `picture` and write it as PNG."""
     drawn = picture.copy()
     pen = ImageDraw.Draw(drawn)
+    size = max(_LEAST_LABEL, max(picture.size) // _LABELS_ACROSS)
+    font = ImageFont.load_default(size)
     for i, (box, label) in enumerate(zip(boxes, labels, strict=True)):
         color = _color(i)
         points = [float(v) for v in np.ravel(box)]
         draw = pen.rectangle if len(points) == _TWO_CORNERS else pen.polygon
-        draw(points, outline=color, width=2)
-        corner = (points[0], max(0.0, points[1] - 12.0))
-        pen.rectangle(pen.textbbox(corner, label), fill=color)
-        pen.text(corner, label, fill="white")
+        draw(points, outline=color, width=max(2, size // 8))
+        corner = points[0] + size / 4, max(0.0, points[1] - 1.2 * size)
+        left, top, right, bottom = pen.textbbox(corner, label, font)
+        pen.rectangle((left - size / 4, top - size / 8, right + size / 4, bottom + size / 8), fill=color)
+        pen.text(corner, label, fill="white", font=font)
     with atomic_path(path) as temporary:
         drawn.save(temporary, format="PNG")
 

@@ -96,6 +96,10 @@ _ON_REQUEST = ("evidence", "nightly")
 """Markers of tests that run only where the expression of `-m` names the marker."""
 
 
+_EVIDENCE_SECONDS = 3 * 3600
+"""Evidence takes minutes on an idle machine, and several times as long on one that does other work."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Quick tests first: mistakes show in seconds. Evidence and the sizes of the nightly run only on request."""
     missing = [marker for marker in _ON_REQUEST if marker not in str(config.option.markexpr)]
@@ -103,6 +107,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not any(map(item.get_closest_marker, missing))]
+    for item in items:
+        if item.get_closest_marker("evidence") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_EVIDENCE_SECONDS))
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from intloom.api import Program, compile, load_program  # noqa: A004  # see intloom.api
+from intloom.arrays import save_array
 from intloom.common.errors import UsageError
 from intloom.compiler.importer.dims import fix_dims
 from intloom.evaluation.agreement import labeled_by
@@ -70,6 +71,8 @@ class Evaluation:
 
     task: Task
     images: int
+    labeled: bool
+    """Otherwise figures are agreement with the float model."""
     scores: Mapping[str, Score]
     """By engine."""
     rtl_images: int
@@ -83,6 +86,7 @@ class Evaluation:
         return {
             "task": str(self.task),
             "images": self.images,
+            "labeled": self.labeled,
             "scores": {n: {"figures": s.figures, "classes": s.classes} for n, s in self.scores.items()},
             "rtl": {"images": self.rtl_images, "equal": self.rtl_equal},
             "layers": [{"layer": c.layer, "share": c.share} for c in self.costs],
@@ -127,6 +131,7 @@ def evaluate(
     return Evaluation(
         options.task,
         len(dataset.samples),
+        dataset.labeled,
         {name: s.score for name, s in scored.items()},
         sample,
         same(rtl, raw[ACCELERATOR][:sample]),
@@ -213,8 +218,7 @@ def _calibration(model: Path, data: Dataset, options: EvaluateOptions) -> Path:
     shape = onnx_engine(FLOAT, _with_sizes(load_onnx(model), options.dims)).shape
     tensors = [options.preparation.floats(s.path, shape) for s in data.samples[:_CALIBRATION_IMAGES]]
     path = options.folder / "calibration.npy"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.save(path, np.concatenate(tensors))
+    save_array(path, np.concatenate(tensors))
     return path
 
 
@@ -284,7 +288,7 @@ def suggest(scores: Mapping[str, Score], costs: list[LayerCost], images: int) ->
     if loss < _LOSS:
         return []
     suggestions = [
-        f"{figure} is {100 * loss:.1f} points below float: quantize with --calibration-method mse or percentile"
+        f"{figure} is {100 * loss:.1f} points below float: quantize with --equalize or --calibration-method percentile"
     ]
     if images < _CALIBRATION_IMAGES:
         suggestions.append(

@@ -11,13 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from intloom.arrays import save_array
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.layers import chains
 from intloom.compiler.program.memory_map import memory_map, memory_size
 from intloom.compiler.program.program import Program, array_use
-from intloom.files import atomic_path, write_text
+from intloom.files import write_text
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
 from intloom.hw.spec.params import preset_name
 from intloom.hw.spec.regs import Stall, stall_counter
@@ -189,8 +188,7 @@ def save_run(folder: Path, program: Program, result: RunResult, notes: Notes = _
     names: dict[str, str] = {}
     for name, array in result.model_outputs.items():
         names[name] = _array_file(name, set(names.values()))
-        with atomic_path(folder / names[name]) as temporary, temporary.open("wb") as file:
-            np.save(file, array)
+        save_array(folder / names[name], array)
     write_text(folder / TIMELINE, json.dumps(make_timeline(program, result), separators=(",", ":")))
     write_text(folder / CSV, layers_csv(record))
     if trace:

@@ -1,7 +1,9 @@
 """What PP-OCRv4's networks take and give: pictures as tensors, boxes from a map of text, letters from scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
 
 import numpy as np
 import onnx
@@ -35,6 +37,22 @@ class Box:
         """Width and height."""
         a, b, _, d = (np.array(c) for c in self.corners)
         return float(np.hypot(*(b - a))), float(np.hypot(*(d - a)))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as the float model and as the accelerator read it."""
+
+    box: Box
+    float_text: str
+    text: str
+    record: Mapping[str, Any]
+
+    @property
+    def marked(self) -> list[tuple[str, str, bool]]:
+        """The float model's letters and the accelerator's in parts, and whether they differ."""
+        codes = SequenceMatcher(None, self.float_text, self.text, autojunk=False).get_opcodes()
+        return [(self.float_text[a1:a2], self.text[b1:b2], kind != "equal") for kind, a1, a2, b1, b2 in codes]
 
 
 def detector_input(picture: Image.Image, shape: tuple[int, ...] = DETECTOR_SHAPE) -> Floats:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,12 @@ import numpy as np
 import onnx
 from PIL import Image
 
+from intloom.arrays import save_array
+from intloom.compiler.program.program import MemoryTiming
 from intloom.compiler.reference import open_session
 from intloom.demo import hardware_option
-from intloom.files import atomic_path, check_folder, write_bytes
+from intloom.exploration.advice import advise
+from intloom.files import check_folder, write_bytes
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.record import Notes, save_run
@@ -28,6 +30,7 @@ from intloom.reading.networks import (
     DETECTOR_SHAPE,
     Box,
     Floats,
+    Line,
     characters,
     crop,
     decoded,
@@ -39,9 +42,10 @@ from intloom.reading.networks import (
 from intloom.reading.pretrained import Pretrained
 from intloom.report import write_report
 from intloom.report.reading import write_reading
+from intloom.sim.backend import backend_kind
 
 READ_PRESET = "base"
-CALIBRATION = 1000
+_CALIBRATION = 1000
 """Seeds of calibration pictures start here: they are not those that are read."""
 _SIMULATIONS = 2
 """Lines that are simulated at the same time."""
@@ -63,22 +67,6 @@ class ReadOptions:
     """Input of the detector."""
     pages_to_calibrate: int = 8
     lines_to_calibrate: int = 64
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line as the float model and as the accelerator read it."""
-
-    box: Box
-    float_text: str
-    text: str
-    record: Mapping[str, Any]
-
-    @property
-    def marked(self) -> list[tuple[str, str, bool]]:
-        """The float model's letters and the accelerator's in parts, and whether they differ."""
-        codes = SequenceMatcher(None, self.float_text, self.text, autojunk=False).get_opcodes()
-        return [(self.float_text[a1:a2], self.text[b1:b2], kind != "equal") for kind, a1, a2, b1, b2 in codes]
 
 
 @dataclass(frozen=True)
@@ -130,11 +118,8 @@ def read_text(models: Pretrained, options: ReadOptions, *, say: Callable[[str], 
     check_folder(options.folder, "the output")
     picture = draw_photograph(options.seed)[1] if options.picture is None else open_picture(options.picture)
     steps = Steps(options, say, tell)
-    seeds = range(CALIBRATION, CALIBRATION + max(options.pages_to_calibrate, options.lines_to_calibrate))
-    pages = [detector_input(draw_photograph(i)[1], options.shape) for i in seeds[: options.pages_to_calibrate]]
-    detector = steps.prepare("detector", models.detector, pages)
-    examples = [recognizer_input(draw_line(i)[1]) for i in seeds[: options.lines_to_calibrate]]
-    recognizer = steps.prepare("recognizer", models.recognizer, examples)
+    detector = steps.prepare("detector", models.detector, sample_pages(options.pages_to_calibrate, options.shape))
+    recognizer = steps.prepare("recognizer", models.recognizer, sample_lines(options.lines_to_calibrate))
     whole = detector_input(picture, options.shape)
     tell("boxes", 0, 1)
     scores, found = detector.run(whole, "detector")
@@ -147,6 +132,16 @@ def read_text(models: Pretrained, options: ReadOptions, *, say: Callable[[str], 
     for name in ("detector", *_names(boxes)):
         write_report(options.folder / name)
     return Reading(lines, overlap, found, write_reading(options.folder, lines, overlap, found, whole.shape))
+
+
+def sample_pages(count: int, shape: tuple[int, ...] = DETECTOR_SHAPE) -> list[Floats]:
+    """Drawn photographs that calibrate a detector."""
+    return [detector_input(draw_photograph(_CALIBRATION + i)[1], shape) for i in range(count)]
+
+
+def sample_lines(count: int) -> list[Floats]:
+    """Drawn lines that calibrate a recognizer."""
+    return [recognizer_input(draw_line(_CALIBRATION + i)[1]) for i in range(count)]
 
 
 def _names(boxes: Sequence[Box]) -> list[str]:
@@ -181,8 +176,7 @@ class Steps:
         folder, params, shape = self.options.folder, self.options.params, samples[0].shape
         floats, arrays, quantized, program = (folder / f"{name}{end}" for end in (".onnx", ".npy", ".q.onnx", ".loom"))
         write_bytes(floats, model)
-        with atomic_path(arrays) as temporary, temporary.open("wb") as file:
-            np.save(file, np.concatenate(samples))
+        save_array(arrays, np.concatenate(samples))
         sizes = ",".join(str(n) for n in shape)
         self.say(f"$ intloom quantize {floats} --shape x={sizes} --calibration {arrays} -o {quantized}")
         dims = {f"x.{axis}": size for axis, size in enumerate(shape)}
@@ -198,19 +192,20 @@ class Network:
     def __init__(self, program: Path, model: bytes, backend: str, say: Callable[[str], None]) -> None:
         self._path, self.bundle, self._say = program, load_bundle(program), say
         self._backend = open_backend(backend, self.bundle, keep_tensors=True)
+        self._why = advise(self.bundle, MemoryTiming()) if backend_kind(backend).capabilities.cycle_accurate else ""
         self._floats = open_session(model)
 
     def run(self, tensor: Floats, name: str) -> tuple[Floats, dict[str, Any]]:
         """The output on the accelerator, compared byte for byte, and the record of the run in the folder `name`."""
         folder = self._path.parent / name
         given = folder.with_name(f"{name}-input.npy")
-        with atomic_path(given) as temporary, temporary.open("wb") as file:
-            np.save(file, tensor)
+        save_array(given, tensor)
         command = f"intloom run {self._path} --input {given} --backend {self._backend.name} --check -o {folder}"
         self._say(f"$ {command}")
         done = execute(self.bundle, self._backend, {"x": tensor}, check=True)
         (output,) = done.model_outputs.values()
-        return np.asarray(output, np.float32), save_run(folder, self.bundle.program, done, Notes(command=command))
+        notes = Notes(command=command, why=self._why)
+        return np.asarray(output, np.float32), save_run(folder, self.bundle.program, done, notes)
 
     def by_float(self, tensor: Floats) -> Floats:
         """The output of the float model."""

@@ -2,32 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from intloom.files import write_text
+from intloom.reading.networks import Line
 from intloom.report.template import fill
 
 PAGE = "reading.html"
 
 
-class ReadLine(Protocol):
-    """A line of text."""
-
-    @property
-    def text(self) -> str:
-        """As the accelerator read it."""
-
-    @property
-    def marked(self) -> Sequence[tuple[str, str, bool]]:
-        """The float model's letters and the accelerator's in parts, and whether they differ."""
-
-    @property
-    def record(self) -> Mapping[str, Any]:
-        """Record of the run."""
-
-
 def write_reading(
-    folder: Path, lines: Sequence[ReadLine], overlap: float, detector: Mapping[str, Any], shape: Sequence[int]
+    folder: Path, lines: Sequence[Line], overlap: float, detector: Mapping[str, Any], shape: Sequence[int]
 ) -> Path:
     """Write the page into the folder with picture.png and the runs' folders; return its path."""
     runs = [detector, *(line.record for line in lines)]

@@ -16,7 +16,7 @@ from intloom.pictures import open_picture
 from intloom.reading.drawing import draw_line
 from intloom.reading.networks import RECOGNIZER_SHAPE, characters, decoded, recognizer_input, scaled_line
 from intloom.reading.pretrained import pretrained
-from intloom.reading.read import CALIBRATION, ReadOptions, Steps
+from intloom.reading.read import ReadOptions, Steps, sample_lines
 from intloom.soc.__main__ import main as check_network
 from intloom.soc.firmware import build_reader, picture_bytes, picture_size
 from intloom.soc.system import SocRun, run_firmware
@@ -54,8 +54,7 @@ class Reader:
     def __init__(self, model: bytes, folder: Path, params: HardwareParams = SMALLEST) -> None:
         self._folder = folder.resolve()
         steps = Steps(ReadOptions(folder=self._folder, params=params, backend="golden"), _ignore, _ignore)
-        samples = [recognizer_input(draw_line(CALIBRATION + i)[1]) for i in range(_SAMPLES)]
-        self._network = steps.prepare("recognizer", model, samples)
+        self._network = steps.prepare("recognizer", model, sample_lines(_SAMPLES))
         self._letters = characters(onnx.load_from_string(model))
         (self._program,) = self._network.bundle.programs
         self.firmware = build_reader(self._program, self._letters, _PICTURE_BYTES, self._folder / "firmware")

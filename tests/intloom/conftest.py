@@ -3,6 +3,8 @@
 import onnx
 import pytest
 
+from intloom.common.errors import EnvironmentFault
+from intloom.reading.pretrained import pretrained
 from intloom.zoo import build
 
 
@@ -11,6 +13,15 @@ def cache_folder(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("INTLOOM_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def pretrained_models():
+    """The networks that read."""
+    try:
+        return pretrained()
+    except EnvironmentFault as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

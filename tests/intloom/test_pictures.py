@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from intloom.pictures import read_picture
+from intloom.pictures import draw_boxes, read_picture
 
 ORIENTATION = 0x0112
 TURNS = {3: 2, 6: 3, 8: 1}
@@ -19,3 +19,11 @@ def test_photos_are_turned_upright(tmp_path, orientation):
     Image.fromarray(stored).save(tmp_path / "photo.png", exif=exif)
     upright = read_picture(tmp_path / "photo.png", 32, 32).original
     np.testing.assert_array_equal(np.asarray(upright), np.rot90(stored, TURNS[orientation]))
+
+
+@pytest.mark.parametrize("width", [320, 960])
+def test_labels_of_boxes_grow_with_the_picture(tmp_path, width):
+    draw_boxes(Image.new("RGB", (width, width)), [(width / 2, width / 2, width, width)], ["1"], tmp_path / "boxes.png")
+    with Image.open(tmp_path / "boxes.png") as drawn:
+        rows = np.flatnonzero((np.asarray(drawn)[: width // 2 - 1, width // 2 :] > 150).all(axis=2).any(axis=1))
+    assert 0.015 * width <= len(rows) <= 0.04 * width

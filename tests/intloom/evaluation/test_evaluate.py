@@ -113,6 +113,7 @@ def test_pictures_without_labels_are_compared_with_the_float_model(
     assert code == ExitCode.OK and result["images"] == 3
     scores = {name: score["figures"]["mAP50"] for name, score in result["scores"].items()}
     assert scores["float"] >= scores["accelerator"] == scores["quantized"]
+    assert "<h2>Agreement</h2>" in (tmp_path / "out/evaluation.html").read_text()
     assert main(["evaluate", str(tmp_path / "out/open.q.onnx"), *map(str, words)]) == ExitCode.USAGE
     assert "give it with --float" in capsys.readouterr().err
 

@@ -8,7 +8,6 @@ import numpy as np
 import onnx
 import pytest
 
-from intloom.common.errors import EnvironmentFault
 from intloom.compiler.reference import open_session
 from intloom.files import write_bytes
 from intloom.quantization import quantize
@@ -22,8 +21,7 @@ from intloom.reading.networks import (
     mask_overlap,
     recognizer_input,
 )
-from intloom.reading.pretrained import pretrained
-from intloom.reading.read import ReadOptions
+from intloom.reading.read import ReadOptions, sample_lines, sample_pages
 from tests.intloom.report.pages import misplaced_values
 from tests.support.notebook import run_notebook
 
@@ -31,16 +29,8 @@ NOTEBOOK = Path(__file__).parents[3] / "examples/read_text.ipynb"
 PAGE = (Path(__file__).parents[3] / "docs/accuracy.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def models():
-    try:
-        return pretrained()
-    except EnvironmentFault as error:
-        pytest.skip(str(error))
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("models")
+@pytest.mark.usefixtures("pretrained_models")
 def test_a_picture_is_read_as_in_the_notebook(tmp_path, capsys):
     texts, picture = draw_photograph(5)
     picture.save(tmp_path / "photograph.png")
@@ -90,11 +80,11 @@ def stated(row):
 
 
 @pytest.mark.evidence
-def test_int8_reads_200_lines_as_well_as_float(models, tmp_path):
-    samples = [recognizer_input(draw_line(1000 + i)[1]) for i in range(64)]
-    letters, lines = characters(onnx.load_from_string(models.recognizer)), [draw_line(i) for i in range(200)]
+def test_int8_reads_200_lines_as_well_as_float(pretrained_models, tmp_path):
+    samples = sample_lines(ReadOptions.lines_to_calibrate)
+    letters, lines = characters(onnx.load_from_string(pretrained_models.recognizer)), [draw_line(i) for i in range(200)]
     shares = []
-    for session in sessions(models.recognizer, RECOGNIZER_SHAPE, samples, tmp_path):
+    for session in sessions(pretrained_models.recognizer, RECOGNIZER_SHAPE, samples, tmp_path):
         reads = [decoded(session.run(None, {"x": recognizer_input(line)})[0][0], letters) for _, line in lines]
         wrong = sum(errors(read.strip(), text) for read, (text, _) in zip(reads, lines, strict=True))
         shares.append(100 * wrong / sum(len(text) for text, _ in lines))
@@ -104,9 +94,9 @@ def test_int8_reads_200_lines_as_well_as_float(models, tmp_path):
 
 
 @pytest.mark.evidence
-def test_masks_of_five_pictures_overlap_those_of_float(models, tmp_path):
-    samples = [detector_input(draw_photograph(1000 + i)[1]) for i in range(8)]
-    floats, integers = sessions(models.detector, DETECTOR_SHAPE, samples, tmp_path)
+def test_masks_of_five_pictures_overlap_those_of_float(pretrained_models, tmp_path):
+    samples = sample_pages(ReadOptions.pages_to_calibrate)
+    floats, integers = sessions(pretrained_models.detector, DETECTOR_SHAPE, samples, tmp_path)
     inputs = [{"x": detector_input(draw_photograph(i)[1])} for i in range(5)]
     overlaps = [mask_overlap(floats.run(None, x)[0], integers.run(None, x)[0]) for x in inputs]
     print("overlap of masks:", *(f"{overlap:.3f}" for overlap in overlaps))

@@ -92,7 +92,9 @@ def evaluation(folder):
     layers = [{"layer": f"/model.{i}/conv/Conv", "share": 0.1 * i} for i in range(5)]
     extra = {"rtl": {"images": 1, "equal": True}, "layers": layers, "worst": ["worst-1.png"]}
     return write_evaluation(
-        "net", {"task": "detect", "images": 4, "scores": scores, "suggestions": ["more images"], **extra}, folder
+        "net",
+        {"task": "detect", "images": 4, "labeled": True, "scores": scores, "suggestions": ["more images"], **extra},
+        folder,
     )
 
 

@@ -10,7 +10,7 @@ from intloom.cli import main
 from intloom.common.errors import FileFormatError
 from intloom.exploration.device import clock_of
 from intloom.hw.spec.params import preset
-from intloom.report import write_report
+from intloom.report import render, write_report
 from intloom.report.compare import compare_runs, write_compare
 from tests.intloom.report.pages import evaluation, memory, misplaced_values, regression
 
@@ -36,13 +36,14 @@ def test_the_page_needs_no_network(run_folder):
 
 
 def test_every_page_shows_values_where_values_belong(run_folder, tmp_path):
-    record = json.loads((run_folder / "run.json").read_text())
-    assert record["original"]["outputs"], "the line about the unchanged file is on the page"
+    record, timeline = (json.loads((run_folder / f"{name}.json").read_text()) for name in ("run", "timeline"))
+    (output,) = record["original"]["outputs"]
     write_compare(compare_runs(run_folder, run_folder), tmp_path / "compare.html")
     pages = [write_report(run_folder), tmp_path / "compare.html", regression(tmp_path), evaluation(tmp_path)]
     for page in (*pages, memory(tmp_path)):
         assert not misplaced_values(page.read_text()), page
-    assert f"of {record['original']['outputs'][0]['values']:,} values" in pages[0].read_text()
+    output |= {"differing": 12345, "largest": 0.5}
+    assert f"differs in 12,345 of {output['values']:,} values" in render(record, timeline, [])
 
 
 @pytest.mark.parametrize("text", ["&lt;built-in method values&gt;", "None", "nan %", "object at 0x7f", "{{ a }}"])
