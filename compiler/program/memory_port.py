@@ -31,21 +31,13 @@ class _Move:
     """Words per burst."""
     scratch: bool
     """It accesses the scratchpad, where the MAC and vector units have priority."""
+    behind: float = 0.0
+    """Words that loads have read in all before words of the program arrive."""
 
     @property
     def bursts(self) -> float:
         """Remaining bursts."""
         return self.words / self.burst
-
-
-@dataclass(frozen=True)
-class _Fetch:
-    """Words of the program that have been requested."""
-
-    due: int
-    behind: float
-    """Words that loads have read in all before these arrive."""
-    words: int
 
 
 @dataclass
@@ -85,7 +77,7 @@ class MemoryPort:
         self._streams: dict[Unit, deque[_Move]] = {Unit.LOAD: deque(), Unit.STORE: deque()}
         self._queued_bursts = {Unit.LOAD: 0.0, Unit.STORE: 0.0}
         """Bursts of all queued moves of a stream except the first."""
-        self._fetches: deque[_Fetch] = deque()
+        self._fetches: deque[_Move] = deque()
         """Bursts of the program that have been requested, before their data."""
         self._read = 0.0
         """Words that loads have read."""
@@ -157,7 +149,8 @@ class MemoryPort:
             bursts -= move.bursts
             if bursts <= 0:
                 break
-        self._fetches.append(_Fetch(due, self._read + ahead, words))
+        behind = self._read + ahead
+        self._fetches.append(_Move(Unit.CONTROL, due, words, 1.0, 0, words, scratch=False, behind=behind))
         self._changed = True
 
     def takes(self, unit: Unit) -> bool:
@@ -237,7 +230,7 @@ class MemoryPort:
                 periods.popleft()
         return through
 
-    def _next_fetch(self) -> _Fetch | None:
+    def _next_fetch(self) -> _Move | None:
         """The next words of the program, unless others are at the port."""
         loads = self._streams[Unit.LOAD]
         return None if not self._fetches or (loads and loads[0].unit is not Unit.LOAD) else self._fetches[0]
@@ -249,7 +242,6 @@ class MemoryPort:
             return
         if fetch.behind - self._read > _SLACK and loads and loads[0].due <= self._now:
             return
-        self._fetches.popleft()
         if loads:
             self._queued_bursts[Unit.LOAD] += loads[0].bursts
-        loads.appendleft(_Move(Unit.CONTROL, self._now, fetch.words, 1.0, 0, fetch.words, scratch=False))
+        loads.appendleft(self._fetches.popleft())

@@ -108,9 +108,10 @@ def run(
     Both sides of all handshakes in the design's signature are watched, and of the streams inside it that `monitors`
     names. A design that runs again is not compiled again, which takes longer than most runs.
     """
-    known = vars(design)
+    known, watched = vars(design), list(monitors)
+    assert not (watched and "_simulation" in known), "the first run of a design must name all streams that are watched"
     if "_simulation" not in known:
-        known["_simulation"] = _Simulation(design, monitors)
+        known["_simulation"] = _Simulation(design, watched)
     known["_simulation"].run(processes, tuple(background))
 
 
