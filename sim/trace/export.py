@@ -23,50 +23,68 @@ class CounterTrack:
 
 
 _COLUMNS = ("index", "unit", "kind", "layer", "tile", "note", "start", "end")
-_LAYER_THREAD = len(QUEUED_UNITS)
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """An instruction or a layer."""
+
+    name: str
+    start: int
+    end: int
+    arguments: Mapping[str, Any]
 
 
 def to_chrome(timeline: Iterable[Event], name: str, counters: Iterable[CounterTrack] = ()) -> dict[str, Any]:
-    """A Chrome trace: one thread a unit, one for layers, and counter tracks; 1 us of the trace is 1 cycle."""
-    records: list[dict[str, Any]] = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": name}}]
-    threads = [*(u.name for u in QUEUED_UNITS), "layers"]
-    for number, thread in enumerate(threads):
-        records.append({"ph": "M", "pid": 0, "tid": number, "name": "thread_name", "args": {"name": thread}})
-        # The index keeps the order of the units in the viewer.
-        records.append(
-            {"ph": "M", "pid": 0, "tid": number, "name": "thread_sort_index", "args": {"sort_index": number}}
-        )
+    """A Chrome trace: threads of each unit, threads of layers, and counter tracks; 1 us of the trace is 1 cycle."""
     # An iterator would be exhausted after the first use.
     timeline = list(timeline)
-    records += [_slice(e) for e in timeline]
-    records += _layer_slices(timeline)
+    groups = {unit.name: [_instruction(e) for e in timeline if e.unit is unit] for unit in QUEUED_UNITS}
+    groups["layers"] = _layers(timeline)
+    records: list[dict[str, Any]] = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": name}}]
+    threads = [
+        (f"{group} {row}" if row > 1 else group, slices)
+        for group, every in groups.items()
+        for row, slices in enumerate(_rows(every), 1)
+    ]
+    for number, (thread, slices) in enumerate(threads):
+        common: dict[str, Any] = {"pid": 0, "tid": number}
+        records.append({**common, "ph": "M", "name": "thread_name", "args": {"name": thread}})
+        # The index keeps the order of the threads in the viewer.
+        records.append({**common, "ph": "M", "name": "thread_sort_index", "args": {"sort_index": number}})
+        for one in slices:
+            times = {"ts": one.start, "dur": one.end - one.start}
+            records.append({**common, "ph": "X", "name": one.name, **times, "args": dict(one.arguments)})
     for track in counters:
         common = {"ph": "C", "pid": 0, "name": track.name}
         records += [{**common, "ts": cycle, "args": dict(values)} for cycle, values in track.samples]
     return {"traceEvents": records, "displayTimeUnit": "ns", "otherData": {"unit": "1 us = 1 cycle"}}
 
 
-def _slice(event: Event) -> dict[str, Any]:
+def _instruction(event: Event) -> _Slice:
     arguments = {"instruction": event.index, "layer": event.layer, "tile": event.tile, "note": event.note}
-    return _complete(f"{event.kind} {event.layer}", int(event.unit), event.start, event.end, arguments)
+    return _Slice(f"{event.kind} {event.layer}", event.start, event.end, arguments)
 
 
-def _complete(name: str, thread: int, start: int, end: int, arguments: dict[str, Any]) -> dict[str, Any]:
-    return {"ph": "X", "pid": 0, "tid": thread, "name": name, "ts": start, "dur": end - start, "args": arguments}
-
-
-def _layer_slices(timeline: list[Event]) -> list[dict[str, Any]]:
-    """One span a layer from its first start to its last end; async, since layers overlap."""
+def _layers(timeline: list[Event]) -> list[_Slice]:
+    """One slice a layer from its first start to its last end."""
     spans: dict[str, tuple[int, int]] = {}
     for e in timeline:
         if e.layer:
             first, last = spans.get(e.layer, (e.start, e.end))
             spans[e.layer] = (min(first, e.start), max(last, e.end))
-    records = []
-    for number, (layer, (first, last)) in enumerate(spans.items()):
-        common = {"pid": 0, "tid": _LAYER_THREAD, "cat": "layer", "id": number, "name": layer}
-        records += [{**common, "ph": "b", "ts": first}, {**common, "ph": "e", "ts": last}]
-    return records
+    return [_Slice(layer, first, last, {}) for layer, (first, last) in spans.items()]
+
+
+def _rows(slices: Iterable[_Slice]) -> list[list[_Slice]]:
+    """Rows without overlap, at least one: Perfetto (v52) drops a slice that ends after the one that it began in."""
+    rows: list[list[_Slice]] = [[]]
+    for one in sorted(slices, key=lambda s: s.start):
+        free = next((row for row in rows if not row or row[-1].end <= one.start), None)
+        if free is None:
+            rows.append(free := [])
+        free.append(one)
+    return rows
 
 
 def to_csv(timeline: Iterable[Event]) -> str:
