@@ -21,6 +21,7 @@ Qparams = tuple[float, int]
 Array = NDArray[Any]
 _UNIT: Qparams = (1 / 256, -128)
 _VALID, _SAME = 1, 0
+_RELU6 = 3
 _CHANNELS_LAST = (0, 2, 3, 1)
 _CHANNELS_FIRST = (0, 3, 1, 2)
 _VERSIONS = {
@@ -263,6 +264,17 @@ def _hard_swish(e: _Exporter, node: onnx.NodeProto, _: dict[str, Any]) -> int:
     return e.add("HARD_SWISH", [x], e.tensors[x].shape, e.quantized[node.output[0]])
 
 
+def _hard_sigmoid(e: _Exporter, node: onnx.NodeProto, a: dict[str, Any]) -> int:
+    """`min(max(x + 3, 0), 6) / 6`, as converters write it: TFLite has no operator for it."""
+    x = e.value(node.input[0])
+    if abs(6 * a.get("alpha", 0.2) - 1) > 1e-6 or a.get("beta", 0.5) != 0.5:
+        raise UnsupportedError(f"HardSigmoid {node.name!r} must have alpha 1/6 and beta 1/2")
+    three, sixth = (e.tensor((1,), (v / 127, 0), np.array([127], np.int8)) for v in (3.0, 1 / 6))
+    shape, relu6 = e.tensors[x].shape, _options("Add", fusedActivationFunction=_RELU6)
+    y = e.add("ADD", [x, three], shape, (6 / 255, -128), relu6)
+    return e.add("MUL", [y, sixth], shape, e.quantized[node.output[0]], _options("Mul"))
+
+
 def _sigmoid(e: _Exporter, node: onnx.NodeProto, _: dict[str, Any]) -> int:
     x = e.value(node.input[0])
     return e.add("LOGISTIC", [x], e.tensors[x].shape, _UNIT)
@@ -310,6 +322,18 @@ def _parts(e: _Exporter, node: onnx.NodeProto, a: dict[str, Any]) -> list[int]:
         found.append(e.moved("SLICE", [x, e.integers(begin), e.integers(shape)], shape, _options("Slice")))
         at += shape[axis]
     return found
+
+
+def _slice(e: _Exporter, node: onnx.NodeProto, _: dict[str, Any]) -> int:
+    x, shape = e.value(node.input[0]), _last(e.shapes[node.output[0]])
+    starts, _ends, axes, *steps = ([int(v) for v in e.constants[name]] for name in node.input[1:])
+    begin, step = [0] * len(shape), [1] * len(shape)
+    for k, axis in enumerate(axes):
+        at = _axis(axis, len(shape))
+        begin[at], step[at] = starts[k] % e.tensors[x].shape[at], steps[0][k] if steps else 1
+    end = [b + s * n for b, s, n in zip(begin, step, shape, strict=True)]
+    inputs = [x, *(e.integers(v) for v in (begin, end, step))]
+    return e.moved("STRIDED_SLICE", inputs, shape, _options("StridedSlice"))
 
 
 def _permuted(e: _Exporter, x: int, order: Sequence[int]) -> int:
@@ -360,18 +384,20 @@ _CONVERT: dict[str, Callable[[_Exporter, onnx.NodeProto, dict[str, Any]], int | 
     "Sub": _binary("SUB", "Sub"),
     "Mul": _binary("MUL", "Mul"),
     "HardSwish": _hard_swish,
+    "HardSigmoid": _hard_sigmoid,
     "Sigmoid": _sigmoid,
     "Softmax": _softmax,
     "MaxPool": _max_pool,
     "GlobalAveragePool": _mean,
     "Concat": _concat,
     "Split": _parts,
+    "Slice": _slice,
     "Reshape": _reshape,
     "Flatten": _reshape,
     "Transpose": _transpose,
     "Resize": _resize,
 }
-_MOVES = ("MaxPool", "Split", "Reshape", "Flatten", "Transpose", "Resize")
+_MOVES = ("MaxPool", "Split", "Slice", "Reshape", "Flatten", "Transpose", "Resize")
 """Operators whose results have their operand's scale, so that no QuantizeLinear needs to follow."""
 
 

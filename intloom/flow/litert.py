@@ -72,19 +72,21 @@ class _Computed:
     """Values of the model, computed on demand: by LiteRT, or by moving bytes where the importer added a movement."""
 
     def __init__(self, model: Model, source: TfliteSource, known: Mapping[str, Array]) -> None:
-        self._model, self._source, self._known = model, source, dict(known)
+        self._model, self._source, self.known = model, source, dict(known)
 
     def get(self, name: str) -> Array:
         """A stored value, or a float output."""
-        if name not in self._known:
+        if name not in self.known:
             in_file = name in self._source.holders
-            self._known[name] = self._source.compute(name, self._known) if in_file else self._moved(name)
-        return self._known[name]
+            self.known[name] = self._source.compute(name, self.known) if in_file else self._moved(name)
+        return self.known[name]
 
     def _moved(self, name: str) -> Array:
         node = self._model.producers[name]
         while node.op in ("QuantizeLinear", "DequantizeLinear"):
             node = self._model.producers[node.inputs[0]]
+        if node.op not in ("Transpose", "Reshape"):
+            return self._unmoved(name)
         before = node.inputs[0]
         maker = self._model.producers.get(before)
         # A real number of the file is a value of its own; other ones are those of the importer around a movement.
@@ -92,9 +94,18 @@ class _Computed:
         value = self.get(maker.inputs[0] if maker is not None and added else before)
         if node.op == "Transpose":
             return np.ascontiguousarray(value.transpose(node.integers("perm", ())))
-        if node.op == "Reshape":
+        return value.reshape(self._model.shape(name) or ())
+
+    def _unmoved(self, name: str) -> Array:
+        """A result that the importer moves before it holds a tensor of the file: what LiteRT computes, moved back."""
+        floats = [n.outputs[0] for n in self._model.users(name)]
+        for node in (n for v in (name, *floats) for n in self._model.users(v) if n.op in ("Transpose", "Reshape")):
+            stored = self._model.users(node.outputs[0])[0].outputs[0]
+            value = self.get(stored) if stored in self._source.holders else self._unmoved(stored)
+            if node.op == "Transpose":
+                return np.ascontiguousarray(value.transpose(np.argsort(node.integers("perm", ()))))
             return value.reshape(self._model.shape(name) or ())
-        raise ModelError(f"value {name!r} must be moved bytes, not a result of {node.op}")
+        raise ModelError(f"value {name!r} must hold a tensor of the file")
 
 
 def litert_values(
@@ -129,19 +140,20 @@ def integer_forms(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapp
     """
     model, defined = folded.model, set(defined_operators(folded))
     assert model is not None
-    units = [u for u in find_quantization_units(model) if defined & set(u.origins)]
-    if not units:
-        return {}
-    known = {**feeds, **_stored(folded, tensors)}
-    sources = [model.producers[v] for u in units for v in u.leaves]
-    kept, outputs = {n.name for n in sources} | {n.name for u in units for n in u.nodes}, [u.output for u in units]
-    read = dict.fromkeys(n.inputs[0] for n in sources if n.inputs[0] not in model.constants)
-    operands = [v for v in read if v in known or v not in outputs]
-    part = cut(model, (n for n in model.nodes if n.name in kept), operands, outputs)
-    proto, shifted = reference_model(replace(folded, model=part), onnx.ModelProto())
-    values = _Computed(model, _source(folded), known)
-    made = run_with_outputs(proto, outputs, {v: as_unsigned(values.get(v), v in shifted) for v in operands})
-    return {v: as_signed(made[v], v in shifted) for v in outputs}
+    values = _Computed(model, _source(folded), {**feeds, **_stored(folded, tensors)})
+    forms: dict[str, Array] = {}
+    for unit in find_quantization_units(model):
+        if defined.isdisjoint(unit.origins):
+            continue
+        sources, result = [model.producers[v] for v in unit.leaves], unit.output
+        kept = {n.name for n in (*sources, *unit.nodes)}
+        operands = dict.fromkeys(n.inputs[0] for n in sources if n.inputs[0] not in model.constants)
+        part = cut(model, (n for n in model.nodes if n.name in kept), [*operands], [result])
+        proto, shifted = reference_model(replace(folded, model=part), onnx.ModelProto())
+        made = run_with_outputs(proto, [result], {v: as_unsigned(values.get(v), v in shifted) for v in operands})
+        forms[result] = as_signed(made[result], result in shifted)
+        values.known.setdefault(result, forms[result])
+    return forms
 
 
 def _stored(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, Array]:

@@ -195,6 +195,24 @@ def _mean(m: TfliteMaker) -> int:
     return m.moved("MEAN", [x, m.integers((1, 2))], (1, 1, 1, 12), options("Reducer", keepDims=True))
 
 
+def _attention(m: TfliteMaker) -> int:
+    """Sums of rows, whose weights are products of other rows."""
+    queries, keys, values = m.input((1, 12, 20)), m.input((1, 9, 20), (0.04, 0)), m.input((1, 9, 32))
+    scores, weights = m.tensor((1, 12, 9), (0.3, 4)), m.tensor((1, 12, 9), (1 / 256, -128))
+    m.add("BATCH_MATMUL", [queries, keys], [scores], options("BatchMatMul", adjX=False, adjY=True))
+    m.add("SOFTMAX", [scores], [weights], options("Softmax", beta=1.0))
+    made = options("BatchMatMul", adjX=False, adjY=False)
+    return m.add("BATCH_MATMUL", [weights, values], [m.tensor((1, 12, 32), (0.04, 1))], made)
+
+
+def _mean_of_channels(m: TfliteMaker) -> int:
+    """A mean between two parts on the accelerator, the second of which reads it in another shape."""
+    rows = m.moved("RESHAPE", [m.conv(_image(m), 16), m.integers((1, 64, 16))], (1, 64, 16))
+    mean = m.moved("MEAN", [rows, m.integers(2)], (1, 64), options("Reducer"))
+    weights, result = m.weights((64, 64), None), m.tensor((1, 64), (0.2, 7))
+    return m.add("FULLY_CONNECTED", [mean, weights, m.bias(mean, weights, 64)], [result], options("FullyConnected"), 4)
+
+
 def _split(m: TfliteMaker) -> int:
     x = _image(m, 32)
     parts = [m.tensor((1, 8, 8, 16)) for _ in range(2)]
@@ -396,11 +414,13 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "RELU6": lambda m: m.unary("RELU6", _image(m), PLAIN),
     "PRELU": _prelu,
     "BATCH_MATMUL": _products,
+    "BATCH_MATMUL of a Softmax": _attention,
     "QUANTIZE": lambda m: m.unary("QUANTIZE", _image(m), (0.031, 40), options("Quantize")),
     "MAX_POOL_2D": lambda m: _pool(m, "MAX_POOL_2D", 3, 2, 0),
     "AVERAGE_POOL_2D": lambda m: _pool(m, "AVERAGE_POOL_2D", 2, 2, 1),
     "AVERAGE_POOL_2D with a border": lambda m: _pool(m, "AVERAGE_POOL_2D", 3, 1, 0),
     "MEAN": _mean,
+    "MEAN of channels, which LiteRT runs": _mean_of_channels,
     "REDUCE_MAX": _largest,
     "SOFTMAX": _softmax,
     "CONCATENATION": _concatenation,
