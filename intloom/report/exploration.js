@@ -10,16 +10,25 @@ const element = (name, attributes, text = "") => {
   return made;
 };
 
-// Powers of two between the smallest and the largest value: both axes are logarithmic.
+// Both axes are logarithmic, with round numbers at their lines.
 function scale(key, from, to) {
   const values = data.points.map((p) => p[key] ?? 0).filter((v) => v > 0);
   let low = Math.log2(Math.min(...values)) - 0.15, high = Math.log2(Math.max(...values)) + 0.15;
   if (!values.length) [low, high] = [0, 1];
   const at = (v) => from + (to - from) * (Math.log2(v) - low) / (high - low);
-  const steps = high - low > 3 ? 1 : high - low > 1.2 ? 0.5 : 0.25;
-  const ticks = [];
-  for (let e = Math.ceil(low / steps) * steps; e <= high; e += steps) ticks.push(2 ** e);
-  return { at, ticks };
+  return { at, ticks: ticks(2 ** low, 2 ** high) };
+}
+
+// 1, 2 and 5 times powers of ten where the range is wide, otherwise equal steps of such a size.
+function ticks(least, most) {
+  const size = (v) => 10 ** Math.floor(Math.log10(v)), made = [];
+  if (most > 8 * least) {
+    for (let p = size(least); p <= most; p *= 10) made.push(p, 2 * p, 5 * p);
+  } else {
+    const quarter = (most - least) / 4, step = size(quarter) * [1, 2, 5, 10].find((m) => m * size(quarter) >= quarter);
+    for (let n = Math.ceil(least / step); n * step <= most; n++) made.push(n * step);
+  }
+  return made.filter((v) => least <= v && v <= most);
 }
 
 function choose(index) {

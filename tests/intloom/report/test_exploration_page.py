@@ -18,6 +18,8 @@ const seen = {}, all = (s) => [...document.querySelectorAll(s)], one = (s) => do
 seen.kinds = ["front", "fits", "misses"].map((kind) => all(`#plot circle.${kind}`).length);
 seen.rows = all("#points tbody tr").length;
 seen.axes = all("#across option").map((o) => o.value);
+seen.labels = all("#plot text").length;
+seen.ticks = [ticks(35400, 48900), ticks(24.7, 31.4), ticks(3, 5), ticks(9, 240)];
 seen.first = one("#point").textContent;
 all("#points tbody tr")[2].click();
 seen.chosen = all("#plot circle.chosen").map((c) => c.dataset.point);
@@ -52,4 +54,6 @@ def test_points_and_rows_choose_each_other(tmp_path, done, width):
     assert done.name(done.front[0]) in seen["first"] and done.why(done.front[0]) in seen["first"]
     assert (seen["chosen"], seen["row"]) == (["2"], ["1"])
     assert seen["moved"]
+    assert seen["ticks"] == [[40000, 45000], [26, 28, 30], [3, 3.5, 4, 4.5, 5], [10, 20, 50, 100, 200]]
+    assert seen["labels"] >= 4
     require_accessible(page, 390 if width == 500 else width)
