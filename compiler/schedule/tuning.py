@@ -20,6 +20,8 @@ LOADED_TILE_PRICE = 60
 """The same for a tile whose operands come from DRAM."""
 SLOT_PRICE = 150
 """Cycles between two stages of which the second one needs the whole result of the first."""
+HIDDEN_PART = 0.6
+"""Part of a depthwise convolution of whole tensors that the convolution before it hides, chunk by chunk."""
 EXPOSED_PART = 0.5
 """Part of a group's first loads that the group before does not hide."""
 LONGEST_GROUP = 24

@@ -18,6 +18,7 @@ from intloom.compiler.schedule.plan.stripes import Cycles, Stripes, plan_stripes
 from intloom.compiler.schedule.plan.tiling import Tiling
 from intloom.compiler.schedule.stages.placement import Rect
 from intloom.compiler.schedule.stages.stage import Stage
+from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -118,10 +119,22 @@ class GroupCosts:
                 streams[access.index - first] += self._tile_part(access)
         if not live or self._peak(live, streams) > self._params.scratch_words - self._constants(first, stop):
             return None
+        spare = 0.0
         for k in range(first, stop):
-            rows = self._flow.stages[k].extent[0]
-            cost += self._time(*self.cycles(k, rows, False), moved[k - first]) + tuning.SLOT_PRICE
+            stage = self._flow.stages[k]
+            array, vector = self.cycles(k, stage.extent[0], False)
+            time = self._time(array, vector, moved[k - first])
+            cost += time + tuning.SLOT_PRICE
+            # The result of the group's last stage may have no room beside its operand.
+            if k < stop - 1 and stage.overlaps_array and self._reads_array(k):
+                cost -= tuning.HIDDEN_PART * min(spare, time)
+            spare = time - vector if stage.unit is Unit.MAC else 0.0
         return Group(first, stop, cost + self._goal.price(sum(moved)))
+
+    def _reads_array(self, index: int) -> bool:
+        """Whether a stage reads what a convolution just before it makes."""
+        writes = self._flow.writers[self._flow.reads[index][0].buffer]
+        return any(w.index == index - 1 and not w.by_vector_unit for w in writes)
 
     @staticmethod
     def _peak(live: list[tuple[int, int, int]], streams: list[int]) -> int:

@@ -130,6 +130,17 @@ def test_array_and_vector_unit_work_at_the_same_time(size: int, channels: int, w
     assert both_units < 0.9 * array_only
 
 
+def test_separable_layers_of_a_keyword_spotter_hide_their_depthwise_convolutions() -> None:
+    """Stage by stage: steps of few rows would leave strips short, and the array waits for the first weights."""
+    maker = GraphMaker(6)
+    x = maker.input(256, 13, 5)
+    for _ in range(3):
+        x = maker.conv(maker.conv(x, 256, 3, group=256), 256)
+    program = check(maker, x, BASE)
+    assert made_by(program) == {Kind.CONV, Kind.VDEPTHWISE}
+    assert program.predicted_cycles < 1.2 * 3 * 16 * 16 * 65
+
+
 @pytest.mark.parametrize(("kernel", "unit"), [(1, Kind.CONV), (2, Kind.CONV), (3, Kind.VDEPTHWISE)])
 def test_a_layer_without_neighbors_runs_on_the_faster_unit(kernel: int, unit: Kind) -> None:
     """The array takes a cycle of an output word for each tap."""
