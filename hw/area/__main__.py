@@ -20,13 +20,17 @@ import numpy as np
 import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import IntloomError, ParameterError
-from intloom.hw.area.components import CELLS, MEMORIES, WORDS
-from intloom.hw.area.measure import SOURCES, Counts, mapped, whole, words
-from intloom.hw.area.model import MEASURED, area_of, fit_counts, total
+from intloom.hw.area.calibration import OWN_WORDS, Cells, own_cells, scaled_cells
+from intloom.hw.area.components import CELLS, WORDS
+from intloom.hw.area.measure import SOURCES, Counts, alone, mapped, whole, words
+from intloom.hw.area.memories import luts_of, memories
+from intloom.hw.area.model import MEASURED, area_of, counted, fit_counts, total
 from intloom.hw.asic.flow import LIBRARY
 from intloom.hw.asic.report import cell_areas
 from intloom.hw.asic.table import read as asic_areas
-from intloom.hw.spec.params import HardwareParams, changed, preset
+from intloom.hw.mac.array.mac_array import ARRAY_MODULE
+from intloom.hw.npu import TOP_NAME
+from intloom.hw.spec.params import HardwareParams, changed, from_dict, preset
 
 SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nano": ("nano", {}),
@@ -68,6 +72,13 @@ SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "nano",
         {"rows": 8, "vector_lanes": 4, "vector_norm": True, "lut_products": 0, "multiplier_bits": 25},
     ),
+    "checked": (
+        "nano",
+        {
+            "rows": 8, "vector_lanes": 2, "vector_norm": True, "memory_parity": True, "lut_products": 0,
+            "multiplier_bits": 25,
+        },
+    ),
     "wide32": (
         "base",
         {
@@ -90,6 +101,11 @@ _LARGEST = 128
 _FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
 _GATED = ("add", "compare", "equal", "logic", "mux", "shift", "register", "bits", "product", "part")
 _ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
+_MODULES = {"array": ARRAY_MODULE, "scratchpad": f"\\{TOP_NAME}.engine.scratch"}
+_ALONE = {"xc7": {"array": "square", "scratchpad": "flat"}, "ecp5": {"array": "nano-wide", "scratchpad": "flat"}}
+"""Designs of which components are mapped alone."""
+_PRODUCT_BITS = 16
+"""Bits of a product of the array: `hw/fpga` moves their first register into the multiplier."""
 _PART_SITES = 9.0
 """Sites of an ECP5 for a partial product of a product in LUTs: a carry chain of eight bits and one more bit."""
 
@@ -100,8 +116,8 @@ def main() -> int:
     parser.add_argument("what", nargs="?", default="", help="beginning of the names, such as `whole ecp5`")
     what = parser.parse_args().what
     steps: dict[str, Callable[[], dict[str, Any]]] = {
-        **{f"design {name}": partial(_words, sample) for name, sample in SAMPLES.items()},
-        **{name: partial(_words, sample) for name, sample in CHECKS.items()},
+        **{f"design {name}": partial(_words, _params(sample)) for name, sample in SAMPLES.items()},
+        **{name: partial(_words, _params(sample)) for name, sample in CHECKS.items()},
         **{f"mapping {family}": partial(_mapping, family) for family in CELLS},
         "mapping asic": _mapping_gates,
         **{f"whole {family} {n}": partial(_whole, family, n) for n in range(WHOLE_DESIGNS) for family in CELLS},
@@ -131,7 +147,7 @@ def error_rows() -> list[str]:
             continue
         estimated = total(area_of(drawn(number, family), family))
         for kind, cells in sorted(row.values["cells"].items()):
-            errors.setdefault((family, kind), []).append(100 * (estimated.get(kind, 0) / cells - 1))
+            errors.setdefault((family, kind), []).append(round(100 * (estimated.get(kind, 0) / cells - 1), 1) + 0.0)
     return [
         f"| {family} | {kind} | {len(found)} | {median(found):+.1f} % | {min(found):+.1f} to {max(found):+.1f} % |"
         for (family, kind), found in errors.items()
@@ -169,12 +185,9 @@ def _sum(counts: Mapping[str, Counts]) -> Counts:
     return {word: n for word in WORDS if (n := sum(module.get(word, 0) for module in counts.values()))}
 
 
-def _words(sample: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
-    params = _params(sample)
-    components = {component: _sum(modules) for component, modules in words(params).items()}
-    for component in MEMORIES:
-        components.get(component, {}).pop("block", None)
-    return {"parameters": params.to_dict(), "words": dict(sorted(components.items()))}
+def _words(params: HardwareParams) -> dict[str, Any]:
+    components = {component: _sum(modules) for component, modules in sorted(words(params).items())}
+    return {"parameters": params.to_dict(), "words": components}
 
 
 def _whole(family: str, number: int) -> dict[str, Any]:
@@ -183,36 +196,57 @@ def _whole(family: str, number: int) -> dict[str, Any]:
 
 
 def _mapping(family: str) -> dict[str, Any]:
-    """What the words of the modules of `nano` become on an FPGA."""
+    """What words become on an FPGA: in modules of `nano`, then in components that are mapped alone, and in a whole."""
     before, after = _modules("nano"), mapped(preset("nano"), family)
     names = [name for name in after if name in before]
-    cells = {"LUT": _fitted(_FITTED, [before[n] for n in names], [after[n].get("LUT", 0) for n in names])}
-    registers, flops = _total(before, "register"), _total(after, "FF")
-    if family == "xc7":
-        # Registers at inputs and outputs of multipliers move into them.
-        each = round((flops - registers) / (_total(before, "product") + _total(before, "part")), 1)
-        cells |= {"FF": {"register": 1, "product": each, "part": each}, "DSP": {"product": 1, "part": 1}}
-        cells["RAM"] = {"block": 0.5}
-    else:
-        cells["LUT"]["part"] = _PART_SITES
-        routed = evidence.read(_ROUTED)["nano"].values["used"]["FF"][0]
-        cells |= {"FF": {"register": round(routed / registers, 4)}, "DSP": {"product": 1}, "RAM": {"block": 1}}
-    return {"designs": ["nano"], "cells": cells}
+    luts = _fitted(_FITTED, [before[n] for n in names], [after[n].get("LUT", 0) for n in names])
+    parts = {"DSP": {"product": 1, "part": 1}} if family == "xc7" else {"DSP": {"product": 1}}
+    if family == "ecp5":
+        luts["part"] = _PART_SITES
+    made = {c: alone(_params(SAMPLES[design]), family, _MODULES[c]) for c, design in _ALONE[family].items()}
+    params, cells = _whole_nano(family)
+    return calibrated(family, {"LUT": luts, "FF": {"register": 1}, **parts}, made, _words(params), cells)
+
+
+def _whole_nano(family: str) -> tuple[HardwareParams, Counts]:
+    """`nano` with the multipliers of a family, and its cells as a whole."""
+    if family == "ecp5":
+        used = evidence.read(_ROUTED)["nano"].values["used"]
+        return preset("nano"), {kind: there for kind, (there, _) in used.items()}
+    params = changed(preset("nano"), {"lut_products": 0, "multiplier_bits": 25})
+    return params, whole(params, family)
+
+
+def calibrated(
+    family: str, cells: Cells, made: Mapping[str, Counts], nano: Mapping[str, Any], of_nano: Counts
+) -> dict[str, Any]:
+    """Cells of words, from those of modules, of components that are mapped alone, and of `nano` as a whole."""
+    rows = evidence.read(MEASURED)
+    own: dict[str, dict[str, dict[str, float]]] = {}
+    for component, of_kinds in OWN_WORDS[family].items():
+        design = rows[f"design {_ALONE[family][component]}"].values
+        own[component] = own_cells(cells, of_kinds, counted(design)[component], made[component])
+    if family == "ecp5":
+        own["array"]["FF"] = {"register": 1, "product": -_PRODUCT_BITS}
+    memory = sum(luts_of(its, family) for its in memories(from_dict(nano["parameters"])).values())
+    logic = {**of_nano, "LUT": of_nano["LUT"] - memory}
+    designs = sorted({"nano", *_ALONE[family].values()})
+    return {"designs": designs, "cells": scaled_cells(cells, own, counted(nano), logic), "own": own}
 
 
 def _mapping_gates() -> dict[str, Any]:
     """What words become in standard cells: the areas of components that `make asic` recorded."""
     gate, known = cell_areas(LIBRARY)["NAND2X1"], asic_areas(Path("docs"))
-    counted: list[Counts] = []
+    words_of: list[Counts] = []
     gates: list[float] = []
     for name, row in known.items():
         modules = _modules(name)
         for path, area in row["areas"].items():
             inner = [p for p in row["areas"] if p.startswith(f"{path}.") and p.count(".") == path.count(".") + 1]
             own = [m for p, m in modules.items() if f"{p}.".startswith(f"{path}.") and not _below(p, inner)]
-            counted.append({word: sum(m.get(word, 0) for m in own) for word in _GATED})
+            words_of.append({word: sum(m.get(word, 0) for m in own) for word in _GATED})
             gates.append((area - sum(row["areas"][p] for p in inner)) / gate)
-    cells = {"gates": _fitted(_GATED, counted, gates), "FF": {"register": 1, "bits": 1}}
+    cells = {"gates": _fitted(_GATED, words_of, gates), "FF": {"register": 1, "bits": 1}}
     return {"designs": [*known], "cells": cells}
 
 

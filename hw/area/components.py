@@ -22,7 +22,7 @@ CELLS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
 """What a cell counts for each kind, by FPGA family and the beginning of its name."""
 KINDS = {"xc7": ("LUT", "FF", "DSP", "RAM"), "ecp5": ("LUT", "FF", "DSP", "RAM"), "asic": ("gates", "FF")}
 WORDS = (
-    "add", "compare", "equal", "logic", "mux", "shift", "register", "lut memory", "block", "bits", "product", "part",
+    "add", "compare", "equal", "logic", "mux", "shift", "register", "lut memory", "bits", "product", "part",
 )  # fmt: skip
 """What is counted before mapping: bits, small memories, multipliers, and partial products of products in LUTs."""
 _COMPONENTS = {
@@ -45,8 +45,6 @@ _COMPONENTS = {
     "npu.engine.store": "load and store",
 }
 """Components by the beginning of their path; the rest is `control`."""
-MEMORIES = ("scratchpad", "weight memory")
-"""Their blocks of RAM follow from their shapes."""
 
 
 def component_of(path: str) -> str:

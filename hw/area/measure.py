@@ -86,11 +86,10 @@ def _counts(cells: Any) -> Counts:
 
 
 def _memory(size: int, width: int, ports: int) -> Counts:
-    """A memory as LUTs of 16 words or blocks of 512 words of 36 bits, and as registers or a macro."""
+    """A memory as LUTs of 16 words, unless it is large, and as registers or a macro."""
     registers = {"bits": size * width} if ports > 1 or size * width < LEAST_BITS else {}
-    if size < _BLOCK_WORDS:
-        return {"lut memory": ports * width * ceil(size / 16), **registers}
-    return {"block": ports * ceil(width / 36) * ceil(size / 512), **registers}
+    in_luts: Counts = {"lut memory": ports * width * ceil(size / 16)} if size < _BLOCK_WORDS else {}
+    return in_luts | registers
 
 
 def mapped(params: HardwareParams, family: str) -> dict[str, Counts]:
@@ -104,6 +103,19 @@ def mapped(params: HardwareParams, family: str) -> dict[str, Counts]:
             run_yosys(f"{read}{_SERIES_7}; {count}", folder)
         modules: dict[str, Any] = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["modules"]
     return {name.removeprefix("\\"): _kinds(family, m["num_cells_by_type"]) for name, m in modules.items()}
+
+
+def alone(params: HardwareParams, family: str, module: str) -> Counts:
+    """Cells by kind of a module and those in it, flattened."""
+    synthesis = {"xc7": f"{_SERIES_7} -flatten".replace(TOP_NAME, module)}.get(
+        family, f"synth_lattice -family ecp5 -top {module} -nowidelut"
+    )
+    with temporary_folder() as folder:
+        (folder / _DESIGN).write_text(generate_verilog(params), encoding="utf-8")
+        read = f"read_verilog {_DESIGN}; hierarchy -top {module}"
+        run_yosys(f"{read}; {synthesis}; tee -q -o {_STATISTICS} stat -json", folder)
+        design = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["design"]
+    return _kinds(family, design["num_cells_by_type"])
 
 
 def whole(params: HardwareParams, family: str) -> Counts:

@@ -1,30 +1,26 @@
-"""Area of an accelerator: a linear model of what Yosys counts, in two steps.
+"""Area of an accelerator: a linear model of what Yosys counts, in two steps, and the exact number of RAM blocks.
 
 `measured.json` has, for a few designs, the words of each component: bits of adders, multiplexers, registers, and more,
 before mapping. They are fitted to structural counts of the parameters. For each family it has the cells that a bit of
-each kind becomes, fitted to the modules of `nano` mapped one by one, or to the areas of docs/asic.md. The fit of words
-takes milliseconds, so only what was measured is kept.
+each kind becomes (`calibration`), or the fit to the areas of docs/asic.md. The fit of words takes milliseconds, so only
+what was measured is kept.
 """
 
 import itertools
 from collections.abc import Mapping
 from functools import cache
-from math import ceil
+from math import log2
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from intloom.common import evidence
-from intloom.hw.area.components import MEMORIES, WORDS
+from intloom.hw.area.components import WORDS
+from intloom.hw.area.memories import blocks_of, luts_of, memories
 from intloom.hw.spec.params import HardwareParams, from_dict
 
 MEASURED = Path(__file__).with_name("measured.json")
-_BLOCKS = {
-    "xc7": ((72, 512), (36, 1024), (18, 2048), (9, 4096)),
-    "ecp5": ((36, 512), (18, 1024), (9, 2048), (4, 4096), (2, 8192)),
-}
-"""Widths and depths of a block of RAM."""
 
 
 def features(p: HardwareParams) -> dict[str, list[float]]:
@@ -43,8 +39,9 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
         "epilogue": [1, p.lanes, p.lanes * slow, p.cols, p.rows],
         "MAC control": [1, p.cols, p.rows, p.rows * p.weight_sums, p.cols * p.weight_sums, narrow],
         "softmax": [softmax, softmax * p.softmax_lanes],
-        "normalization": [p.vector_norm * p.vector_lanes],
+        "normalization": [p.vector_norm, p.vector_norm * p.softmax_lanes],
         "depthwise": [
+            1,
             depthwise,
             depthwise * p.rows,
             depthwise * narrow,
@@ -53,18 +50,39 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
             lut_depthwise,
         ],
         "vector datapath": [1, p.vector_lanes, p.vector_lanes * slow, p.vector_lanes * p.rows, several],
-        "vector control": [1, p.rows, p.vector_lanes, p.rows * depthwise, p.rows * softmax, narrow],
+        "vector control": [
+            1,
+            p.rows,
+            p.vector_lanes,
+            p.vector_lanes * (p.vector_slices == 2),
+            p.vector_lanes * (p.vector_slices > 2),
+            p.rows * depthwise,
+            narrow,
+        ],
         "scratchpad": [
             1,
             p.rows * p.scratch_banks,
-            p.rows**2 * p.scratch_banks,
             p.rows * (p.vector_slices < 4),
-            p.rows * p.memory_parity,
+            p.rows * p.scratch_banks * (p.vector_slices < 4),
+            p.scratch_banks * log2(p.scratch_banks),
+            p.memory_parity * p.scratch_banks * p.rows,
+            p.memory_parity * p.scratch_banks * (p.rows + 27),
         ],
-        "weight memory": [1, p.rows, p.memory_parity],
+        "weight memory": [1, p.rows, p.memory_parity, p.memory_parity * p.rows],
         "load and store": [1, p.rows, narrow, p.constant_check * p.rows],
         "control": [1, p.rows, p.queue_depth * p.rows, p.queue_depth],
     }
+
+
+def counted(values: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """The words of each component of a measured design.
+
+    Before mapping, each write enable of a bank has a multiplexer for the whole word, of which all but a byte are wires.
+    """
+    p, words = from_dict(values["parameters"]), {name: dict(counts) for name, counts in values["words"].items()}
+    words["accumulators"].pop("lut memory", None)  # see `memories`
+    words["scratchpad"]["mux"] -= p.scratch_banks * p.rows * p.rows * (8 + p.memory_parity)
+    return words
 
 
 def words_of(params: HardwareParams) -> dict[str, dict[str, float]]:
@@ -76,20 +94,28 @@ def words_of(params: HardwareParams) -> dict[str, dict[str, float]]:
     }
 
 
-def cells_of(words: Mapping[str, float], family: str) -> dict[str, float]:
-    """Cells by kind that words become when they are mapped as a part of a whole design."""
-    mapping: Mapping[str, Mapping[str, float]] = _measured()[f"mapping {family}"]["cells"]
-    return {
-        kind: max(0.0, sum(number * words.get(word, 0) for word, number in per_word.items()))
-        for kind, per_word in mapping.items()
-    }
+def count_cells(words: Mapping[str, float], cells: Mapping[str, float]) -> float:
+    """The cells of a kind that words become."""
+    return sum(number * words.get(word, 0) for word, number in cells.items())
+
+
+def cells_of(words: Mapping[str, float], family: str, component: str) -> dict[str, float]:
+    """Cells by kind that the words of a component become when they are mapped as a part of a whole design."""
+    row = _measured()[f"mapping {family}"]
+    cells = row["cells"] | row.get("own", {}).get(component, {})
+    return {kind: max(0.0, count_cells(words, of_words)) for kind, of_words in cells.items()}
 
 
 def area_of(params: HardwareParams, family: str) -> dict[str, dict[str, float]]:
     """Estimated cells of each component by kind."""
-    area = {component: cells_of(words, family) for component, words in words_of(params).items()}
-    for component, number in memory_blocks(params, family).items():
-        area[component]["RAM"] = number
+    area = {name: cells_of(words, family, name) for name, words in words_of(params).items()}
+    if family != "asic":
+        for component, its in memories(params).items():
+            area[component]["RAM"] = blocks_of(its, family)
+            area[component]["LUT"] += luts_of(its, family)
+    if family == "ecp5" and params.vector_norm:
+        # Each lane has a product of 9 x 25 bits, which is more than a multiplier of 18 x 18.
+        area["normalization"]["DSP"] += params.softmax_lanes
     return {component: {k: n for k, n in cells.items() if n} for component, cells in area.items()}
 
 
@@ -102,22 +128,6 @@ def total(area: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return kinds
 
 
-def memory_blocks(p: HardwareParams, family: str) -> dict[str, int]:
-    """Blocks of RAM of scratchpad and weight memory."""
-    if family not in _BLOCKS:
-        return {}
-
-    def blocks(words: int, bits: int) -> int:
-        return min(ceil(bits / width) * ceil(words / depth) for width, depth in _BLOCKS[family])
-
-    bits = 8 * p.rows
-    counts = (
-        p.scratch_banks * blocks(p.scratch_words // p.scratch_banks, bits + p.rows * p.memory_parity),
-        blocks(p.weight_words, bits + p.memory_parity),
-    )
-    return dict(zip(MEMORIES, counts, strict=True))
-
-
 @cache
 def _measured() -> dict[str, Any]:
     return {name: row.values for name, row in evidence.read(MEASURED).items()}
@@ -128,10 +138,11 @@ def _fitted() -> dict[str, dict[str, Any]]:
     """Coefficients of each component's words."""
     samples = [values for name, values in _measured().items() if name.startswith("design ")]
     designs = [features(from_dict(sample["parameters"])) for sample in samples]
+    counts = [counted(sample) for sample in samples]
 
     def fit(component: str, word: str) -> Any:
         matrix = np.array([design[component] for design in designs], float)
-        return fit_counts(matrix, np.array([s["words"].get(component, {}).get(word, 0) for s in samples], float))
+        return fit_counts(matrix, np.array([words.get(component, {}).get(word, 0) for words in counts], float))
 
     return {component: {word: fit(component, word) for word in WORDS} for component in designs[0]}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from intloom.common.errors import ParameterError
+from intloom.common.errors import ParameterError, UsageError
 from intloom.exploration.device import Clock, Device, clock_of
 from intloom.exploration.energy import Technology, energy
 from intloom.exploration.limits import Change, changes_of, explain
@@ -21,6 +21,8 @@ from intloom.hw.spec.params import HardwareParams, preset_name
 from intloom.sim.processes import Processes
 
 Tell = Callable[[str, int, int], None]
+_SMALLEST, _LARGEST = 1e-9, 1e9
+"""Of frames per second, MB/s and MHz: rates in beats per cycle stay far from the limits of a float."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,11 @@ class Budget:
     """The clock; None: the measured one of the nearest routed design."""
     accelerators: int = 1
     """Accelerators on the memory port, each with frames of its own."""
+
+    def __post_init__(self) -> None:
+        for name, number in (("fps", self.fps), ("bandwidth", self.bandwidth), ("clock", self.mhz)):
+            if number is not None and not _SMALLEST <= number <= _LARGEST:
+                raise UsageError(f"{name} must be a number from {_SMALLEST:g} to {_LARGEST:g}, not {number:g}")
 
 
 @dataclass(frozen=True, eq=False)

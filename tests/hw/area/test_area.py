@@ -2,9 +2,12 @@
 
 import json
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Elaboratable, Fragment, Shape
+from amaranth.lib.memory import Memory as AmaranthMemory
 
 from intloom.cli.entry import run as main
 from intloom.common import evidence
@@ -12,7 +15,11 @@ from intloom.exploration.device import ROUTED
 from intloom.hw.area.__main__ import CHECKS, SAMPLES, drawn, error_rows
 from intloom.hw.area.components import CELLS, KINDS
 from intloom.hw.area.measure import words
-from intloom.hw.area.model import MEASURED, area_of, cells_of, memory_blocks, total
+from intloom.hw.area.memories import blocks_of, luts_of, memories
+from intloom.hw.area.model import MEASURED, area_of, cells_of, counted, total
+from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
+from intloom.hw.mac.array.product import OneModule
+from intloom.hw.npu import Npu
 from intloom.hw.spec.params import changed, from_dict, preset
 
 ROWS = evidence.read(MEASURED)
@@ -36,11 +43,55 @@ def test_whole_designs_on_the_ecp5_are_within_8_percent(name):
 def test_words_that_are_not_fitted_are_within_8_percent(name, family):
     values = ROWS[name].values
     params = from_dict(values["parameters"])
-    measured = total({component: cells_of(counts, family) for component, counts in values["words"].items()})
-    measured["RAM"] = measured.get("RAM", 0) + sum(memory_blocks(params, family).values())
+    measured = total({name: cells_of(counts, family, name) for name, counts in counted(values).items()})
+    if "LUT" in measured:
+        measured["LUT"] += sum(luts_of(its, family) for its in memories(params).values())
     estimated = total(area_of(params, family))
-    for kind in KINDS[family]:
+    for kind in measured:
         assert estimated[kind] == pytest.approx(measured[kind], rel=0.08), kind
+
+
+class _Noted(OneModule):
+    """Elaboration platform that notes memories of at least 64 words."""
+
+    def __init__(self) -> None:
+        super().__init__(arrays=False)
+        self.shapes = Counter[tuple[int, int, int]]()
+
+    def get_memory(self, memory: AmaranthMemory) -> Elaboratable:
+        (write,) = memory.write_ports
+        if memory.depth >= 64:
+            self.shapes[memory.depth, Shape.cast(memory.shape).width, len(write.en)] += 1
+        return memory.elaborate(None)
+
+
+def _elaborate(part: Elaboratable, platform: OneModule) -> None:
+    for inner, *_ in Fragment.get(part, platform).subfragments:
+        _elaborate(inner, platform)
+
+
+@pytest.mark.parametrize("params", [preset("nano"), preset("small"), *(drawn(n, "ecp5") for n in (1, 2, 5))])
+def test_memories_are_those_of_the_design(params):
+    (sums,) = memories(params)["accumulators"]
+    assert sums.reads == 2 - AccumulatorColumn.single_ported(params)
+    noted, listed = _Noted(), Counter[tuple[int, int, int]]()
+    _elaborate(Npu(params), noted)
+    for component, its in memories(params).items():
+        # Chords are cases of a switch, which Yosys turns into memories.
+        for memory in its[:1] if component == "normalization" else its:
+            if memory.words >= 64:
+                listed[memory.words, memory.bits, memory.enables] += memory.count
+    assert noted.shapes == listed
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name.startswith("whole ")])
+def test_estimates_of_whole_designs_are_within_8_percent_and_blocks_of_ram_are_exact(name):
+    family, values = name.split()[1], ROWS[name].values
+    params = from_dict(values["parameters"])
+    estimated = total(area_of(params, family))
+    for kind, cells in values["cells"].items():
+        assert estimated[kind] == pytest.approx(cells, rel=0.08), kind
+    assert sum(blocks_of(its, family) for its in memories(params).values()) == values["cells"]["RAM"]
 
 
 def test_the_manual_has_the_errors_of_whole_designs():

@@ -188,8 +188,9 @@ def test_a_bad_space_is_one_line(tmp_path, model, capsys, text, code, said):
     ("words", "said"),
     [
         (["--device", "XC9"], "--device must be one of LFE5U-25F"),
-        (["--fps", "0"], "--fps must be a number above 0"),
-        (["--clock", "nan"], "--clock must be a number above 0"),
+        (["--fps", "0"], "fps must be a number from 1e-09 to 1e+09, not 0"),
+        (["--bandwidth", "1e-320"], "bandwidth must be a number from 1e-09 to 1e+09"),
+        (["--clock", "nan"], "clock must be a number from 1e-09"),
         (["--technology", "3nm"], "--technology must be one of 45nm, 7nm"),
         (["--weight", "1", "--weight", "2"], "--weight must be given once for each of the 1 models"),
         (["--jobs", "0"], "--jobs must be at least 1"),
