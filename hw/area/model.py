@@ -156,7 +156,7 @@ def fit_counts(matrix: Any, counts: Any, floor: float = 0.02) -> Any:
     scaled, wanted = matrix * weights[:, None], counts * weights
     useful = [k for k in range(matrix.shape[1]) if matrix[:, k].any()]
     least = np.inf
-    # Of at most six features every choice is tried: exact, and without a solver.
+    # Of at most eight features every choice is tried: exact, and without a solver.
     for size in range(1, len(useful) + 1):
         for chosen in map(list, itertools.combinations(useful, size)):
             fit = np.linalg.lstsq(scaled[:, chosen], wanted, rcond=None)[0]
