@@ -13,8 +13,8 @@ def step(remainder: Value, bit: Value, divisor: Value) -> Value:
     """The remainder after one more bit of the dividend; it is negative where the quotient bit is 0."""
     below = remainder[-1]
     # Minus the divisor is its complement plus 1: bit 0 of both operands gives that carry. FPGA mapping makes one chain
-    # of the sum and of the choice of its second operand. For the 7 series Yosys 0.70 exchanges the operands of this
-    # component alone inside `Softmax`, and takes a LUT more for each bit; in the whole accelerator it does not.
+    # of the sum and of the choice of its second operand. Yosys 0.70 does so on the 7 series in the whole accelerator;
+    # in `Softmax` alone it exchanges the operands and takes one LUT more for each bit.
     chosen = Mux(below, Cat(0, divisor, 0), Cat(1, ~divisor, 1))
     return (Cat(~below, bit, remainder[:-1]) + chosen)[1:]
 
