@@ -1,4 +1,4 @@
-"""The instruction simulator: whole runs, single steps, breakpoints and inspection.
+"""The instruction simulator: whole runs, single steps and inspection.
 
 Instructions run one after the other in program order. That gives the accelerator's result for every timing, provided
 that waits order all hazards; so each step also checks the instruction with `SoundnessChecker`.
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import UsageError
 from intloom.compiler.program.memory import initial_memory, read_outputs, read_tensor
 from intloom.compiler.program.program import Program
-from intloom.compiler.program.soundness import SoundnessChecker, describe
+from intloom.compiler.program.soundness import SoundnessChecker
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 
@@ -27,8 +27,7 @@ class IsaSimulator:
         self.program = program
         self.check = check
         self.position = 0
-        self._instruction_breaks: set[int] = set()
-        self._layer_breaks: set[int] = set()
+        """Number of the next instruction."""
         self._machine: Machine | None = None
         self._checker: SoundnessChecker | None = None
 
@@ -51,7 +50,7 @@ class IsaSimulator:
         return self.position >= len(self.program.instructions)
 
     def run(self, inputs: Mapping[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
-        """All outputs for these inputs; breakpoints do not stop it."""
+        """All outputs for these inputs."""
         self.reset(inputs)
         while not self.finished:
             self.step()
@@ -77,43 +76,6 @@ class IsaSimulator:
         self.position += 1
         return index
 
-    def add_breakpoint(self, *, instruction: int | None = None, layer: str | None = None) -> None:
-        """Stop `resume` before an instruction, or wherever a stretch of a layer's instructions starts."""
-        if (instruction is None) == (layer is None):
-            raise UsageError("a breakpoint must name an instruction or a layer, and not both")
-        if instruction is not None:
-            if not 0 <= instruction < len(self.program.instructions):
-                last = len(self.program.instructions) - 1
-                raise UsageError(f"a breakpoint must be at instruction 0 to {last}, not {instruction}")
-            self._instruction_breaks.add(instruction)
-            return
-        names = [k.name for k in self.program.layers]
-        if layer not in names:
-            raise UsageError(f"a breakpoint must name a layer of the program, not {layer!r}: it has {', '.join(names)}")
-        self._layer_breaks.add(names.index(layer))
-
-    def clear_breakpoints(self) -> None:
-        """Forget all breakpoints."""
-        self._instruction_breaks.clear()
-        self._layer_breaks.clear()
-
-    def resume(self) -> int | None:
-        """Run to the next breakpoint; gives the number of the instruction there, or None at the program's end."""
-        first = True
-        while not self.finished:
-            # The first instruction is not tested, or `resume` would never leave a breakpoint.
-            if not first and self._stops_at(self.position):
-                return self.position
-            self.step()
-            first = False
-        return None
-
-    def _stops_at(self, index: int) -> bool:
-        if index in self._instruction_breaks:
-            return True
-        layer = self.program.provenance[index].layer
-        return layer in self._layer_breaks and self.program.provenance[index - 1].layer != layer
-
     def outputs(self) -> dict[str, NDArray[np.int8]]:
         """The output tensors in memory."""
         return read_outputs(self.program, self._memory())
@@ -128,7 +90,3 @@ class IsaSimulator:
 
     def _memory(self) -> NDArray[np.uint8]:
         return self.machine.dram.reshape(-1).view(np.uint8)
-
-    def describe(self, index: int) -> str:
-        """An instruction with its number and its layer."""
-        return describe(self.program, index)

@@ -1,4 +1,4 @@
-"""Stepping, breakpoints, inspection, and the faults that the simulator catches."""
+"""Stepping, inspection, and the faults that the simulator catches."""
 
 import dataclasses
 
@@ -44,43 +44,19 @@ def test_stepping_equals_running(made):
         stepped.step()
 
 
-def test_breakpoint_at_a_layer_shows_its_input(made):
+def test_state_can_be_seen_and_changed(made):
     maker, graph, program = made
     inputs = maker.random_inputs()
     simulator = IsaSimulator(program)
     simulator.reset(inputs)
-    simulator.add_breakpoint(layer="maxpool1")
-    stop = simulator.resume()
-    assert stop is not None
-    assert program.provenance[stop].layer == 1
-    expected = run_graph(graph, inputs, match=program.params.match, keep=True)
-    while (stop := simulator.resume()) is not None:
-        assert program.provenance[stop].layer == 1
-    np.testing.assert_array_equal(simulator.tensor("t0"), expected["t0"])
-
-
-def test_breakpoint_at_an_instruction(made):
-    maker, _, program = made
-    simulator = IsaSimulator(program)
-    simulator.reset(maker.random_inputs())
-    simulator.add_breakpoint(instruction=3)
-    assert simulator.resume() == 3
-    assert simulator.position == 3
-    assert "instruction 3 (layer" in simulator.describe(3)
-    simulator.clear_breakpoints()
-    assert simulator.resume() is None
-
-
-def test_state_can_be_seen_and_changed(made):
-    maker, _, program = made
-    simulator = IsaSimulator(program)
-    simulator.reset(maker.random_inputs())
     last = max(k for k, i in enumerate(program.instructions) if i.kind is Kind.STORE)
-    simulator.add_breakpoint(instruction=last)
-    assert simulator.resume() is not None
-    assert simulator.machine.scratch.any()
+    while simulator.position < last:
+        simulator.step()
+    expected = run_graph(graph, inputs, match=program.params.match, keep=True)
+    np.testing.assert_array_equal(simulator.tensor("t0"), expected["t0"])
     simulator.machine.scratch[:] = 5
-    assert simulator.resume() is None
+    while not simulator.finished:
+        simulator.step()
     stored = program.instructions[last]
     assert (simulator.outputs()["t1"] == 5).sum() >= 16 * stored["n0"] * stored["n1"] * stored["n2"]
 
@@ -91,9 +67,6 @@ def test_wrong_requests_are_refused(made):
     with pytest.raises(UsageError, match="no state"):
         simulator.step()
     simulator.reset(maker.random_inputs())
-    for arguments in ({}, {"instruction": 1, "layer": "conv0"}, {"instruction": 10_000}, {"layer": "nothing"}):
-        with pytest.raises(UsageError, match="breakpoint"):
-            simulator.add_breakpoint(**arguments)
     with pytest.raises(UsageError, match="is not stored in memory"):
         simulator.tensor("nothing")
 
