@@ -153,8 +153,11 @@ class GroupCosts:
 
     # Groups that run in stripes.
 
-    def striped(self, first: int, stop: int, rows: int) -> Group | None:
-        """Stages depth-first in steps of `rows` rows of the first one; None if they do not fit."""
+    def striped(self, first: int, stop: int, rows: int, limit: float = inf) -> Group | None:
+        """Stages depth-first in steps of `rows` rows of the first one; None if they do not fit.
+
+        The cost of those that cost more than `limit` is infinite.
+        """
         stages = self._flow.stages[first:stop]
         if self._loads_own_results(first, stop) or any(s.most_pixels is not None for s in stages):
             return None
@@ -184,12 +187,11 @@ class GroupCosts:
         exposed = (
             self._weights[first] + self._first_loads(plan)
         ) * self._goal.word_cycles + self._goal.memory.read_latency
-        cost = (
-            self._time(self._stripe_cycles(plan, array, vector), 0, moved)
-            + tuning.TASK_PRICE * tasks
-            + self._goal.price(moved)
-            + tuning.EXPOSED_PART * exposed
-        )
+        cost = tuning.TASK_PRICE * tasks + self._goal.price(moved) + tuning.EXPOSED_PART * exposed
+        # Both units take at least as long as each has work, which is known before their steps are simulated.
+        if cost + self._time(int(array.sum()), int(vector.sum()), moved) > limit:
+            return Group(first, stop, inf, plan, resident)
+        cost += self._time(self._stripe_cycles(plan, array, vector), 0, moved)
         # A pace that is too slow for these stages may suit more of them.
         long = _overlaps_array(stages) or rows * stages[0].extent[1] >= tuning.MIN_STEP_PIXELS
         return Group(first, stop, cost if long else inf, plan, resident)
@@ -263,7 +265,8 @@ def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling
     best: list[tuple[float, Group | None]] = [(0.0, None)]
     best += [(inf, None)] * count
     for first in range(count):
-        for group in _groups_from(first, flow, costs, goal.stripe_heights):
+        limits = [cost - best[first][0] for cost, _ in best]
+        for group in _groups_from(first, flow, costs, goal.stripe_heights, limits):
             cost = best[first][0] + group.cost
             if cost < best[group.stop][0]:
                 best[group.stop] = (cost, group)
@@ -276,8 +279,10 @@ def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling
     return groups[::-1]
 
 
-def _groups_from(first: int, flow: Dataflow, costs: GroupCosts, stripe_heights: int) -> list[Group]:
-    """The groups that begin with a stage."""
+def _groups_from(
+    first: int, flow: Dataflow, costs: GroupCosts, stripe_heights: int, limits: Sequence[float]
+) -> list[Group]:
+    """The groups that begin with a stage; those that end at a stage are worth no more than its limit."""
     groups = [costs.tiled(first)]
     paces = _paces(flow.stages[first])
     for stop in range(first + 1, min(first + tuning.LONGEST_GROUP, len(flow.stages)) + 1):
@@ -286,10 +291,10 @@ def _groups_from(first: int, flow: Dataflow, costs: GroupCosts, stripe_heights: 
         whole = costs.whole(first, stop) if stop > first + 1 else None
         groups += [whole] if whole else []
         # What does not fit for these stages does not fit for more of them.
-        while paces and (group := costs.striped(first, stop, paces[0])) is None:
+        while paces and (group := costs.striped(first, stop, paces[0], limits[stop])) is None:
             paces.pop(0)
         if paces and group:
-            slower = (costs.striped(first, stop, pace) for pace in paces[1 : 1 + stripe_heights])
+            slower = (costs.striped(first, stop, pace, limits[stop]) for pace in paces[1 : 1 + stripe_heights])
             groups += [group, *(g for g in slower if g)]
         if stop > first + 1 and whole is None and not paces:
             break

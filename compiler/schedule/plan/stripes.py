@@ -182,7 +182,14 @@ def stripe_cycles(flow: Dataflow, plan: Stripes, array: Cycles, vector: Cycles) 
             if not on_array and not on_vector:
                 continue
             earlier, same = links[k]
-            at = max([0, *(before[n] for n in earlier), *(done[n] for n in same)])
+            at = 0
+            # Without max, whose calls take half of the time of the steps.
+            for n in earlier:
+                if before[n] > at:
+                    at = before[n]
+            for n in same:
+                if done[n] > at:
+                    at = done[n]
             if on_array:
                 at = array_free = max(array_free, at) + on_array
             if on_vector:
