@@ -153,8 +153,8 @@ class Run:
 
     def __repr__(self) -> str:
         r = self.record
-        cycles = f"{r['cycles']} cycles, " if r["cycles"] else ""
-        return f"<Run on {r['backend']}: {cycles}{r['mismatches']} of {r['compared_bytes']} bytes differ>"
+        cycles = f"{r['cycles']:,} cycles, " if r["cycles"] else ""
+        return f"<Run on {r['backend']}: {cycles}{r['mismatches']:,} of {r['compared_bytes']:,} bytes differ>"
 
     def _repr_html_(self) -> str:
         return run_html(self.record)

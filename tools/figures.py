@@ -38,7 +38,7 @@ _KEPT = ("mac_use", "dram_bytes", "cycles", "wall_s")
 _SOURCES = ("hw/npu.py", "compiler", "intloom/zoo", "intloom/quantization")
 """What the figures depend on, with what they import."""
 READ = "reading"
-_PICTURE_SIZE = (1360, 1160)
+_WIDTH, _REPORT_HEIGHT, _READING_HEIGHT = 1360, 1160, 1250
 _COLORS = 128
 """Of a picture: a third of the bytes, and no difference that is seen."""
 START, END = "<!-- figures: make figures -->\n", "<!-- end of figures -->\n"
@@ -148,12 +148,12 @@ _GOOD = 0.93
 """What the design promises for large pictures; printed bold."""
 
 
-def take_picture(page: Path, target: Path) -> None:
+def take_picture(page: Path, target: Path, height: int) -> None:
     """The top of a page as README and manual show it, where there is a Chromium."""
     if (browser := shutil.which("chromium")) is None:
         print(f"{target.name} stays as it is: taking it needs chromium")
         return
-    size = f"--window-size={_PICTURE_SIZE[0]},{_PICTURE_SIZE[1]}"
+    size = f"--window-size={_WIDTH},{height}"
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", size]
     command += ["--virtual-time-budget=4000", f"--screenshot={target}", f"file://{page.resolve()}"]
     subprocess.run(command, check=True, capture_output=True)
@@ -178,11 +178,11 @@ def main(chosen: Sequence[str] = ()) -> None:
         print(line(row, values), end="", flush=True)
         if row is ROWS[0]:
             with temporary_folder() as folder:
-                take_picture(run.report(folder), PICTURE)
+                take_picture(run.report(folder), PICTURE, _REPORT_HEIGHT)
     if not chosen or READ in chosen:
         with temporary_folder() as folder:
             done = read_text(pretrained(), ReadOptions(folder=folder), say=print, tell=lambda _stage, _done, _all: None)
-            take_picture(done.page, ROOT / "docs/assets/reading.png")
+            take_picture(done.page, ROOT / "docs/assets/reading.png", _READING_HEIGHT)
     before, rest = README.read_text(encoding="utf-8").split(START)
     write_text(README, f"{before}{START}{table()}{END}{rest.split(END)[1]}")
     tutorial.main()

@@ -90,6 +90,8 @@ def _read(terminal: Terminal, models: Pretrained, options: ReadOptions, *, as_js
 
 
 def _show(terminal: Terminal, done: Reading, wrong: int) -> None:
+    if not done.lines:
+        terminal.say("the detector found no line of text in this picture", label="warning", color="yellow")
     for line in done.lines:
         same = "" if line.text == line.float_text else f"   (the float model reads {line.float_text!r})"
         terminal.say(f"{line.text}{same}", label="text:", color="bold")

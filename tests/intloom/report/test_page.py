@@ -12,6 +12,7 @@ from intloom.exploration.device import clock_of
 from intloom.hw.spec.params import preset
 from intloom.report import render, write_report
 from intloom.report.compare import compare_runs, write_compare
+from intloom.report.reading import write_reading
 from tests.intloom.report.pages import evaluation, memory, misplaced_values, regression
 
 
@@ -44,6 +45,13 @@ def test_every_page_shows_values_where_values_belong(run_folder, tmp_path):
         assert not misplaced_values(page.read_text()), page
     output |= {"differing": 12345, "largest": 0.5}
     assert f"differs in 12,345 of {output['values']:,} values" in render(record, timeline, [])
+
+
+def test_a_picture_without_text_says_so(tmp_path):
+    record = {"hardware": "base", "backend": "isa", "cycles": None, "compared_bytes": 5, "mismatches": 0}
+    page = write_reading(tmp_path, [], 1.0, record, (1, 3, 480, 640)).read_text()
+    assert "found no line of text" in page and "Every letter" not in page and "float model</th>" not in page
+    assert not misplaced_values(page)
 
 
 @pytest.mark.parametrize("text", ["&lt;built-in method values&gt;", "None", "nan %", "object at 0x7f", "{{ a }}"])
