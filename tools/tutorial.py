@@ -34,7 +34,7 @@ _SKIPPED = ("preprocessed ", "warning '")
 """Starts of lines that depend on the state of the cache, or on the last digit of a scale and so on the processor."""
 _MEASURED = re.compile(
     r"\d[\d,]*(\.\d+)? (s|kHz|instructions|cycles|bytes)\b|[\d.]+ % of [\d,]+ values differ.*|\d+\.\d+"
-    r"|[-+]?\d+%|\d[\d,]{2,}"
+    r"|[-+]?\d+%|\d[\d,]+"
 )
 """Times, what depends on the processor, and what changes with the compiler or with the last count of an area.
 
