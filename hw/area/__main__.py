@@ -265,9 +265,5 @@ def _fitted(names: Sequence[str], counted: Sequence[Counts], cells: Sequence[flo
     return {word: round(float(n), 3) for word, n in zip(names, fit, strict=True) if n}
 
 
-def _total(modules: Mapping[str, Counts], kind: str) -> float:
-    return sum(module.get(kind, 0) for module in modules.values())
-
-
 if __name__ == "__main__":
     sys.exit(main())

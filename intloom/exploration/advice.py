@@ -10,7 +10,7 @@ from intloom.exploration.work import work_of
 from intloom.flow.bundle import Bundle
 from intloom.sim.processes import Processes
 
-_MOST_INSTRUCTIONS = 16_000
+_MOST_INSTRUCTIONS = 14_000
 """Of all changes that are compiled: 5 seconds or less."""
 
 
