@@ -55,6 +55,8 @@ def _walk_end(start: int, cost: Cost, packed: Iterable[tuple[int, int]]) -> int:
     """The end of a VDEPTHWISE, with these periods of packed CONVs."""
     at, left = float(start), float(cost.work)
     for first, stop in packed:
+        if stop <= at:
+            continue
         alone = min(left, max(0.0, first - at))
         at, left = at + alone, left - alone
         slowed = min(left, max(0.0, stop - at) / (1 + cost.slower))
