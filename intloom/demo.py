@@ -1,6 +1,6 @@
 """Demonstration: a network of the zoo from a float model to a checked RTL run and its report."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,16 +32,10 @@ class DemoOptions:
     params: HardwareParams = PRESETS[DEMO_PRESET]
 
 
-@dataclass(frozen=True)
-class Demo:
-    """Result of the demonstration."""
-
-    record: Mapping[str, Any]
-    report: Path
-
-
-def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, watch: ProgressCallback) -> Demo:
-    """Run all steps, and print the equivalent command of each."""
+def run_demo(
+    options: DemoOptions, *, say: Callable[[str], None], tell: Tell, watch: ProgressCallback
+) -> tuple[dict[str, Any], Path]:
+    """Run all steps, and print the equivalent command of each; the record of the run and its report."""
     folder, name, params = options.folder, options.model, options.params
     check_folder(folder, "the output")
     floats, quantized, program = (folder / f"{name}{end}" for end in (".onnx", ".q.onnx", ".loom"))
@@ -54,7 +48,7 @@ def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, wa
     say(f"$ intloom run {program} --backend rtl --check -o {folder / 'run'}")
     record = _simulate(program, folder / "run", watch)
     say(f"$ intloom report {folder / 'run'}")
-    return Demo(record, write_report(folder / "run"))
+    return record, write_report(folder / "run")
 
 
 def hardware_option(params: HardwareParams, folder: Path) -> str:

@@ -106,12 +106,12 @@ def _show(terminal: Terminal, done: Reading, wrong: int) -> None:
 
 def _simulate(terminal: Terminal, options: DemoOptions, *, as_json: bool) -> None:
     with terminal.progress() as tell:
-        done = run_demo(options, say=terminal.say, tell=tell, watch=watcher(tell))
+        record, report = run_demo(options, say=terminal.say, tell=tell, watch=watcher(tell))
     if as_json:
-        terminal.json({**done.record, "report": str(done.report)})
+        terminal.json({**record, "report": str(report)})
     else:
-        show_record(terminal, done.record)
+        show_record(terminal, record)
         terminal.say("", label="report:", color="bold")
-        terminal.result(str(done.report))
-    if done.record["mismatches"]:
+        terminal.result(str(report))
+    if record["mismatches"]:
         raise typer.Exit(int(ExitCode.MISMATCH))
