@@ -101,8 +101,16 @@ _LARGEST = 128
 _FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
 _GATED = ("add", "compare", "equal", "logic", "mux", "shift", "register", "bits", "product", "part")
 _ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
-_MODULES = {"array": ARRAY_MODULE, "scratchpad": f"\\{TOP_NAME}.engine.scratch"}
-_ALONE = {"xc7": {"array": "square", "scratchpad": "flat"}, "ecp5": {"array": "nano-wide", "scratchpad": "flat"}}
+_MODULES = {
+    "array": ARRAY_MODULE,
+    "scratchpad": f"\\{TOP_NAME}.engine.scratch",
+    "epilogue": f"\\{TOP_NAME}.engine.mac.epilogue",
+    "vector datapath": f"\\{TOP_NAME}.engine.vec.datapath",
+}
+_ALONE = {
+    "xc7": {"array": "square", "scratchpad": "flat", "epilogue": "square", "vector datapath": "square"},
+    "ecp5": {"array": "nano-wide", "scratchpad": "flat"},
+}
 """Designs of which components are mapped alone."""
 _PRODUCT_BITS = 16
 """Bits of a product of the array: `hw/fpga` moves their first register into the multiplier."""

@@ -12,7 +12,12 @@ Counts = Mapping[str, float]
 Cells = Mapping[str, Counts]
 """Cells of a word, by kind of cell and word."""
 OWN_WORDS = {
-    "xc7": {"array": {"LUT": "add", "FF": "product"}, "scratchpad": {"LUT": "mux"}},
+    "xc7": {
+        "array": {"LUT": "add", "FF": "product"},
+        "scratchpad": {"LUT": "mux"},
+        "epilogue": {"FF": "product"},
+        "vector datapath": {"FF": "product"},
+    },
     "ecp5": {"array": {"LUT": "add"}, "scratchpad": {"LUT": "mux"}},
 }
 """Words of which a component has so many that they are calibrated on it, mapped alone: adder trees, which multipliers
