@@ -217,12 +217,15 @@ def test_the_command_writes_page_tables_and_parameters_and_verifies_in_rtl(tmp_p
 
 
 PLAN = """
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
 from tests.intloom.exploration.test_explore import SPACE, budget
 from intloom.exploration.explore import explore
 from intloom.sim.processes import Processes
+# A test run in the background of a shell inherits that SIGINT is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 explore([(Path(sys.argv[1]), 1.0)], SPACE, budget(), where=Processes(2), tell=lambda *step: print(*step, flush=True))
 """
 
