@@ -6,7 +6,7 @@
 #include "intloom_runtime.h"
 #include "semphr.h"
 
-/* One accelerator; it must stay in place while the transport is used. */
+/* One accelerator; it must not move while the transport is used. */
 struct intloom_freertos {
     volatile uint32_t *registers;
     struct intloom_device *device;

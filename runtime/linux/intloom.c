@@ -24,7 +24,8 @@
 
 #define WINDOW_ALIGNMENT 64u
 #define LARGEST_BUFFER (1ull << 30)
-#define REGISTER_BYTES 0x400u
+#define LAST_PARAMETER INTLOOM_REG_CAP_MULTIPLIER_BITS
+#define COUNTERS_END (INTLOOM_FIRST_COUNTER + 4u * INTLOOM_COUNTERS)
 #define RESET_MS 1000u
 #define ENDED (INTLOOM_REG_STATUS_DONE_MASK | INTLOOM_REG_STATUS_ERROR_MASK)
 #define FLAGS (INTLOOM_REG_IRQ_STATUS_DONE_MASK | INTLOOM_REG_IRQ_STATUS_ERROR_MASK)
@@ -139,22 +140,25 @@ static irqreturn_t interrupt_thread(int irq, void *context)
 	return IRQ_HANDLED;
 }
 
-static bool is_free(struct intloom *npu)
+/* Whether a program of `file`, or of any file if it is null, runs. */
+static bool runs(const struct intloom *npu, const struct intloom_file *file)
 {
-	return !READ_ONCE(npu->running) || READ_ONCE(npu->unbound);
+	const struct intloom_file *running = READ_ONCE(npu->running);
+
+	return running && (!file || running == file) && !READ_ONCE(npu->unbound);
 }
 
-/* Wait until no program of `file`, or of any file if it is null, runs. Called and returns with the lock; 0, -EINTR. */
+/* Wait until it does not. Called and returns with the lock; 0, -EINTR. */
 static int sleep_until_free(struct intloom *npu, const struct intloom_file *file, unsigned long jiffies_left)
 {
 	const unsigned long end = jiffies + jiffies_left;
 
-	while (!npu->unbound && npu->running && (!file || npu->running == file) && time_before(jiffies, end)) {
+	while (runs(npu, file) && time_before(jiffies, end)) {
 		const long slice = min_t(long, end - jiffies, msecs_to_jiffies(READ_ONCE(lost_interrupt_ms)));
 		long left;
 
 		mutex_unlock(&npu->lock);
-		left = wait_event_interruptible_timeout(npu->changed, is_free(npu), slice);
+		left = wait_event_interruptible_timeout(npu->changed, !runs(npu, file), slice);
 		mutex_lock(&npu->lock);
 		if (left < 0)
 			return -EINTR;
@@ -253,22 +257,28 @@ static int wait(struct intloom_file *file, void __user *argument)
 	return copy_to_user(argument, &given, sizeof(given)) ? -EFAULT : 0;
 }
 
+/* A hole of the register map may answer with a bus error, which a CPU need not survive. */
+static bool is_readable(u32 offset)
+{
+	return offset % 4u == 0 && (offset <= INTLOOM_REG_FINGERPRINT ||
+				    (offset >= INTLOOM_REG_CAP_ROWS && offset <= LAST_PARAMETER) ||
+				    (offset >= INTLOOM_FIRST_COUNTER && offset < COUNTERS_END));
+}
+
 static int read(struct intloom_file *file, void __user *argument)
 {
 	struct intloom_register given;
 
 	if (copy_from_user(&given, argument, sizeof(given)))
 		return -EFAULT;
-	if (given.offset % 4u || given.offset >= REGISTER_BYTES)
-		return -EINVAL;
 	if (given.offset == INTLOOM_REG_STATUS)
 		given.value = file->status;
 	else if (given.offset == INTLOOM_REG_ERROR_INDEX)
 		given.value = file->error_index;
-	else if (given.offset <= INTLOOM_REG_FINGERPRINT || given.offset >= INTLOOM_REG_CAP_ROWS)
+	else if (is_readable(given.offset))
 		given.value = read_register(file->npu, given.offset);
 	else
-		return -EPERM;
+		return given.offset % 4u || given.offset >= COUNTERS_END ? -EINVAL : -EPERM;
 	return copy_to_user(argument, &given, sizeof(given)) ? -EFAULT : 0;
 }
 

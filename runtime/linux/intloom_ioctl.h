@@ -28,7 +28,7 @@ struct intloom_wait {
 };
 
 /* A register that the file may see: of the hardware's description, STATUS and ERROR_INDEX of the file's own program, and
- * the counters of the program that ran last, whoever's it was. */
+ * the counters of the program that ran last, of any file. */
 struct intloom_register {
 	__u32 offset;
 	__u32 value;

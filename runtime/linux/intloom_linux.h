@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* One open device; it must stay in place while the transport is used. Threads and processes that share an accelerator
+/* One open device; it must not move while the transport is used. Threads and processes that share an accelerator
  * open it once each. */
 struct intloom_linux {
     int file;

@@ -6,7 +6,7 @@
 
 #include "intloom_runtime.h"
 
-/* One accelerator; it must stay in place while the transport is used. */
+/* One accelerator; it must not move while the transport is used. */
 struct intloom_zephyr {
     mm_reg_t registers;
     struct intloom_device *device;

@@ -189,6 +189,7 @@ static void misuse(void)
     tried("a reserved field", submit(file, 0, 64, 1));
     tried("a register between words", look_at(file, 2));
     tried("a register behind the last", look_at(file, 0x400));
+    tried("a hole between registers", look_at(file, INTLOOM_FIRST_COUNTER - 4u));
     tried("the memory base", look_at(file, INTLOOM_REG_BASE_LOW));
     tried("the command register", look_at(file, INTLOOM_REG_CONTROL));
     tried("a reset without a program", ioctl(file, INTLOOM_RESET));

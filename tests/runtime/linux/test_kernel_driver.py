@@ -145,6 +145,7 @@ EXPECTED_MISUSE = {
     "a reserved field": "Invalid argument",
     "a register between words": "Invalid argument",
     "a register behind the last": "Invalid argument",
+    "a hole between registers": "Operation not permitted",
     "the memory base": "Operation not permitted",
     "the command register": "Operation not permitted",
     "a reset without a program": "taken",
