@@ -16,7 +16,7 @@ from intloom.files import atomic_path
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
 ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
 _TWO_CORNERS = 4
-_LEAST_LABEL, _LABELS_ACROSS = 10, 40
+_SMALLEST_LABEL, _LABELS_ACROSS = 10, 40
 """Smallest height of a label in pixels, and how many of these heights a picture is wide."""
 _GRAY = (114, 114, 114)
 """Padding color of YOLO."""
@@ -100,7 +100,7 @@ def draw_boxes(picture: Image.Image, boxes: Iterable[ArrayLike], labels: Sequenc
     """Draw labeled boxes, given as two opposite corners or as all four, on a copy of `picture` and write it as PNG."""
     drawn = picture.copy()
     pen = ImageDraw.Draw(drawn)
-    size = max(_LEAST_LABEL, max(picture.size) // _LABELS_ACROSS)
+    size = max(_SMALLEST_LABEL, max(picture.size) // _LABELS_ACROSS)
     font = ImageFont.load_default(size)
     for i, (box, label) in enumerate(zip(boxes, labels, strict=True)):
         color = _color(i)

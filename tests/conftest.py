@@ -43,6 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 _PYTHON_PACKAGES = ("fusesoc", "litex")
+_PROGRAMS = {name: name for name in ("iverilog", "chromium", "yosys", "gcc", "cpio")} | {
+    "qemu-user": "qemu-x86_64", "qemu-system-x86": "qemu-system-x86_64", "busybox-static": "busybox",
+}  # fmt: skip
+"""A program of each package."""
 
 
 @functools.cache
@@ -50,10 +54,8 @@ def _present(package: str) -> bool:
     """Whether an optional package of the system is there."""
     if package in _PYTHON_PACKAGES:
         return importlib.util.find_spec(package) is not None
-    if package in ("iverilog", "chromium", "yosys", "gcc"):
-        return shutil.which(package) is not None
-    if package == "qemu-user":
-        return shutil.which("qemu-x86_64") is not None
+    if package in _PROGRAMS:
+        return shutil.which(_PROGRAMS[package]) is not None
     if package.endswith("riscv64-unknown-elf"):
         compiler = shutil.which("riscv64-unknown-elf-gcc")
         return (
@@ -68,13 +70,7 @@ def _present(package: str) -> bool:
         return next(tool for tool in find_tools() if tool.name == "liblz4").ok
     if package == "linux-headers-amd64":
         return any(Path("/lib/modules").glob("*/build"))
-    if package in _PROGRAMS:
-        return shutil.which(_PROGRAMS[package]) is not None
     raise ValueError(f"no check for package {package!r}; add it here")
-
-
-_PROGRAMS = {"qemu-system-x86": "qemu-system-x86_64", "busybox-static": "busybox", "cpio": "cpio"}
-"""A program of each package."""
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -167,10 +167,8 @@ def main(chosen: Sequence[str] = ()) -> None:
     Arguments select rows by their preset, and `reading` the picture that is read; without arguments, all are made but
     the rows that were measured on these sources.
     """
-    kept = evidence.read(FIGURES)
-    for row in ROWS:
-        if row.preset not in chosen if chosen else row.key in kept and kept[row.key].is_current(ROOT):
-            continue
+    current = {name for name, row in evidence.read(FIGURES).items() if row.is_current(ROOT)}
+    for row in [r for r in ROWS if (r.preset in chosen if chosen else r.key not in current)]:
         require_idle()
         run = measure(row)
         values = {name: run.record[name] for name in _KEPT}

@@ -21,7 +21,7 @@ import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import IntloomError, ParameterError
 from intloom.hw.area.calibration import OWN_WORDS, Cells, own_cells, scaled_cells
-from intloom.hw.area.components import CELLS, WORDS
+from intloom.hw.area.components import CELLS, FAMILY_FIELDS, WORDS
 from intloom.hw.area.measure import SOURCES, Counts, alone, mapped, whole, words
 from intloom.hw.area.memories import luts_of, memories
 from intloom.hw.area.model import MEASURED, area_of, counted, fit_counts, total
@@ -175,10 +175,8 @@ def drawn(number: int, family: str) -> HardwareParams:
             "vector_depthwise": rng.random() < 0.4, "weight_sums": rng.random() < 0.5,
             "memory_parity": rng.random() < 0.2, "lut_products": rng.choice((0, 16, 64)),
         }  # fmt: skip
-        if family == "xc7":
-            values |= {"lut_products": 0, "multiplier_bits": 25}
         try:
-            params = changed(preset("nano"), values)
+            params = changed(preset("nano"), values | {**FAMILY_FIELDS.get(family, {})})
         except ParameterError:
             continue
         if params.macs <= _LARGEST:
@@ -221,7 +219,7 @@ def _whole_nano(family: str) -> tuple[HardwareParams, Counts]:
     if family == "ecp5":
         used = evidence.read(_ROUTED)["nano"].values["used"]
         return preset("nano"), {kind: there for kind, (there, _) in used.items()}
-    params = changed(preset("nano"), {"lut_products": 0, "multiplier_bits": 25})
+    params = changed(preset("nano"), FAMILY_FIELDS[family])
     return params, whole(params, family)
 
 

@@ -1,6 +1,7 @@
 """Components of an accelerator whose area is counted, and the kinds of words and cells in them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 CELLS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     "xc7": {
@@ -20,6 +21,8 @@ CELLS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     },
 }  # fmt: skip
 """What a cell counts for each kind, by FPGA family and the beginning of its name."""
+FAMILY_FIELDS: Mapping[str, Mapping[str, Any]] = {"xc7": {"lut_products": 0, "multiplier_bits": 25}}
+"""Parameters that suit a family: Yosys makes each part of a product in LUTs a DSP block on the 7 series."""
 KINDS = {"xc7": ("LUT", "FF", "DSP", "RAM"), "ecp5": ("LUT", "FF", "DSP", "RAM"), "asic": ("gates", "FF")}
 WORDS = (
     "add", "compare", "equal", "logic", "mux", "shift", "register", "lut memory", "bits", "product", "part",

@@ -22,7 +22,7 @@ _WORDS = (
     f"read_verilog {_DESIGN}; hierarchy -top {TOP_NAME}; proc; opt; wreduce; peepopt; opt_clean; memory -nomap; "
     f"opt_clean; write_json {_NETLIST}"
 )
-_SERIES_7 = f"synth_xilinx -family xc7 -top {TOP_NAME} -noiopad -noclkbuf"
+_SERIES_7, _LATTICE = "synth_xilinx -family xc7 -noiopad -noclkbuf", "synth_lattice -family ecp5 -nowidelut"
 _KINDS = {
     "add": ("$add", "$sub", "$alu", "$neg", "$macc"),
     "compare": ("$lt", "$le", "$gt", "$ge"),
@@ -100,37 +100,31 @@ def mapped(params: HardwareParams, family: str) -> dict[str, Counts]:
         if family == "ecp5":
             map_modules(TOP_NAME, read.replace("; ", "\n"), folder, count)
         else:
-            run_yosys(f"{read}{_SERIES_7}; {count}", folder)
+            run_yosys(f"{read}{_SERIES_7} -top {TOP_NAME}; {count}", folder)
         modules: dict[str, Any] = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["modules"]
     return {name.removeprefix("\\"): _kinds(family, m["num_cells_by_type"]) for name, m in modules.items()}
 
 
 def alone(params: HardwareParams, family: str, module: str) -> Counts:
     """Cells by kind of a module and those in it, flattened."""
-    synthesis = {"xc7": f"{_SERIES_7} -flatten".replace(TOP_NAME, module)}.get(
-        family, f"synth_lattice -family ecp5 -top {module} -nowidelut"
-    )
+    synthesis = _LATTICE if family == "ecp5" else f"{_SERIES_7} -flatten"
     with temporary_folder() as folder:
         (folder / _DESIGN).write_text(generate_verilog(params), encoding="utf-8")
-        read = f"read_verilog {_DESIGN}; hierarchy -top {module}"
-        run_yosys(f"{read}; {synthesis}; tee -q -o {_STATISTICS} stat -json", folder)
+        run_yosys(f"read_verilog {_DESIGN}; {synthesis} -top {module}; tee -q -o {_STATISTICS} stat -json", folder)
         design = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["design"]
     return _kinds(family, design["num_cells_by_type"])
 
 
 def whole(params: HardwareParams, family: str) -> Counts:
     """Cells by kind of the whole design, flattened; for the ECP5 after packing, with a few LUTs around it."""
+    if family != "ecp5":
+        return alone(params, family, TOP_NAME)
     with temporary_folder() as folder:
-        if family == "ecp5":
-            try:
-                used = pack(params, DEVICES["85F"], Flow(folder, lambda _step: None))
-            except TooLargeError as error:
-                used = error.used
-            return {kind: resource.used for kind, resource in used.items()}
-        (folder / _DESIGN).write_text(generate_verilog(params), encoding="utf-8")
-        run_yosys(f"read_verilog {_DESIGN}; {_SERIES_7} -flatten; tee -q -o {_STATISTICS} stat -json", folder)
-        design = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["design"]
-    return _kinds(family, design["num_cells_by_type"])
+        try:
+            used = pack(params, DEVICES["85F"], Flow(folder, lambda _step: None))
+        except TooLargeError as error:
+            used = error.used
+    return {kind: resource.used for kind, resource in used.items()}
 
 
 def _kinds(family: str, cells: Mapping[str, int]) -> Counts:

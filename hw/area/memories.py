@@ -45,12 +45,10 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
     slots = 1 << (len(QUEUED_UNITS) + INSTRUCTION_BYTES // p.word_bytes - 1).bit_length()
     prefetched = max(2 * p.axi_burst, PREFETCH_INSTRUCTIONS * INSTRUCTION_BYTES // p.word_bytes)
     row_bits = 8 * p.rows + p.rows * p.memory_parity
-    # Array and readout take turns at short strips that are read out slowly.
-    single = p.strip <= 16 and p.cols // p.lanes >= 8
-    found = {
+    parts = {
         "scratchpad": [Memory(p.scratch_banks, p.scratch_words // p.scratch_banks, row_bits, enables=p.rows)],
         "weight memory": [Memory(1, p.weight_words, 8 * p.rows + p.memory_parity)],
-        "accumulators": [Memory(p.cols, 2 * p.strip, p.acc_bits, reads=1 if single else 2)],
+        "accumulators": [Memory(p.cols, 2 * p.strip, p.acc_bits, reads=2 - p.single_ported_accumulators)],
         "epilogue": [Memory(p.lanes, 2 * TABLE_BYTES, 8)],
         # Two lanes share a table's ports.
         "vector datapath": [Memory(ceil(p.vector_lanes / 2), TABLE_BYTES, 8, ports=min(2, p.vector_lanes))],
@@ -60,11 +58,14 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
         ],
     }
     if p.vector_softmax:
-        found["softmax"] = [Memory(EXPONENTIAL_BYTES * p.softmax_lanes // 2, TABLE_BYTES, 8)]
+        parts["softmax"] = [Memory(EXPONENTIAL_BYTES * p.softmax_lanes // 2, TABLE_BYTES, 8)]
     if p.vector_norm:
         chords = (Memory(1, len(SEGMENTS), bits, ports=1) for bits in (ROOT_BITS, FALL_BITS))
-        found["normalization"] = [Memory(p.norm_words, LARGEST_COUNT // p.softmax_lanes, 8 * p.word_bytes), *chords]
-    return found
+        parts["normalization"] = [
+            Memory(p.norm_words, LARGEST_COUNT // p.softmax_lanes, 8 * p.word_bytes),
+            *chords,
+        ]
+    return parts
 
 
 def blocks_of(memories: Iterable[Memory], family: str) -> float:

@@ -222,6 +222,13 @@ class HardwareParams:
         return self.multiplier_bits == WIDE_MULTIPLIER
 
     @property
+    def single_ported_accumulators(self) -> bool:
+        """Whether a bank of accumulators has one read port, so that readout of it excludes the array."""
+        # A second read port duplicates a distributed RAM. It is worth that only where strips are long or readout is
+        # quick; elsewhere taking turns halves the distributed RAM.
+        return self.strip <= _SMALL_STRIP and self.cols // self.lanes >= _SLOW_READOUT
+
+    @property
     def pixels_per_word(self) -> int:
         """Pixels of four channels in a word of a packed first layer."""
         return self.word_bytes // 4
@@ -294,6 +301,10 @@ POWERS = {
 }
 """Smallest and largest value of the parameters that are powers of two."""
 _MAX_BURST_BYTES = 4096
+_SMALL_STRIP = 16
+"""Words of the smallest distributed RAM."""
+_SLOW_READOUT = 8
+"""Readout cycles per pixel from which readout may wait for a strip's last tile without loss."""
 """A burst must not cross a boundary of 4 KiB (AXI)."""
 RANGES = {"axi_addr_bits": (32, 64), "mantissa_bits": (8, 24), "acc_bits": (20, 32)}
 """Smallest and largest value of the parameters that may have any value between."""

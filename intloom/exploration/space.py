@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common.errors import FileFormatError, ParameterError
+from intloom.hw.area.components import FAMILY_FIELDS
 from intloom.hw.spec.params import HardwareParams, changed, preset
 
 _MOST_POINTS = 10_000
@@ -21,10 +22,6 @@ scratch_kib = [64, 128, 256]
 weight_kib = [128, 256]
 vector_lanes = [4, 8]
 """
-
-
-_FAMILY_FIELDS: dict[str, dict[str, Any]] = {"xc7": {"lut_products": 0, "multiplier_bits": 25}}
-"""Yosys makes each part of a product in LUTs a DSP block on the 7 series."""
 
 
 @dataclass(frozen=True)
@@ -121,5 +118,5 @@ def _whole(values: dict[str, Any], name: str, low: int) -> int | None:
 
 def device_space(space: Space, family: str) -> Space:
     """The space with fields of FPGAs as a family needs them, unless the space names them."""
-    wanted = {name: value for name, value in _FAMILY_FIELDS.get(family, {}).items() if name not in space.alternatives}
+    wanted = {name: value for name, value in FAMILY_FIELDS.get(family, {}).items() if name not in space.alternatives}
     return replace(space, base=changed(space.base, wanted))

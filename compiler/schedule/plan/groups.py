@@ -125,7 +125,7 @@ class GroupCosts:
             array, vector = self.cycles(k, stage.extent[0], False)
             time = self._time(array, vector, moved[k - first])
             cost += time + tuning.SLOT_PRICE
-            # The result of the group's last stage may have no room beside its operand.
+            # The result of the group's last stage may have no room as long as its operand needs some.
             if k < stop - 1 and stage.overlaps_array and self._reads_array(k):
                 cost -= tuning.HIDDEN_PART * min(spare, time)
             spare = time - vector if stage.unit is Unit.MAC else 0.0

@@ -10,17 +10,12 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import NO_COLLISIONS
 
-_SMALL_STRIP = 16
-"""Words of the smallest distributed RAM."""
-_SLOW_READOUT = 8
-"""Readout cycles per pixel from which readout may wait for a strip's last tile without loss."""
-
 
 class AccumulatorColumn(wiring.Component):
     """Memory of one column's sums.
 
-    Addresses are a bank bit above a pixel number. If `single_ported`, each bank is a memory with one read port, shared
-    by array and readout; this takes half the distributed RAM of two read ports into both banks.
+    Addresses are a bank bit above a pixel number. With `single_ported_accumulators`, each bank is a memory with one
+    read port, shared by array and readout; this takes half the distributed RAM of two read ports into both banks.
 
     Members
     -------
@@ -41,8 +36,8 @@ class AccumulatorColumn(wiring.Component):
 
     Requirements
     ------------
-    A read in the cycle of a write to the same address returns undefined data. If `single_ported`, array and readout do
-    not read the same bank in the same cycle; readout has priority.
+    A read in the cycle of a write to the same address returns undefined data. With `single_ported_accumulators`, array
+    and readout do not read the same bank in the same cycle; readout has priority.
 
     Reset and faults
     ----------------
@@ -54,7 +49,7 @@ class AccumulatorColumn(wiring.Component):
     def __init__(self, params: HardwareParams) -> None:
         self._strip = params.strip
         self._sum = signed(params.acc_bits)
-        self._two_memories = self.single_ported(params)
+        self._two_memories = params.single_ported_accumulators
         address = params.strip.bit_length()
         super().__init__(
             {
@@ -68,13 +63,6 @@ class AccumulatorColumn(wiring.Component):
                 "write_data": In(self._sum),
             }
         )
-
-    @staticmethod
-    def single_ported(params: HardwareParams) -> bool:
-        """Whether a bank has one read port, so that readout of it excludes the array."""
-        # A second read port duplicates a distributed RAM. It is worth that only where strips are long or readout is
-        # quick; elsewhere taking turns halves the distributed RAM.
-        return params.strip <= _SMALL_STRIP and params.cols // params.lanes >= _SLOW_READOUT
 
     @staticmethod
     def model(writes: Iterable[tuple[int, int]], address: int) -> int:

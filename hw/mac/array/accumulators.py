@@ -43,8 +43,8 @@ class Accumulators(wiring.Component):
 
     Requirements
     ------------
-    The same pixel recurs no earlier than `REVISIT` = 4 cycles later (read-modify-write hazard). If
-    `AccumulatorColumn.single_ported`, readout of a bank starts after its last tile.
+    The same pixel recurs no earlier than `REVISIT` = 4 cycles later (read-modify-write hazard). With
+    `single_ported_accumulators`, readout of a bank starts after its last tile.
 
     Reset and faults
     ----------------

@@ -6,7 +6,6 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
 from intloom.hw.mac.issue.loop_setup import plan_layout
 from intloom.hw.mac.issue.ring import add_in_ring
@@ -39,8 +38,8 @@ class Sequencer(wiring.Component):
         With `pixel_valid`: the pixel's sum starts from zero, or from the sum of the other bank; accumulator bank and
         pixel number.
     strip_ready, strip_length:
-        With `pixel_valid`: first pixel of a strip's last tile, or its last pixel if the accumulators are
-        `single_ported`; pixels in the strip.
+        With `pixel_valid`: first pixel of a strip's last tile, or its last pixel with `single_ported_accumulators`;
+        pixels in the strip.
     active, waits_weights, waits_bank:
         A tile is current; it waits for weights or for the planner, or for a bank.
     started:
@@ -73,7 +72,6 @@ class Sequencer(wiring.Component):
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._number_bits = (params.strip - 1).bit_length()
-        self._single_ported = AccumulatorColumn.single_ported(params)
         super().__init__(
             {
                 "plans": In(stream.Signature(plan_layout(params))),
@@ -113,7 +111,7 @@ class Sequencer(wiring.Component):
                         "address": (tile["base"] + at["row"]) % (1 << SCRATCH_BITS),
                         **{name: plan[name] for name in ("in_w", "packed", "zp_in", "index")},
                     }
-                    late = AccumulatorColumn.single_ported(params)
+                    late = params.single_ported_accumulators
                     yield (
                         pixel,
                         {
@@ -271,6 +269,8 @@ class Sequencer(wiring.Component):
             pixel.index.eq(plan.index),
             self.first_tile.eq(tile.first & ~plan.continue_sums),
             self.continued.eq(tile.first & plan.continue_sums),
-            self.strip_ready.eq(tile.last & (last_pixel if self._single_ported else self.pixel_valid & tile_start)),
+            self.strip_ready.eq(
+                tile.last & (last_pixel if self._params.single_ported_accumulators else self.pixel_valid & tile_start)
+            ),
             self.strip_length.eq(tile.length),
         ]

@@ -17,7 +17,6 @@ from intloom.hw.area.components import CELLS, KINDS
 from intloom.hw.area.measure import words
 from intloom.hw.area.memories import blocks_of, luts_of, memories
 from intloom.hw.area.model import MEASURED, area_of, cells_of, counted, total
-from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.mac.array.product import OneModule
 from intloom.hw.npu import Npu
 from intloom.hw.spec.params import changed, from_dict, preset
@@ -73,7 +72,7 @@ def _elaborate(part: Elaboratable, platform: OneModule) -> None:
 @pytest.mark.parametrize("params", [preset("nano"), preset("small"), *(drawn(n, "ecp5") for n in (1, 2, 5))])
 def test_memories_are_those_of_the_design(params):
     (sums,) = memories(params)["accumulators"]
-    assert sums.reads == 2 - AccumulatorColumn.single_ported(params)
+    assert sums.reads == 2 - params.single_ported_accumulators
     noted, listed = _Noted(), Counter[tuple[int, int, int]]()
     _elaborate(Npu(params), noted)
     for component, its in memories(params).items():

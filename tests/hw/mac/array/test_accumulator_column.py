@@ -20,7 +20,7 @@ CYCLES = 600
 
 
 def test_only_a_short_strip_with_slow_readout_is_single_ported() -> None:
-    assert [AccumulatorColumn.single_ported(params) for params in SHAPES.values()] == [False, False, True]
+    assert [params.single_ported_accumulators for params in SHAPES.values()] == [False, False, True]
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -44,7 +44,7 @@ def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
                 _readout_address(params, rng, written),
             )
             if (
-                AccumulatorColumn.single_ported(params)
+                params.single_ported_accumulators
                 and readout is not None
                 and readout // params.strip == read // params.strip
             ):

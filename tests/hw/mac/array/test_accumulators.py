@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.array.mac_array import dot_bits
 from intloom.hw.spec.params import HardwareParams, preset
@@ -32,7 +31,7 @@ def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams
     assert len(slots) == length
     groups = params.cols // params.lanes
     seen: dict[tuple[int, int], list[int]] = {}
-    through = tiles if AccumulatorColumn.single_ported(params) else tiles - 1
+    through = tiles if params.single_ported_accumulators else tiles - 1
     start_of_drain = through * length + Accumulators.ADDRESS_LEAD + Accumulators.WRITE_LATENCY
 
     async def bench(ctx: Any) -> None:
