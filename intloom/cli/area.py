@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.console import new_table
+from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.options import subcommand
 from intloom.exploration.device import DEVICES, clock_of, device_of
 from intloom.hw.area.components import KINDS
 from intloom.hw.area.model import area_of, total
@@ -35,11 +35,11 @@ class _Options:
 
 
 @subcommand("area", _HELP)
-def _run(context: typer.Context, given: _Options, as_json: AsJson = False) -> None:
-    terminal, device, params = terminal_of(context), device_of(given.device), given.hardware.params
+def _run(terminal: Terminal, given: _Options) -> None:
+    device, params = device_of(given.device), given.hardware.params
     area, clock = area_of(params, device.family), clock_of(params.macs)
     sums = total(area)
-    if as_json:
+    if terminal.as_json:
         terminal.json({
             "device": device.name, "cells": dict(device.cells), "components": area, "total": sums,
             "memory_kib": params.scratch_kib + params.weight_kib, "mhz": clock.mhz, "clock": clock.source,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.console import Terminal
+from intloom.cli.options import subcommand
 from intloom.common.errors import EncodingError, FileFormatError, UsageError
 from intloom.compiler.program.file import load, save
 from intloom.compiler.program.program import Program, Provenance
@@ -43,10 +44,9 @@ class _Options:
 
 @subcommand("asm", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     source: Annotated[Path, typer.Argument(metavar="TEXT", help="Assembly text.")],
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
     check_output(given.output, source)
     instructions = assemble_text(source)
@@ -62,11 +62,10 @@ def _run(
             check_program(program)
         save(program, given.output)
     size = len(instructions) * INSTRUCTION_BYTES
-    terminal = terminal_of(context)
-    if as_json:
-        terminal.json({"path": str(given.output), "instructions": len(instructions), "bytes": size})
-    else:
-        terminal.say(f"{given.output}: {len(instructions)} instructions, {size} bytes")
+    terminal.give(
+        {"path": str(given.output), "instructions": len(instructions), "bytes": size},
+        lambda: terminal.say(f"{given.output}: {len(instructions)} instructions, {size} bytes"),
+    )
 
 
 def assemble_text(path: Path) -> list[Instruction]:

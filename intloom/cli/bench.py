@@ -14,7 +14,7 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.options import subcommand
 from intloom.common.errors import MismatchError, UsageError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.program import Program
@@ -82,11 +82,9 @@ class _Options:
 
 @subcommand("bench", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     params = given.hardware.params
     if not 0 <= given.within < math.inf:
         raise UsageError(f"--within must be a finite percentage of at least 0, not {given.within}")
@@ -103,10 +101,7 @@ def _run(
         timed = [_time(terminal, word, found, params) for word, found in networks]
     record = {"preset": preset_name(params), "benches": _rows(speeds), "networks": timed}
     write_text(given.output, json.dumps(record, indent=1))
-    if as_json:
-        terminal.json(record)
-    else:
-        _show(terminal, record)
+    terminal.give(record, lambda: _show(terminal, record))
     _require_forecast(record, given.within)
 
 

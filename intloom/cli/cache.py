@@ -1,14 +1,15 @@
 """`intloom cache`: list and clear the cache."""
 
 from collections import Counter
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, CacheFolder, subcommand, terminal_of
+from intloom.cli.options import CacheFolder, subcommand
 from intloom.common.cache.housekeeping import Item, clear, items
 from intloom.common.cache.store import Kind
 from intloom.common.cache_folder import cache_folder
@@ -33,23 +34,19 @@ def _folder(chosen: Path | None) -> Path:
 
 
 @subcommand("cache list", "List the entries.\n\nExample: [bold]intloom cache list --json[/bold]")
-def _list(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
-    terminal = terminal_of(context)
+def _list(terminal: Terminal, kind: _Kinds = None, cache: CacheFolder = None) -> None:
     chosen = [i for i in items(_folder(cache)) if not kind or i.kind in kind]
-    if as_json:
-        terminal.json([_as_dict(i) for i in chosen])
-        return
+    terminal.give([{**vars(i), "path": str(i.path)} for i in chosen], lambda: _show(terminal, chosen))
+
+
+def _show(terminal: Terminal, chosen: list[Item]) -> None:
     table = new_table("kind", "entry", ">MB", "last used", "what")
     for i in chosen:
         table.add_row(i.kind, i.name, f"{i.size / 1e6:.2f}", _time(i), i.detail)
     if chosen:
         terminal.table(table)
-    _sum_up(terminal, chosen)
-
-
-def _sum_up(terminal: Terminal, found: list[Item]) -> None:
-    counts = Counter(i.kind for i in found)
-    sizes = {k: sum(i.size for i in found if i.kind is k) for k in counts}
+    counts = Counter(i.kind for i in chosen)
+    sizes = {k: sum(i.size for i in chosen if i.kind is k) for k in counts}
     parts = [f"{n} {k if n == 1 else k.plural} {sizes[k] / 1e6:.1f} MB" for k, n in counts.items()]
     terminal.say(f"{', '.join(parts) or 'nothing'}; {sum(sizes.values()) / 1e6:.1f} MB in total")
 
@@ -58,25 +55,16 @@ def _time(item: Item) -> str:
     return datetime.fromtimestamp(item.used, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _as_dict(item: Item) -> dict[str, Any]:
-    return {**vars(item), "path": str(item.path)}
-
-
 @subcommand("cache path", "Print the path of the cache folder.\n\nExample: [bold]du -sh $(intloom cache path)[/bold]")
-def _path(context: typer.Context, cache: CacheFolder = None, as_json: AsJson = False) -> None:
-    terminal, folder = terminal_of(context), str(_folder(cache))
-    if as_json:
-        terminal.json({"path": folder})
-    else:
-        terminal.result(folder)
+def _path(terminal: Terminal, cache: CacheFolder = None) -> None:
+    folder = str(_folder(cache))
+    terminal.give({"path": folder}, lambda: terminal.result(folder))
 
 
 @subcommand("cache clear", _CLEAR_HELP)
-def _clear(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
-    terminal = terminal_of(context)
+def _clear(terminal: Terminal, kind: _Kinds = None, cache: CacheFolder = None) -> None:
     done = clear(_folder(cache), frozenset(kind or Kind))
-    if as_json:
-        terminal.json({"entries": done.entries, "bytes": done.bytes, "in_use": done.in_use})
-        return
     kept = f"; {done.in_use} in use by another process were kept" if done.in_use else ""
-    terminal.say(f"{done.entries} entries removed, {done.bytes / 1e6:.1f} MB freed{kept}")
+    terminal.give(
+        asdict(done), lambda: terminal.say(f"{done.entries} entries removed, {done.bytes / 1e6:.1f} MB freed{kept}")
+    )

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import subcommand
 from intloom.files import check_output
 from intloom.report.compare import change, compare_runs, cycles_of, totals, write_compare
 
@@ -21,21 +21,19 @@ _MOST_ROWS = 10
 
 @subcommand("compare", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     before: Annotated[Path, typer.Argument(metavar="RUNDIR", help="Folder that `intloom run -o` wrote.")],
     after: Annotated[Path, typer.Argument(metavar="RUNDIR", help="The other one.")],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE.html", help="Page. Default: in the second folder."),
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     compared = compare_runs(before, after)
     page = output or after / "compare.html"
     check_output(page, before / "run.json", after / "run.json")
     write_compare(compared, page)
-    if as_json:
+    if terminal.as_json:
         terminal.json({**compared, "path": str(page)})
         return
     table = new_table("", ">before", ">after", ">change")

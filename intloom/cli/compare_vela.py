@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.compile import summarize
-from intloom.cli.console import new_table
+from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.options import subcommand
 from intloom.compiler.program.program import MemoryTiming
 from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
@@ -28,16 +28,14 @@ Example: [bold]intloom compare-vela yolov8n_full_integer_quant.tflite --preset b
 
 @subcommand("compare-vela", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     model: Annotated[Path, typer.Argument(metavar="MODEL.tflite", help="An int8 model.")],
     hardware: HardwareOptions,
     rtl: Annotated[bool, typer.Option("--rtl", help="Run the program in RTL, and compare its bytes.")] = False,
     cache: Annotated[
         int, typer.Option(metavar="KIB", min=16, help="SRAM of U65 and U85, as in Vela's own modes.")
     ] = 384,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     check_tool()
     params, memory = hardware.params, MemoryTiming()
     with terminal.progress() as tell:
@@ -53,13 +51,10 @@ def _run(
     for ethos in peers(multipliers):
         made = estimate(model, ethos, memory, cache)
         rows.append({"source": "Vela's estimate", "hardware": ethos.name, **made.to_dict()})
-    if as_json:
-        terminal.json({"model": str(model), "rows": rows})
-        return
     table = new_table("", "hardware", ">multipliers", ">cycles", ">use", ">DRAM MB", ">weights MB")
     for row in rows:
         table.add_row(*_cells(row))
-    terminal.table(table)
+    terminal.give({"model": str(model), "rows": rows}, lambda: terminal.table(table))
 
 
 def _row(source: str, summary: dict[str, Any], multipliers: int, cycles: int) -> dict[str, Any]:

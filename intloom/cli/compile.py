@@ -11,7 +11,7 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, Dims, parse_dims, subcommand, terminal_of
+from intloom.cli.options import Dims, parse_dims, subcommand
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.forecast import bound
 from intloom.compiler.program.memory_map import peak_words
@@ -82,12 +82,10 @@ class _Options:
 
 @subcommand("compile", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     check_output(given.output, model)
     if given.memory_map is not None:
         check_output(given.memory_map, model, given.output, model_beside(given.output))
@@ -110,7 +108,7 @@ def _run(
     summary = summarize(compiled)
     if given.summary is not None:
         write_text(given.summary, summary_csv(summary))
-    if as_json:
+    if terminal.as_json:
         terminal.json({"path": str(given.output), **summary})
         return
     for warning in compiled.folded.warnings:

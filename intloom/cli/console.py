@@ -3,7 +3,7 @@
 import json
 import logging
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +38,8 @@ class Terminal:
     err: Console
     command: str = ""
     """The command line, for its repetition."""
+    as_json: bool = False
+    """Results are printed as JSON."""
 
     def say(self, text: str, *, label: str = "", color: str = "") -> None:
         """Print a message on stderr, with an optional colored label; nothing with -q."""
@@ -49,6 +51,11 @@ class Terminal:
         """Print a line of the result on stdout."""
         self.out.print(text, highlight=False, soft_wrap=True)
 
+    def results(self, lines: Iterable[str]) -> None:
+        """Print lines of the result on stdout."""
+        for line in lines:
+            self.result(line)
+
     def table(self, table: Table) -> None:
         """Print a table of the result on stdout."""
         self.out.print(table)
@@ -56,6 +63,13 @@ class Terminal:
     def json(self, value: Any) -> None:
         """Print the result as JSON on stdout."""
         self.out.file.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+    def give(self, value: Any, show: Callable[[], None]) -> None:
+        """Print the result: `value` as JSON, or what `show` prints of it for readers."""
+        if self.as_json:
+            self.json(value)
+        else:
+            show()
 
     @contextmanager
     def progress(self) -> Iterator[Tell]:

@@ -1,14 +1,13 @@
 """`intloom demo`: a picture read by the accelerator, or a network of the zoo, from ONNX to a checked RTL run."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from intloom.cli.console import Terminal
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, FieldOptions, subcommand, terminal_of, zoo_names
+from intloom.cli.options import FieldOptions, subcommand, zoo_names
 from intloom.cli.run_output import show_record, watcher
 from intloom.common.errors import EnvironmentFault, ExitCode
 from intloom.common.temporary_files import check_temporary_space
@@ -30,12 +29,10 @@ _Options = Annotated[
     ReadOptions,
     FieldOptions(
         {
-            "folder": Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")],
-            "picture": Annotated[
-                Path | None, typer.Option(metavar="FILE", help="Picture to read. Default: one drawn from the seed.")
-            ],
-            "seed": Annotated[int, typer.Option(metavar="S", min=0, help="Seed of the drawn photograph.")],
-            "lines": Annotated[int, typer.Option(metavar="N", min=1, max=8, help="Maximum number of lines.")],
+            "folder": typer.Option("-o", "--output", metavar="DIR", help="Output folder."),
+            "picture": typer.Option(metavar="FILE", help="Picture to read. Default: one drawn from the seed."),
+            "seed": typer.Option(metavar="S", min=0, help="Seed of the drawn photograph."),
+            "lines": typer.Option(metavar="N", min=1, max=8, help="Maximum number of lines."),
         }
     ),
 ]
@@ -43,7 +40,7 @@ _Options = Annotated[
 
 @subcommand("demo", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     given: _Options,
     hardware: HardwareOptions,
     *,
@@ -51,9 +48,7 @@ def _run(
         str | None, typer.Option(metavar="NAME", help="Network of the zoo, instead of text.", autocompletion=zoo_names)
     ] = None,
     imgsz: Annotated[int, typer.Option(metavar="N", help="Image height and width, for --model.")] = DemoOptions.imgsz,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     check_temporary_space()
     # Wrong options are an error before anything is downloaded.
     check_folder(given.folder, "the output")
@@ -61,9 +56,9 @@ def _run(
     models = _networks(terminal) if model is None else None
     if models is None:
         options = DemoOptions(folder=given.folder, model=model or DemoOptions.model, imgsz=imgsz, params=params)
-        _simulate(terminal, options, as_json=as_json)
+        _simulate(terminal, options)
     else:
-        _read(terminal, models, replace(given, params=hardware.params_or(READ_PRESET)), as_json=as_json)
+        _read(terminal, models, replace(given, params=hardware.params_or(READ_PRESET)))
 
 
 def _networks(terminal: Terminal) -> Pretrained | None:
@@ -77,14 +72,11 @@ def _networks(terminal: Terminal) -> Pretrained | None:
         return None
 
 
-def _read(terminal: Terminal, models: Pretrained, options: ReadOptions, *, as_json: bool) -> None:
+def _read(terminal: Terminal, models: Pretrained, options: ReadOptions) -> None:
     with terminal.progress() as tell:
         done = read_text(models, options, say=terminal.say, tell=tell)
     result = done.as_dict()
-    if as_json:
-        terminal.json(result)
-    else:
-        _show(terminal, done, result["mismatches"])
+    terminal.give(result, lambda: _show(terminal, done, result["mismatches"]))
     if result["mismatches"]:
         raise typer.Exit(int(ExitCode.MISMATCH))
 
@@ -104,14 +96,15 @@ def _show(terminal: Terminal, done: Reading, wrong: int) -> None:
     terminal.result(str(done.page))
 
 
-def _simulate(terminal: Terminal, options: DemoOptions, *, as_json: bool) -> None:
+def _simulate(terminal: Terminal, options: DemoOptions) -> None:
     with terminal.progress() as tell:
         record, report = run_demo(options, say=terminal.say, tell=tell, watch=watcher(tell))
-    if as_json:
-        terminal.json({**record, "report": str(report)})
-    else:
+
+    def show() -> None:
         show_record(terminal, record)
         terminal.say("", label="report:", color="bold")
         terminal.result(str(report))
+
+    terminal.give({**record, "report": str(report)}, show)
     if record["mismatches"]:
         raise typer.Exit(int(ExitCode.MISMATCH))

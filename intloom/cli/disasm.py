@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.console import Terminal
+from intloom.cli.options import subcommand
 from intloom.compiler.program.file import load_regions
 from intloom.compiler.program.program import Program
 from intloom.files import check_output, write_text
@@ -21,19 +22,17 @@ Example: [bold]intloom disasm yolov8n.loom -o yolov8n.s[/bold]
 
 @subcommand("disasm", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Output file. Default: standard output.")
     ] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Omit comments.")] = False,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     if output is not None:
         check_output(output, program)
     programs = load_regions(program)
-    if as_json:
+    if terminal.as_json:
         terminal.json([row for p in programs for row in rows(p)])
         return
     text = "".join(_heading(p, plain) + listing(p, plain=plain) for p in programs)

@@ -3,11 +3,10 @@
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
-import typer
 from rich.text import Text
 
-from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import subcommand
 from intloom.common.errors import EnvironmentFault
 from intloom.common.extras import install_command
 from intloom.sim.rtl.toolchain import Tool, find_tools
@@ -31,19 +30,15 @@ _PACKAGES = (
 
 
 @subcommand("doctor", _HELP)
-def _run(context: typer.Context, as_json: AsJson = False) -> None:
-    terminal = terminal_of(context)
+def _run(terminal: Terminal) -> None:
     tools = find_tools() + [_package(*p) for p in _PACKAGES]
     missing = [t for t in tools if t.required and not t.ok]
-    if as_json:
-        terminal.json({"ok": not missing, "tools": [asdict(t) for t in tools]})
-    else:
-        table = new_table("", "tool", "version", "purpose", "how to install")
-        for t in tools:
-            mark = Text("ok", "green") if t.ok else Text("missing", "red") if t.required else Text("absent", "yellow")
-            remedy = "" if t.ok else t.remedy if t.required else f"{t.remedy} (optional)"
-            table.add_row(mark, t.name, t.version, t.purpose, remedy)
-        terminal.table(table)
+    table = new_table("", "tool", "version", "purpose", "how to install")
+    for t in tools:
+        mark = Text("ok", "green") if t.ok else Text("missing", "red") if t.required else Text("absent", "yellow")
+        remedy = "" if t.ok else t.remedy if t.required else f"{t.remedy} (optional)"
+        table.add_row(mark, t.name, t.version, t.purpose, remedy)
+    terminal.give({"ok": not missing, "tools": [asdict(t) for t in tools]}, lambda: terminal.table(table))
     if missing:
         raise EnvironmentFault(
             f"required tools are missing; install {'; '.join(f'{t.name}: {t.remedy}' for t in missing)}"

@@ -9,11 +9,10 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, Dims, FieldOptions, check_least, parse_dims, subcommand, terminal_of
+from intloom.cli.options import Dims, FieldOptions, check_least, parse_dims, subcommand
 from intloom.common.errors import ExitCode
 from intloom.common.temporary_files import check_temporary_space
-from intloom.evaluation import EvaluateOptions, Evaluation, Task, evaluate
-from intloom.evaluation.engines import Normalization
+from intloom.evaluation import EvaluateOptions, Evaluation, evaluate
 from intloom.files import write_text
 from intloom.report.evaluation import write_evaluation
 
@@ -40,21 +39,17 @@ _Options = Annotated[
     EvaluateOptions,
     FieldOptions(
         {
-            "task": Annotated[Task, typer.Option(help="What the network computes.")],
-            "float_model": Annotated[
-                Path | None,
-                typer.Option("--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program."),
-            ],
-            "images": Annotated[int | None, typer.Option(metavar="N", help="Only the first N images.")],
-            "rtl_images": Annotated[int, typer.Option("--rtl", metavar="N", help="Images that also run in RTL.")],
-            "normalization": Annotated[
-                Normalization | None,
-                typer.Option(
-                    "--normalize",
-                    help="Pixels from 0 to 1, or as classifiers of ImageNet expect. Default: as stored by quantize.",
-                ),
-            ],
-            "folder": Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")],
+            "task": typer.Option(help="What the network computes."),
+            "float_model": typer.Option(
+                "--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program."
+            ),
+            "images": typer.Option(metavar="N", help="Only the first N images."),
+            "rtl_images": typer.Option("--rtl", metavar="N", help="Images that also run in RTL."),
+            "normalization": typer.Option(
+                "--normalize",
+                help="Pixels from 0 to 1, or as classifiers of ImageNet expect. Default: as stored by quantize.",
+            ),
+            "folder": typer.Option("-o", "--output", metavar="DIR", help="Output folder."),
         }
     ),
 ]
@@ -62,15 +57,13 @@ _Options = Annotated[
 
 @subcommand("evaluate", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     model: Annotated[Path, typer.Argument(metavar="MODEL|PROGRAM", help="Float or quantized model, or program.")],
     data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of images.")],
     given: _Options,
     hardware: HardwareOptions,
     dim: Dims = None,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     check_least("--images", given.images, 1)
     check_least("--rtl", given.rtl_images, 0)
     check_temporary_space()
@@ -79,16 +72,12 @@ def _run(
         done = evaluate(model, data, options, say=terminal.say, tell=tell)
     write_text(given.folder / "evaluation.json", json.dumps(done.to_dict(), indent=1))
     page = write_evaluation(model.stem, done.to_dict(), given.folder)
-    if as_json:
-        terminal.json(done.to_dict())
-    else:
-        _show(terminal, done)
-        terminal.result(str(page))
+    terminal.give(done.to_dict(), lambda: _show(terminal, done, page))
     if not done.rtl_equal:
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
-def _show(terminal: Terminal, done: Evaluation) -> None:
+def _show(terminal: Terminal, done: Evaluation, page: Path) -> None:
     names = list(done.scores)
     figures = list(next(iter(done.scores.values())).figures)
     table = new_table(f"{done.images} images", *(f">{n}" for n in names))
@@ -107,6 +96,7 @@ def _show(terminal: Terminal, done: Evaluation) -> None:
         terminal.say(f"images in RTL: {done.rtl_images}, {result}")
     for line in done.suggestions:
         terminal.say(line, label="suggestion", color="yellow")
+    terminal.result(str(page))
 
 
 def _percent(value: float) -> str:

@@ -11,7 +11,7 @@ import typer
 from intloom.cli.area import DeviceName
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, Dims, check_least, parse_dims, subcommand, terminal_of
+from intloom.cli.options import Dims, check_least, parse_dims, subcommand
 from intloom.common.errors import ExitCode, UsageError
 from intloom.exploration.device import device_of
 from intloom.exploration.energy import choose_technology, technology_table
@@ -72,12 +72,10 @@ class _Options:
 
 @subcommand("explore", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     given: _Options,
     models: Annotated[list[Path] | None, typer.Argument(metavar="MODEL.onnx…", help="Quantized models.")] = None,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     if given.technology == "list":
         terminal.result(technology_table())
         return
@@ -91,11 +89,8 @@ def _run(
         done = explore(_weighted(models, given.weight), space, budget, dims=dims, where=where, tell=tell)
         verified = verify(done, models, given.verify, dims, tell)
     page = _write(done, verified, given.output)
-    if as_json:
-        terminal.json({**done.to_dict(), "verified": [v.to_dict() for v in verified], "page": str(page)})
-    else:
-        _show(terminal, done, verified)
-        terminal.result(str(page))
+    result = {**done.to_dict(), "verified": [v.to_dict() for v in verified], "page": str(page)}
+    terminal.give(result, lambda: _show(terminal, done, verified, page))
     if not all(v.equal for v in verified):
         raise typer.Exit(int(ExitCode.MISMATCH))
     if not done.front:
@@ -135,7 +130,7 @@ def _write(done: Exploration, verified: list[Verified], folder: Path) -> Path:
     return write_exploration(record, folder)
 
 
-def _show(terminal: Terminal, done: Exploration, verified: list[Verified]) -> None:
+def _show(terminal: Terminal, done: Exploration, verified: list[Verified], page: Path) -> None:
     kinds = KINDS[done.budget.device.family]
     table = new_table("", "configuration", ">frames/s", ">MHz", *(f">{k}" for k in kinds), ">KiB", ">MB/frame", ">µJ")
     for number, row in enumerate(done.rows()[: len(done.front)], 1):
@@ -156,6 +151,7 @@ def _show(terminal: Terminal, done: Exploration, verified: list[Verified]) -> No
         f"{len(done.points)} configurations, {len(done.front)} on the front; frames/s are forecast, "
         f"{', '.join(kinds)} and µJ ({asked.technology.name}: {asked.technology.source}) are estimates"
     )
+    terminal.result(str(page))
 
 
 def _cells(row: dict[str, Any], kinds: tuple[str, ...]) -> list[str]:

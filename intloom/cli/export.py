@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.console import Terminal
+from intloom.cli.options import subcommand
 from intloom.common.errors import UsageError
 from intloom.compiler.program.device_image import plan_image
 from intloom.compiler.program.file import load_regions
@@ -51,12 +52,10 @@ class _Options:
 
 @subcommand("export", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     if given.c_folder is None and given.binary is None:
         raise UsageError("name an output: --c DIR for C sources, --bin FILE for the device image")
     if given.c_folder is not None:
@@ -77,12 +76,10 @@ def _run(
         "tensors": len(plan.tensors),
         **_code_size(given.compiler),
     }
-    if as_json:
-        terminal.json({"files": [str(f) for f in files], **sizes})
-        return
-    for file in files:
-        terminal.result(str(file))
-    terminal.say(_summary(sizes))
+    names = [str(file) for file in files]
+    terminal.give({"files": names, **sizes}, lambda: terminal.results(names))
+    if not terminal.as_json:
+        terminal.say(_summary(sizes))
 
 
 def _code_size(compiler: str | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, Dims, parse_dims, subcommand, terminal_of
+from intloom.cli.options import Dims, parse_dims, subcommand
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_for, fold_options
 from intloom.compiler.importer import load_model
 from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment
@@ -63,16 +63,14 @@ class _Options:
 
 @subcommand("inspect", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     params = given.hardware.params
     if given.memory:
         compiled = compile_model(model, params, dims=parse_dims(given.dim))
-        _show_memory(terminal, compiled.program, as_json=as_json)
+        _show_memory(terminal, compiled.program)
         return
     loaded = load_model(model, dims=parse_dims(given.dim))
     if given.dump_after is not None:
@@ -80,10 +78,7 @@ def _run(
         return
     folded = fold_for(loaded, params)
     require_static(folded, model)
-    if as_json:
-        terminal.json(_as_dict(folded))
-    else:
-        _show(terminal, folded, every_node=given.all)
+    terminal.give(_as_dict(folded), lambda: _show(terminal, folded, every_node=given.all))
 
 
 def _as_dict(folded: FoldedModel) -> dict[str, Any]:
@@ -160,11 +155,11 @@ def _show_crossings(terminal: Terminal, folded: FoldedModel) -> None:
     terminal.table(table)
 
 
-def _show_memory(terminal: Terminal, program: Program, *, as_json: bool) -> None:
+def _show_memory(terminal: Terminal, program: Program) -> None:
     """Print where each tensor lies; those that never leave the scratchpad only with -v."""
     word, residences = program.params.word_bytes, program.residences
     traffic = sum(layer.dram_words for layer in program.layers) * word
-    if as_json:
+    if terminal.as_json:
         terminal.json({"dram_bytes": traffic, "tensors": [asdict(r) | {"bytes": r.words * word} for r in residences]})
         return
     table = new_table("tensor", ">KiB", "scratchpad", "why it leaves the chip")

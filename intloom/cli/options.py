@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from intloom.cli.console import Terminal
 from intloom.common.errors import UsageError
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 CacheFolder = Annotated[
     Path | None,
     typer.Option("--cache", metavar="DIR", help="Cache folder. Default: INTLOOM_CACHE, or the user's cache folder."),
@@ -36,11 +37,6 @@ def zoo_names() -> list[str]:
     from intloom.zoo import ZOO
 
     return [*ZOO]
-
-
-def terminal_of(context: typer.Context) -> Terminal:
-    """The terminal opened by the entry point."""
-    return context.ensure_object(Terminal)
 
 
 def check_least(option: str, number: int | None, least: int) -> None:
@@ -69,9 +65,12 @@ def choice(name: str, values: Iterable[str]) -> Any:
 
 @dataclass(frozen=True)
 class FieldOptions:
-    """Options for the fields of a dataclass of another package, by field; a field without one keeps its default."""
+    """Options for the fields of a dataclass of another package, by field; a field without one keeps its default.
 
-    annotations: Mapping[str, Any]
+    An option has the type of its field, unless it is annotated with another one.
+    """
+
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,10 @@ def _group(hint: Any) -> _Group | None:
     kind = hint if given is None else hint.__origin__
     if not (isinstance(kind, type) and is_dataclass(kind)):
         return None
-    hints = get_type_hints(kind, include_extras=True) if given is None else given.annotations
+    hints = get_type_hints(kind, include_extras=True)
+    if given is not None:
+        annotated: Any = Annotated
+        hints = {n: annotated[hints[n], o] if isinstance(o, OptionInfo) else o for n, o in given.options.items()}
     groups = {name: group for name, h in hints.items() if (group := _group(h)) is not None}
     return _Group(kind, {name: h for name, h in hints.items() if name not in groups}, groups)
 
@@ -118,38 +120,36 @@ SUBCOMMANDS: dict[str, tuple[str, Callable[..., None]]] = {}
 
 
 def subcommand(name: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register a function as the subcommand `name`."""
+    """Register a function of a terminal and of arguments and options as the subcommand `name`."""
 
     def register(command: Callable[..., None]) -> Callable[..., None]:
-        SUBCOMMANDS[name] = text, _grouped(command)
+        SUBCOMMANDS[name] = text, _called_by_typer(command)
         return command
 
     return register
 
 
-def _grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with each dataclass parameter replaced by one option per field.
+def _called_by_typer(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the context for its terminal, one option per field for each dataclass parameter, and --json.
 
     Fields may be such dataclasses themselves. Typer 0.29 reads options from the signature only, so the signature is
     rewritten, and the dataclasses are made from the options' values at each call.
     """
     hints = get_type_hints(command, include_extras=True)
-    names = list(inspect.signature(command).parameters)
-    groups = {n: group for n in names if (group := _group(hints[n])) is not None}
+    _, *own = inspect.signature(command).parameters.values()
+    groups = {p.name: group for p in own if (group := _group(hints[p.name])) is not None}
 
     @wraps(command)
-    def run(**values: Any) -> None:
+    def run(context: typer.Context, *, as_json: bool, **values: Any) -> None:
         made = {n: group.make(values) for n, group in groups.items()}
-        command(**values, **made)
+        command(replace(context.ensure_object(Terminal), as_json=as_json), **values, **made)
 
-    parameters = [
-        p for n in names for p in (groups[n].parameters() if n in groups else [_parameter(command, n, hints)])
-    ]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("context", keyword, annotation=typer.Context)]
+    for p in own:
+        grouped = p.name in groups
+        parameters += groups[p.name].parameters() if grouped else [p.replace(kind=keyword, annotation=hints[p.name])]
+    parameters.append(inspect.Parameter("as_json", keyword, default=False, annotation=_Json))
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature looks for
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
-
-
-def _parameter(command: Callable[..., None], name: str, hints: dict[str, Any]) -> inspect.Parameter:
-    own = inspect.signature(command).parameters[name]
-    return own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, CacheFolder, Dims, parse_dims, subcommand, terminal_of
+from intloom.cli.console import Terminal
+from intloom.cli.options import CacheFolder, Dims, parse_dims, subcommand
 from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
 
@@ -31,12 +32,10 @@ class _Options:
 
 @subcommand("preprocess", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     if given.output is not None:
         check_output(given.output, model)
     with terminal.progress() as tell:
@@ -45,7 +44,7 @@ def _run(
     if given.output is not None:
         with atomic_path(given.output) as temporary:
             shutil.copyfile(done.path, temporary)
-    if as_json:
+    if terminal.as_json:
         terminal.json({**asdict(done), "path": str(given.output or done.path), "saved_seconds": done.saved_seconds})
         return
     source = f"from the cache, {done.saved_seconds:.2f} s saved" if done.hit else f"made in {done.making_seconds:.2f} s"

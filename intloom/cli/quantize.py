@@ -8,21 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, CacheFolder, Dims, FieldOptions, parse_dims, subcommand, terminal_of
+from intloom.cli.options import CacheFolder, Dims, FieldOptions, parse_dims, subcommand
 from intloom.common.temporary_files import check_temporary_space
-from intloom.pictures import Fit
-from intloom.preparation import PLAIN, Layout, Preparation
+from intloom.preparation import PLAIN, Preparation
 from intloom.preprocess import Optimizer
 from intloom.quantization import (
     DEFAULT_PERCENTILE,
-    ActivationType,
-    Calibration,
-    Form,
-    Head,
     Quantized,
     QuantizeOptions,
     TensorNoise,
-    WeightScales,
     quantize,
 )
 
@@ -45,36 +39,23 @@ _Options = Annotated[
     QuantizeOptions,
     FieldOptions(
         {
-            "form": Annotated[Form, typer.Option(help="QDQ pairs, or quantized operators.")],
-            "activations": Annotated[ActivationType, typer.Option(help="Type of activations.")],
-            "weights": Annotated[WeightScales, typer.Option(help="Granularity of weight scales.")],
-            "calibration": Annotated[
-                Calibration,
-                typer.Option(
-                    "--calibration-method",
-                    help="Method that derives ranges from samples; auto: minmax or mse, by agreement with float.",
-                ),
-            ],
-            "percentile": Annotated[
-                float | None, typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}.")
-            ],
-            "head": Annotated[Head, typer.Option(help="Keep the detection tail float, or quantize the whole model.")],
-            "samples": Annotated[
-                int | None,
-                typer.Option(
-                    metavar="N", help="Maximum number of samples. Default: the whole calibration set, or 8 synthetic."
-                ),
-            ],
-            "seed": Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")],
-            "equalize": Annotated[
-                bool, typer.Option("--equalize", help="Equalize the ranges of channels between layers first.")
-            ],
-            "correct_bias": Annotated[
-                bool,
-                typer.Option(
-                    "--correct-bias", help="Correct biases: keep the mean of every channel. Needs --form qdq."
-                ),
-            ],
+            "form": typer.Option(help="QDQ pairs, or quantized operators."),
+            "activations": typer.Option(help="Type of activations."),
+            "weights": typer.Option(help="Granularity of weight scales."),
+            "calibration": typer.Option(
+                "--calibration-method",
+                help="Method that derives ranges from samples; auto: minmax or mse, by agreement with float.",
+            ),
+            "percentile": typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}."),
+            "head": typer.Option(help="Keep the detection tail float, or quantize the whole model."),
+            "samples": typer.Option(
+                metavar="N", help="Maximum number of samples. Default: the whole calibration set, or 8 synthetic."
+            ),
+            "seed": typer.Option(metavar="S", help="Seed of the synthetic images."),
+            "equalize": typer.Option("--equalize", help="Equalize the ranges of channels between layers first."),
+            "correct_bias": typer.Option(
+                "--correct-bias", help="Correct biases: keep the mean of every channel. Needs --form qdq."
+            ),
             "exclude": Annotated[list[str], typer.Option(metavar="NODE", help="Keep this node float. Repeatable.")],
         }
     ),
@@ -90,9 +71,9 @@ _Preparation = Annotated[
                 typer.Option(metavar="M[,M,M]", help="Inputs are (pixel / 255 - mean) / std. Stored with the model."),
             ],
             "std": Annotated[str, typer.Option(metavar="S[,S,S]", help="See --mean; 0.00392157 for pixels up to 255.")],
-            "bgr": Annotated[bool, typer.Option("--bgr", help="Channels are blue, green, red.")],
-            "resize": Annotated[Fit, typer.Option(help="How pictures of another aspect ratio fit the input.")],
-            "layout": Annotated[Layout, typer.Option(help="Where the channels of the input are.")],
+            "bgr": typer.Option("--bgr", help="Channels are blue, green, red."),
+            "resize": typer.Option(help="How pictures of another aspect ratio fit the input."),
+            "layout": typer.Option(help="Where the channels of the input are."),
         }
     ),
 ]
@@ -100,7 +81,7 @@ _Preparation = Annotated[
 
 @subcommand("quantize", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="Output file.")],
@@ -117,9 +98,7 @@ def _run(
     dim: Dims = None,
     optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM,
     cache: CacheFolder = None,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     check_temporary_space()
     with terminal.progress() as tell:
         done = quantize(
@@ -133,10 +112,7 @@ def _run(
             progress=tell,
             preparation=None if preparation == PLAIN else preparation,
         )
-    if as_json:
-        terminal.json(_as_dict(done))
-    else:
-        _show(terminal, done)
+    terminal.give(_as_dict(done), lambda: _show(terminal, done))
 
 
 def _as_dict(done: Quantized) -> dict[str, Any]:

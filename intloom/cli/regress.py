@@ -1,6 +1,7 @@
 """`intloom regress`: suites of checked simulations, on this machine or on a Dask cluster."""
 
 import fnmatch
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ import typer
 
 from intloom.cli.checkout import complete_nightly, is_checkout
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, check_least, subcommand, terminal_of
+from intloom.cli.options import check_least, subcommand
 from intloom.common.errors import ExitCode, UsageError
 from intloom.common.temporary_files import check_temporary_space
 from intloom.compiler.schedule import compile_graph
@@ -63,15 +64,13 @@ class _Options:
 
 @subcommand("regress", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     *,
     suite_name: Annotated[
         str, typer.Argument(metavar="[SUITE]", help="Suite or group.", autocompletion=lambda: [*SUITES, *GROUPS])
     ] = "smoke",
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     check_least("--jobs", given.jobs, 1)
     cases = choose_cases(_cases(suite_name, given.seeds), given.case or [])
     folder = given.output or Path("out/regress") / suite_name
@@ -93,7 +92,7 @@ def _run(
         if given.fresh:
             store.forget({c.key for c in cases})
         summary = run_cases(cases, tools, store, where=where, report=report)
-    _finish(terminal, summary, folder, as_json)
+    _finish(terminal, summary, folder)
     complete = suite_name != _NIGHTLY or given.case or _complete(terminal, folder)
     if not (summary.ok and complete):
         raise typer.Exit(int(ExitCode.MISMATCH))
@@ -136,28 +135,21 @@ def _say(terminal: Terminal, result: CaseResult) -> None:
     terminal.say(f"  run it alone: {result.reproduce}")
 
 
-def _finish(terminal: Terminal, summary: Summary, folder: Path, as_json: bool) -> None:
+def _finish(terminal: Terminal, summary: Summary, folder: Path) -> None:
     files = {**write_reports(summary, folder), "html": write_regression(summary, folder)}
-    if as_json:
-        terminal.json(
-            {
-                "ok": summary.ok,
-                "resumed": summary.resumed,
-                "results": [asdict(r) for r in summary.results],
-                "files": {kind: str(path) for kind, path in files.items()},
-            }
-        )
-    else:
-        table = new_table("suite", ">passed", ">failed", ">instructions", ">cycles", ">bytes compared")
-        for name in dict.fromkeys(r.suite for r in summary.results):
-            rows = [r for r in summary.results if r.suite == name]
-            passed = sum(r.outcome is Outcome.PASS for r in rows)
-            totals = (
-                sum(r.instructions for r in rows),
-                sum(r.cycles for r in rows),
-                sum(r.compared_bytes for r in rows),
-            )
-            table.add_row(name, str(passed), str(len(rows) - passed), *(f"{total:,}" for total in totals))
-        terminal.table(table)
-        resumed = f", {summary.resumed} of them passed in an earlier run" if summary.resumed else ""
-        terminal.say(f"{len(summary.results)} cases{resumed}; {', '.join(str(p) for p in files.values())}")
+    names = {kind: str(path) for kind, path in files.items()}
+    results = [asdict(r) for r in summary.results]
+    value = {"ok": summary.ok, "resumed": summary.resumed, "results": results, "files": names}
+    terminal.give(value, lambda: _show(terminal, summary, names.values()))
+
+
+def _show(terminal: Terminal, summary: Summary, files: Iterable[str]) -> None:
+    table = new_table("suite", ">passed", ">failed", ">instructions", ">cycles", ">bytes compared")
+    for name in dict.fromkeys(r.suite for r in summary.results):
+        rows = [r for r in summary.results if r.suite == name]
+        passed = sum(r.outcome is Outcome.PASS for r in rows)
+        totals = (sum(getattr(r, n) for r in rows) for n in ("instructions", "cycles", "compared_bytes"))
+        table.add_row(name, str(passed), str(len(rows) - passed), *(f"{total:,}" for total in totals))
+    terminal.table(table)
+    resumed = f", {summary.resumed} of them passed in an earlier run" if summary.resumed else ""
+    terminal.say(f"{len(summary.results)} cases{resumed}; {', '.join(files)}")

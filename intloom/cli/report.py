@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.console import Terminal
+from intloom.cli.options import subcommand
 from intloom.report import write_report
 
 _HELP = """Write a self-contained HTML page of a run, with totals, stall cycles, utilization, timeline, memory traffic,
@@ -17,18 +18,13 @@ Example: [bold]intloom report out/run[/bold]
 
 @subcommand("report", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     run: Annotated[Path, typer.Argument(metavar="RUNDIR", help="Folder that `intloom run -o` wrote.")],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Output file. Default: RUNDIR/report.html.")
     ] = None,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     with terminal.progress() as tell:
         tell("report", 0, 1)
         page = write_report(run, output)
-    if as_json:
-        terminal.json({"path": str(page), "bytes": page.stat().st_size})
-    else:
-        terminal.result(str(page))
+    terminal.give({"path": str(page), "bytes": page.stat().st_size}, lambda: terminal.result(str(page)))

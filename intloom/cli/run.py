@@ -10,7 +10,7 @@ import typer
 
 from intloom.arrays import Array
 from intloom.cli.console import Terminal
-from intloom.cli.options import parse_dims, subcommand, terminal_of
+from intloom.cli.options import parse_dims, subcommand
 from intloom.cli.run_frames import run_frames
 from intloom.cli.run_options import Kernels, RunOptions, check_options
 from intloom.cli.run_output import show_record, show_slices, watcher
@@ -72,11 +72,10 @@ class _Workload:
 
 @subcommand("run", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
     given: RunOptions,
 ) -> None:
-    terminal = terminal_of(context)
     check_options(given)
     technology = None if given.technology is None else choose_technology(given.technology)
     with terminal.progress() as tell:
@@ -124,7 +123,7 @@ def _run_layers(terminal: Terminal, work: _Workload, pattern: str) -> None:
         shown = replace(work.rtl, on_build=lambda built, steps: tell("build", built, steps))
         runs = run_pieces(pieces, lambda: open_rtl(shown), jobs=given.rtl.jobs, tell=tell, files=files)
     record = slices_record(bundle.program.name, params, runs, started)
-    if given.as_json:
+    if terminal.as_json:
         terminal.json(record)
     else:
         show_slices(terminal, record, "block" if tile is None else "tile")
@@ -150,14 +149,14 @@ def _run_whole(terminal: Terminal, work: _Workload) -> None:
         done = locate(bundle, done, work.rtl)
     located = done.first_divergence.description if done.first_divergence is not None else ""
     record = _keep(terminal, work, done)
-    if not given.as_json:
+    if not terminal.as_json:
         if located:
             terminal.say(located)
         show_record(terminal, record)
     # After the record, so that nothing of the result is lost if the simulator for waves cannot be built.
     if given.simulator.waves is not None:
         record = _record_waves(terminal, work, done) or record
-    if given.as_json:
+    if terminal.as_json:
         terminal.json({**record, "divergence": located or None})
     elif given.output is not None:
         terminal.say(f"outputs and record are in {given.output}; intloom report {given.output} makes a page of them")

@@ -46,7 +46,9 @@ def run_frames(terminal: Terminal, bundle: Bundle, given: RunOptions, folder: Pa
                 record = save_run(given.output / file.name, bundle.program, done)
             rows.append({"frame": file.name, **{n: record[n] for n in ("cycles", "compared_bytes", "mismatches")}})
             tell("frames", len(rows), len(files))
-    _show(terminal, given, rows, _rate(bundle, rows, host_s))
+    rate = _rate(bundle, rows, host_s)
+    result = {"frames": rows, "frames_per_second": None if rate is None else rate.as_dict()}
+    terminal.give(result, lambda: _show(terminal, rows, rate))
     if any(row["mismatches"] for row in rows):
         raise typer.Exit(int(ExitCode.MISMATCH))
 
@@ -60,10 +62,7 @@ def _rate(bundle: Bundle, rows: list[dict[str, Any]], host_s: float) -> FrameRat
     return FrameRate(cycles / len(rows) / hertz, host_s / len(rows))
 
 
-def _show(terminal: Terminal, given: RunOptions, rows: list[dict[str, Any]], rate: FrameRate | None) -> None:
-    if given.as_json:
-        terminal.json({"frames": rows, "frames_per_second": None if rate is None else rate.as_dict()})
-        return
+def _show(terminal: Terminal, rows: list[dict[str, Any]], rate: FrameRate | None) -> None:
     table = new_table("frame", ">cycles", ">bytes compared", ">bytes that differ")
     for row in rows:
         table.add_row(row["frame"], *("" if row[n] is None else f"{row[n]:,}" for n in list(row)[1:]))

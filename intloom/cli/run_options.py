@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, Dims, FieldOptions, check_least, choice
+from intloom.cli.options import Dims, FieldOptions, check_least, choice
 from intloom.common.errors import UsageError
 from intloom.files import check_folder
 from intloom.sim.backend import BACKENDS, BackendKind, backend_kind
@@ -36,16 +36,11 @@ MemoryFields = Annotated[
     MemorySettings,
     FieldOptions(
         {
-            "read_latency": Annotated[
-                int, typer.Option("--latency", metavar="CYCLES", help="RTL: memory read latency.")
-            ],
-            "bandwidth": Annotated[
-                float,
-                typer.Option(metavar="BEATS", help="RTL: beats per cycle, reads and writes together; 0 is unlimited."),
-            ],
-            "stall_permille": Annotated[
-                int, typer.Option("--stalls", metavar="N", help="RTL: probability of a bus stall, in 1/1000.")
-            ],
+            "read_latency": typer.Option("--latency", metavar="CYCLES", help="RTL: memory read latency."),
+            "bandwidth": typer.Option(
+                metavar="BEATS", help="RTL: beats per cycle, reads and writes together; 0 is unlimited."
+            ),
+            "stall_permille": typer.Option("--stalls", metavar="N", help="RTL: probability of a bus stall, in 1/1000."),
         }
     ),
 ]
@@ -54,20 +49,12 @@ RtlFields = Annotated[
     FieldOptions(
         {
             "memory": MemoryFields,
-            "limit": Annotated[
-                int | None, typer.Option(metavar="CYCLES", help="RTL: cycle limit; above it, an error.")
-            ],
+            "limit": typer.Option(metavar="CYCLES", help="RTL: cycle limit; above it, an error."),
             "verilog": Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v.")],
-            "jobs": Annotated[
-                int,
-                typer.Option(
-                    metavar="N",
-                    help="RTL: parallel simulations, of segments of the program or, with --layers, of blocks.",
-                ),
-            ],
-            "dask": Annotated[
-                str | None, typer.Option(metavar="ADDRESS", help="RTL: simulate the segments on this Dask cluster.")
-            ],
+            "jobs": typer.Option(
+                metavar="N", help="RTL: parallel simulations, of segments of the program or, with --layers, of blocks."
+            ),
+            "dask": typer.Option(metavar="ADDRESS", help="RTL: simulate the segments on this Dask cluster."),
         }
     ),
 ]
@@ -166,7 +153,6 @@ class RunOptions:
     rtl: RtlFields
     simulator: SimulatorOptions
     part: LayerOptions
-    as_json: AsJson = False
 
     @property
     def backend_name(self) -> str:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from intloom.cli.console import Terminal
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import AsJson, subcommand, terminal_of
+from intloom.cli.options import subcommand
 from intloom.files import check_folder
 from intloom.flow.testbench import render_testbench
 from intloom.hw.generate import write_package
@@ -35,11 +36,9 @@ class _Options:
 
 @subcommand("verilog", _HELP)
 def _run(
-    context: typer.Context,
+    terminal: Terminal,
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     check_folder(given.output, "output")
     params = given.hardware.params
     with terminal.progress() as tell:
@@ -51,10 +50,6 @@ def _run(
             memory_macros=given.memory_macros,
             testbench=render_testbench(params),
         )
-    if as_json:
-        terminal.json(
-            {"folder": str(given.output), "files": [str(f) for f in files], "fingerprint": params.fingerprint()}
-        )
-        return
-    for file in files:
-        terminal.result(str(file))
+    names = [str(file) for file in files]
+    result = {"folder": str(given.output), "files": names, "fingerprint": params.fingerprint()}
+    terminal.give(result, lambda: terminal.results(names))

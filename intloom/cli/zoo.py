@@ -8,8 +8,8 @@ from typing import Annotated
 import onnx
 import typer
 
-from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, subcommand, terminal_of, zoo_names
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import subcommand, zoo_names
 from intloom.files import check_output, write_bytes
 from intloom.quantization import ActivationType, Calibration, QuantizeOptions, quantize
 from intloom.tflite_export import to_tflite
@@ -52,29 +52,22 @@ def _tflite(model: onnx.ModelProto, seed: int) -> bytes:
 
 
 @subcommand("zoo list", "List the networks.\n\nExample: [bold]intloom zoo list[/bold]")
-def _list(context: typer.Context, as_json: AsJson = False) -> None:
-    terminal = terminal_of(context)
-    if as_json:
-        terminal.json(
-            [{"name": e.name, "doc": e.doc, "imgsz": e.default_size, "multiple": e.multiple} for e in ZOO.values()]
-        )
-        return
+def _list(terminal: Terminal) -> None:
+    rows = [{"name": e.name, "doc": e.doc, "imgsz": e.default_size, "multiple": e.multiple} for e in ZOO.values()]
     table = new_table("name", ">size", ">multiple of", "description")
     for e in ZOO.values():
         table.add_row(e.name, str(e.default_size), str(e.multiple), e.doc)
-    terminal.table(table)
+    terminal.give(rows, lambda: terminal.table(table))
 
 
 @subcommand("zoo build", _BUILD_HELP)
 def _build(
-    context: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name from `intloom zoo list`.", autocompletion=zoo_names)
     ],
     given: _Options,
-    as_json: AsJson = False,
 ) -> None:
-    terminal = terminal_of(context)
     target = given.output or Path(f"{name}.onnx")
     check_output(target)
     with terminal.progress() as tell:
@@ -84,15 +77,8 @@ def _build(
         tell("build", 1, 1)
         write_bytes(target, data)
     shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
-    if as_json:
-        terminal.json(
-            {
-                "path": str(target),
-                "bytes": len(data),
-                "nodes": len(model.graph.node),
-                "input": shape,
-                "seed": given.seed,
-            }
-        )
-    else:
-        terminal.say(f"{target}: {len(model.graph.node)} nodes, input {shape}, {len(data) / 1e6:.1f} MB")
+    nodes = len(model.graph.node)
+    terminal.give(
+        {"path": str(target), "bytes": len(data), "nodes": nodes, "input": shape, "seed": given.seed},
+        lambda: terminal.say(f"{target}: {nodes} nodes, input {shape}, {len(data) / 1e6:.1f} MB"),
+    )
