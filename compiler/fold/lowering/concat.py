@@ -9,8 +9,8 @@ from math import prod
 
 import numpy as np
 
-from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, to_int8, to_stored
-from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_model
+from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, to_int8, to_stored
+from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_nodes
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, join_parts, read_tokens
@@ -66,20 +66,12 @@ def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
     main = unit.operator
     # Rescaling does not depend on the axis: one Concat of the vectors of all bytes gives the tables of all inputs.
     line = replace(main, attributes={**main.attributes, "axis": 0}, inputs=tuple(main.inputs))
-    sources = {v: builder.model.producers[v] for v in main.inputs}
-    model = builder.model.with_nodes((*sources.values(), line, unit.quantize))
-    if unit.clamps:
-        model = model.with_nodes(
-            (*sources.values(), line, replace(unit.quantize, inputs=(unit.unclamped, *unit.quantize.inputs[1:])))
-        )
+    sources = [builder.model.producers[v] for v in main.inputs]
+    nodes = (*sources, line, replace(unit.quantize, inputs=(unit.unclamped, *unit.quantize.inputs[1:])))
     if main.qoperator is not None:
-        model = builder.model.with_nodes(
-            (replace(main.qoperator, attributes={**main.qoperator.attributes, "axis": 0}),)
-        )
-    names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))
-    part = vector_model(model, model.nodes, names, unit.output, 256)
-    feeds = {n.inputs[0]: to_stored(all_bytes(), read_qparams(builder.model, n).unsigned) for v, n in sources.items()}
-    tables = to_int8(evaluate(part, feeds, builder.options.match)[0])
+        nodes = (replace(main.qoperator, attributes={**main.qoperator.attributes, "axis": 0}),)
+    feeds = {n.inputs[0]: to_stored(all_bytes(), read_qparams(builder.model, n).unsigned) for n in sources}
+    tables = evaluate_nodes(builder.model, nodes, feeds, unit.output, builder.options.match)
     clamps = clamp_table(builder, unit)
     return list(np.split(tables if clamps is None else clamps[tables.view(np.uint8)], len(main.inputs)))
 

@@ -14,7 +14,6 @@ from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, i
 from intloom.compiler.refusals import Refusal
 
 converts = CONVERSIONS.register
-_MOST_COPY_WEIGHTS = 1 << 20
 _PADDINGS = ("SAME_UPPER", "VALID")
 """ONNX's names for the values of the enumeration Padding."""
 _ACTIVATIONS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
@@ -506,16 +505,7 @@ def _interpolate(c: Converter, op: TfliteOperator, transform: str) -> None:
 
 @converts("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def convert_depth(c: Converter, op: TfliteOperator) -> None:
-    """Blocks of pixels to channels, or back: a convolution, or a transposed one, that copies a byte for each result."""
-    block, x = op.option("blockSize", 1), c.tensor(op.inputs[0])
-    spread = op.code == "DEPTH_TO_SPACE"
-    deep, shallow = (x.shape[3], x.shape[3] // block**2) if spread else (x.shape[3] * block**2, x.shape[3])
-    if deep * shallow * block**2 > _MOST_COPY_WEIGHTS:
-        raise Refusal.SIZE(f"it moves blocks of {deep} values", "use fewer channels")
-    # Channel (row * block + column) * shallow + c of the deep image is the pixel of that row and column of its block.
-    weights = np.eye(deep, dtype=np.int8).reshape(deep, block, block, shallow).transpose(0, 3, 1, 2)
-    stored = c.constant(f"{c.name(op)}/weights", np.ascontiguousarray(weights))
-    filters = c.dequantize(stored, c.constant(f"{c.name(op)}/one", np.array(1, np.float32)), f"{stored}/real")
-    attributes: dict[str, Attribute] = {"kernel_shape": (block, block), "strides": (block, block)}
-    inputs = c.operand(op.inputs[0], CHANNELS_FIRST), filters
-    c.finish(op, Unit("ConvTranspose" if spread else "Conv", inputs, attributes), CHANNELS_FIRST)
+    """Blocks of pixels to channels, or back."""
+    value, block = c.operand(op.inputs[0], CHANNELS_FIRST), op.option("blockSize", 1)
+    name = "DepthToSpace" if op.code == "DEPTH_TO_SPACE" else "SpaceToDepth"
+    c.finish(op, Unit(name, (value,), {"blocksize": block}), CHANNELS_FIRST)

@@ -56,7 +56,7 @@ def emit_program(
         tensors=tensors,
         residences=tuple(_residences(plan)),
         local_tensors=_local_tensors(graph, plan, emission, {t.name for t in tensors}),
-        local_results=tuple(emission.local.results),
+        local_results=tuple(emission.results),
         layers=_layers(graph, emitter, expected.layers),
         predicted_cycles=expected.cycles,
         memory=memory,
@@ -118,7 +118,7 @@ def _local_tensors(graph: IntGraph, plan: Plan, emission: TaskEmitter, stored: s
     local = []
     for name in _own_tensors(graph, plan):
         view = plan.stages.placement.view(name)
-        number = emission.local.number(view)
+        number = emission.local_number(view)
         if name not in stored and number is not None and view.aligned:
             shape = plan.stages.graph.tensors[name].shape
             local.append(LocalTensor(name=name, shape=shape, buffer=number, first_block=view.first_block))

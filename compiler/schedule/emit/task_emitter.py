@@ -1,10 +1,10 @@
 """From tasks to instructions: local memory, loads ahead of their tasks, and where results lie in the scratchpad."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from intloom.common.errors import CapacityError
-from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.footprint import Access, Memory
 from intloom.compiler.program.program import LocalResult, Provenance
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.emit.dram import DramLayout, coded_piece
@@ -17,50 +17,6 @@ from intloom.compiler.schedule.stages.stage import LoadedTables, TileContext
 from intloom.hw.spec.isa import Kind, LoadTarget, Unit
 
 
-class LocalRecord:
-    """Collects the results in local buffers while a program is emitted."""
-
-    def __init__(self, emitter: Emitter) -> None:
-        self._emitter = emitter
-        self._numbers: dict[Buffer, int] = {}
-        self._written: Counter[tuple[Buffer, int]] = Counter()
-        self.results: list[LocalResult] = []
-
-    def record(self, task: Task, first: int) -> None:
-        """Record the instructions of a task, which start at `first`."""
-        targets = list(_targets(task))
-        for index in range(first, len(self._emitter.instructions) if targets else first):
-            instruction = self._emitter.instructions[index]
-            if instruction.unit not in (Unit.MAC, Unit.VEC):
-                continue
-            access = self._emitter.results[index]
-            for local, rect in targets:
-                if access.write and local.address <= access.base < local.address + local.words:
-                    self._add(index, local, rect, access.base, access.dims)
-
-    def _add(self, index: int, local: LocalBuffer, rect: Rect, base: int, dims: tuple[tuple[int, int], ...]) -> None:
-        block, rest = divmod(base - local.address - local.guard, local.rows * local.row)
-        row, x = divmod(rest, local.row)
-        y = rect.y0 + (row - rect.y0) % local.rows
-        number = self._numbers.setdefault(local.buffer, len(self._numbers))
-        self.results.append(LocalResult(index, number, local.first + block, y, x))
-        for k in range(dims[0][0]):
-            self._written[local.buffer, local.first + block + k] += dims[1][0] * dims[2][0]
-
-    def number(self, view: View) -> int | None:
-        """The number of a view's buffer, if all its words were recorded."""
-        whole = all(self._written[view.buffer, b] >= view.buffer.plane for b in view.touched_blocks)
-        return self._numbers.get(view.buffer) if whole else None
-
-
-def _targets(task: Task) -> Iterator[tuple[LocalBuffer, Rect]]:
-    """The local buffers that a task writes, and the rectangle in each."""
-    for region in task.results:
-        local = task.slot.local.get(region.buffer)
-        if local is not None:
-            yield local, region.rect
-
-
 class TaskEmitter:
     """Emission state: what is in local memory, and how far loads have run ahead."""
 
@@ -71,7 +27,10 @@ class TaskEmitter:
         self._scratch = ScratchMemory(emitter.params.scratch_words, self._load)
         self._weights = WeightMemory(emitter.params.weight_words, self._load, coded_piece(emitter.params))
         self._held = LoadedTables()
-        self.local = LocalRecord(emitter)
+        self._numbers: dict[Buffer, int] = {}
+        self._written: Counter[tuple[Buffer, int]] = Counter()
+        self.results: list[LocalResult] = []
+        """Where the instructions so far write into buffers in the scratchpad."""
         self._lows: list[int] = []
         self.last_store: dict[Buffer, int] = {}
         self.stored: dict[Buffer, set[int]] = defaultdict(set)
@@ -109,8 +68,7 @@ class TaskEmitter:
         """Follow a new order of the instructions, of which each is given by its old number."""
         new = {old: number for number, old in enumerate(order)}
         self.last_store = {buffer: new[old] for buffer, old in self.last_store.items()}
-        results = (r._replace(instruction=new[r.instruction]) for r in self.local.results)
-        self.local.results = sorted(results)
+        self.results = sorted(r._replace(instruction=new[r.instruction]) for r in self.results)
 
     def _prefetch(self, tasks: Sequence[Step], index: int, heads: dict[LocalMemory, int]) -> None:
         """Emit loads of tasks up to tuning.PREFETCH_DEPTH ahead, the nearest task first, until memory is full."""
@@ -172,12 +130,38 @@ class TaskEmitter:
         task.work.emit(context)
         if context.chunk.last:
             stage.emit_copies(context)
-        self.local.record(task, first)
+        self._record(task, first)
         # Stores come last: the emitter's waits make them follow the instructions that write these words.
         for region, tile in regions:
             fields = region.move(self.dram.address(region.buffer), tile.base, tile.plane, tile.row)
             self.last_store[region.buffer] = self._emit(task, region.buffer.name, fields, Kind.STORE)
             self.stored[region.buffer].update(range(region.first, region.first + region.blocks))
+
+    def _record(self, task: Task, first: int) -> None:
+        """Record where the instructions of a task, which start at `first`, write into local buffers."""
+        targets = [(task.slot.local[r.buffer], r.rect) for r in task.results if r.buffer in task.slot.local]
+        for index in range(first, len(self._emitter.instructions) if targets else first):
+            if self._emitter.instructions[index].unit not in (Unit.MAC, Unit.VEC):
+                continue
+            access = self._emitter.results[index]
+            for local, rect in targets:
+                if access.write and local.address <= access.base < local.address + local.words:
+                    self._add_result(index, local, rect, access)
+
+    def _add_result(self, index: int, local: LocalBuffer, rect: Rect, access: Access) -> None:
+        block, rest = divmod(access.base - local.address - local.guard, local.rows * local.row)
+        row, x = divmod(rest, local.row)
+        y = rect.y0 + (row - rect.y0) % local.rows
+        number = self._numbers.setdefault(local.buffer, len(self._numbers))
+        self.results.append(LocalResult(index, number, local.first + block, y, x))
+        (blocks, _), (rows, _), (columns, _) = access.dims
+        for k in range(blocks):
+            self._written[local.buffer, local.first + block + k] += rows * columns
+
+    def local_number(self, view: View) -> int | None:
+        """The number of a view's buffer among those in the scratchpad, if all its words were recorded."""
+        whole = all(self._written[view.buffer, b] >= view.buffer.plane for b in view.touched_blocks)
+        return self._numbers.get(view.buffer) if whole else None
 
     def _fill(self, task: Fill) -> None:
         for region in task.results:
@@ -206,8 +190,6 @@ class TaskEmitter:
         copies, at = self._copy_tiles(task, at, stores)
         context = TileContext(
             add=lambda kind, note, **fields: self._emit(task, note, fields, kind),
-            node=stage.name,
-            rows=stage.params.rows,
             rect=rect,
             chunk=chunk,
             operands=operands,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from intloom.compiler.ir import Concat, Custom, Resize, Slice, Table
-from intloom.compiler.schedule.stages.stage import Chunk, Copy, Motion, TileContext, VectorStage, emit_copy
+from intloom.compiler.schedule.stages.stage import Chunk, Copy, Motion, TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, unsupported
 from intloom.hw.spec.isa import Kind
 
@@ -22,9 +22,9 @@ class ConcatStage(VectorStage):
         """Copies of every operand, in channel order."""
         to = 0
         for view, tile in zip(self.operands, context.operands, strict=True):
-            copy = Copy(Motion(), self.out.part(to, to + view.channels), context.node)
+            copy = Copy(Motion(), self.out.part(to, to + view.channels), self.name)
             block = copy.target_blocks((0, view.channels))[0] - self.out.first_block
-            emit_copy(context, copy, tile, context.result.at(context.result.word(block)), (0, view.channels))
+            self.emit_copy(context, copy, tile, context.result.at(context.result.word(block)), (0, view.channels))
             to += view.channels
 
 

@@ -89,9 +89,6 @@ class TileContext:
 
     add: Callable[..., object]
     """Adds an instruction: its kind, a note on its purpose (empty: none), and its fields."""
-    node: str
-    rows: int
-    """Bytes of a word."""
     rect: Rect
     chunk: Chunk
     operands: list[Tile]
@@ -179,66 +176,28 @@ class Copy:
         return rect.scaled(*self.motion.factors)
 
 
-@dataclass(frozen=True)
-class Segment:
-    """Blocks whose bytes move alike: `count` blocks from `source` to `target`, bytes `first` to `first + width`."""
+def segments(start: int, stop: int, to: int, rows: int) -> list[tuple[int, int, int, int, int]]:
+    """How channels `start` to `stop` move to channels from `to` on, in words of `rows` bytes.
 
-    source: int
-    target: int
-    count: int
-    first: int
-    width: int
-
-
-def segments(start: int, stop: int, to: int, rows: int) -> list[Segment]:
-    """How channels `start` to `stop` move to channels from `to` on, in words of `rows` bytes."""
-    pieces: list[Segment] = []
+    Each segment has blocks whose bytes move alike: source and target block, number of blocks, first byte, bytes.
+    """
+    merged: list[tuple[int, int, int, int, int]] = []
     channel = start
     while channel < stop:
-        target = to + channel - start
         # A piece ends where the source word or the target word ends.
-        width = min(rows - channel % rows, rows - target % rows, stop - channel)
-        pieces.append(Segment(channel // rows, target // rows, 1, target % rows, width))
+        source, (target, first) = channel // rows, divmod(to + channel - start, rows)
+        width = min(rows - channel % rows, rows - first, stop - channel)
         channel += width
-    merged: list[Segment] = []
-    for piece in pieces:
         # Channels that move to other bytes of a word alternate between two byte ranges, so a piece may continue the
         # last segment or the one before it.
         for i in range(len(merged) - 1, max(len(merged) - 3, -1), -1):
-            m = merged[i]
-            follows = (m.source + m.count, m.target + m.count) == (piece.source, piece.target)
-            if follows and (m.first, m.width) == (piece.first, piece.width):
-                merged[i] = Segment(m.source, m.target, m.count + 1, m.first, m.width)
+            a, b, count, *part = merged[i]
+            if (a + count, b + count, part) == (source, target, [first, width]):
+                merged[i] = (a, b, count + 1, first, width)
                 break
         else:
-            merged.append(piece)
+            merged.append((source, target, 1, first, width))
     return merged
-
-
-def emit_copy(context: TileContext, copy: Copy, source: Tile, target: Tile, made: tuple[int, int]) -> None:
-    """Copy channels `made` of a tile; block 0 of `source` holds channel made[0], of `target` the first written."""
-    start, stop = copy.channels(made)
-    rect, rows = context.rect, context.rows
-    to = copy.target.channel + start - copy.motion.start - copy.target_blocks(made)[0] * rows
-    first, out, factors = start - made[0], copy.target_rect(rect), copy.motion.factors
-    use = context.use_table(copy.motion.table)
-    for s in segments(first, stop - made[0], to, rows):
-        context.emit(
-            Kind.VCOPY,
-            f"copy for {copy.node}" if copy.node != context.node else "copy",
-            **source.fields("a", rect.y0, rect.x0, s.source),
-            **target.fields("out", out.y0, out.x0, s.target),
-            a_x=1,
-            out_h=out.height,
-            out_w=out.width,
-            blocks=s.count,
-            table=use,
-            up_h=factors[0],
-            up_w=factors[1],
-            rotate=(to - first) % rows,
-            first_byte=s.first,
-            byte_count=s.width,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,7 +372,32 @@ class Stage(ABC):
         """Emit the copies of a finished tile."""
         for copy, target in zip(self.copies, context.copies, strict=True):
             if target is not None:
-                emit_copy(context, copy, context.result, target, self.result_channels(context.chunk))
+                self.emit_copy(context, copy, context.result, target, self.result_channels(context.chunk))
+
+    def emit_copy(self, context: TileContext, copy: Copy, source: Tile, target: Tile, made: tuple[int, int]) -> None:
+        """Copy channels `made` of a tile; block 0 of `source` holds channel made[0], of `target` the first written."""
+        start, stop = copy.channels(made)
+        rect, rows = context.rect, self.params.rows
+        to = copy.target.channel + start - copy.motion.start - copy.target_blocks(made)[0] * rows
+        first, out, factors = start - made[0], copy.target_rect(rect), copy.motion.factors
+        use = context.use_table(copy.motion.table)
+        for block, to_block, count, first_byte, width in segments(first, stop - made[0], to, rows):
+            context.emit(
+                Kind.VCOPY,
+                f"copy for {copy.node}" if copy.node != self.name else "copy",
+                **source.fields("a", rect.y0, rect.x0, block),
+                **target.fields("out", out.y0, out.x0, to_block),
+                a_x=1,
+                out_h=out.height,
+                out_w=out.width,
+                blocks=count,
+                table=use,
+                up_h=factors[0],
+                up_w=factors[1],
+                rotate=(to - first) % rows,
+                first_byte=first_byte,
+                byte_count=width,
+            )
 
     def result_channels(self, chunk: Chunk) -> tuple[int, int]:
         """The half-open range of the result's channels that a chunk makes."""

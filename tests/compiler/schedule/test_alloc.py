@@ -1,76 +1,120 @@
 """Allocators never hand out a word twice, and give back what they can."""
 
+from types import SimpleNamespace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intloom.compiler.schedule.emit.local_memory import RingAllocator, RotatingAllocator
+from intloom.compiler.schedule.emit.local_memory import ScratchMemory, WeightMemory
+from intloom.compiler.schedule.emit.tasks import BufferRequest
 from intloom.compiler.schedule.plan.residency import first_fit, tightest_fit
 
 requests = st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=60)
 
 
+class Memory:
+    """A local memory whose tasks have a request each, and the ranges that the program uses of it."""
+
+    def __init__(self, kind, size, **options):
+        self.made = kind(
+            size, lambda task, request, first, words, start: self.loads.append((first, words, start)), **options
+        )
+        self.loads, self.live, self.count = [], {}, 0
+
+    def acquire(self, words, low=0):
+        """The address of a new request, or None; a new one each time, so one that waits stays."""
+        request = BufferRequest(self.count, self.made.memory, words)
+        task = SimpleNamespace(requests=lambda memory: [request])
+        self.count += 1
+        self.made.expect([task])
+        if not self.made.acquire(task, low):
+            return None
+        self.live[request.key] = task, words
+        return self.made.address[request.key]
+
+    def release(self, key=None):
+        task, _ = self.live.pop(next(iter(self.live)) if key is None else key)
+        self.made.release(task)
+
+    @property
+    def ranges(self):
+        return [(self.made.address[key], words) for key, (_, words) in self.live.items()]
+
+
 @given(st.integers(1, 100), requests)
-def test_rotating_ranges_never_overlap(size, steps):
-    allocator, live = RotatingAllocator(size), {}
+def test_ranges_of_the_scratchpad_never_overlap(size, steps):
+    memory = Memory(ScratchMemory, size)
     for words, give_back in steps:
-        if give_back and live:
-            start = next(iter(live))
-            allocator.free(start)
-            del live[start]
+        if give_back and memory.live:
+            memory.release()
             continue
-        start = allocator.allocate(words)
+        before = memory.ranges
+        start = memory.acquire(words)
         if start is None:
-            gaps = _gaps(live, size)
-            assert max(gaps, default=0) < words
+            assert max(_gaps(before, size), default=0) < words
             continue
         assert 0 <= start <= size - words
-        assert all(start + words <= s or s + n <= start for s, n in live.items())
-        live[start] = words
+        assert all(start + words <= s or s + n <= start for s, n in before)
 
 
-def _gaps(live: dict[int, int], size: int) -> list[int]:
+def _gaps(ranges, size):
     at, gaps = 0, []
-    for start in sorted(live):
+    for start, words in sorted(ranges):
         gaps.append(start - at)
-        at = start + live[start]
+        at = start + words
     return [*gaps, size - at]
 
 
-def test_rotating_allocator_uses_old_space_last():
-    allocator = RotatingAllocator(30)
-    first = allocator.allocate(10)
-    allocator.free(first)
-    assert [allocator.allocate(10), allocator.allocate(10), allocator.allocate(10)] == [10, 20, 0]
-    assert allocator.allocate(1) is None
+def test_the_scratchpad_uses_old_space_last():
+    memory = Memory(ScratchMemory, 30)
+    memory.acquire(10)
+    memory.release()
+    assert [memory.acquire(10), memory.acquire(10), memory.acquire(10)] == [10, 20, 0]
+    assert memory.acquire(1) is None
 
 
-@given(st.integers(1, 100), requests)
-def test_ring_ranges_never_overlap_and_follow_each_other(size, steps):
-    ring, live, expected = RingAllocator(size), [], 0
+def test_the_scratchpad_respects_a_lower_bound():
+    memory = Memory(ScratchMemory, 30)
+    assert [memory.acquire(5, 10), memory.acquire(10, 10), memory.acquire(10, 10)] == [10, 15, None]
+
+
+@given(st.integers(1, 100), st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=40))
+def test_ranges_of_the_ring_never_overlap_and_follow_each_other(size, steps):
+    memory, expected = Memory(WeightMemory, size), 0
     for words, give_back in steps:
-        if give_back and live:
-            ring.free(live.pop(0)[0])
+        if give_back and memory.live:
+            memory.release()
             continue
-        start = ring.allocate(words)
-        if start is None:
-            assert sum(n for _, n in live) + words > size
+        before = memory.ranges
+        if sum(n for _, n in before) + words > size:
             continue
-        assert start == expected
-        expected = (start + words) % size
-        taken = {(s + k) % size for s, n in live for k in range(n)}
-        assert not taken & {(start + k) % size for k in range(words)}
-        live.append((start, words))
-    assert ring.free_words == size - sum(n for _, n in live)
+        assert memory.acquire(words) == expected
+        assert memory.loads[-1] == (0, words, expected)
+        taken = {(s + k) % size for s, n in before for k in range(n)}
+        assert not taken & {(expected + k) % size for k in range(words)}
+        expected = (expected + words) % size
 
 
 def test_ring_space_freed_out_of_order_comes_back_with_the_oldest():
-    ring = RingAllocator(10)
-    ring.allocate(4)
-    ring.allocate(4)
-    ring.free(4)
-    assert ring.free_words == 2
-    ring.free(0)
-    assert ring.free_words == 10
+    memory = Memory(WeightMemory, 10)
+    assert [memory.acquire(4), memory.acquire(4)] == [0, 4]
+    memory.release(1)
+    assert memory.acquire(3) is None
+    memory.release(0)
+    assert memory.acquire(10) == 8
+
+
+def test_a_chunk_larger_than_the_free_ring_is_loaded_in_pieces():
+    memory = Memory(WeightMemory, 1000, piece=64)
+    memory.acquire(500)
+    request = BufferRequest("large", memory.made.memory, 900)
+    task = SimpleNamespace(requests=lambda memory: [request])
+    memory.made.expect([task])
+    assert not memory.made.acquire(task)
+    memory.release()
+    assert memory.made.acquire(task)
+    assert memory.made.address["large"] == 500
+    assert memory.loads[1:] == [(0, 448, 500), (448, 452, 948)]
 
 
 def test_first_fit_reuses_the_space_of_the_dead():
@@ -94,8 +138,3 @@ def test_tightest_fit_finds_an_order_that_first_fit_misses():
     # The long items side by side leave no gap; by size, one of them lies above the short one.
     ranges = [(0, 9, 4), (0, 2, 6), (3, 9, 5), (1, 4, 1)]
     assert tightest_fit(ranges, 0)[1] <= first_fit(ranges)[1]
-
-
-def test_rotating_allocator_respects_a_lower_bound():
-    allocator = RotatingAllocator(30)
-    assert [allocator.allocate(5, 10), allocator.allocate(10, 10), allocator.allocate(10, 10)] == [10, 15, None]
