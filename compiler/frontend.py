@@ -16,7 +16,6 @@ from intloom.compiler.fold.passes.integer_chains import fold_integer_chains
 from intloom.compiler.fold.passes.merge_tables import merge_tables
 from intloom.compiler.fold.passes.propagate_qdq import propagate_qdq
 from intloom.compiler.fold.passes.qoperator import rewrite_qoperators
-from intloom.compiler.fold.passes.sink_tables import sink_tables
 from intloom.compiler.fold.passes.unsigned_activations import use_unsigned_activations
 from intloom.compiler.fold.patterns.qparams import check_parameters, is_dequantize, is_quantize, read_qparams
 from intloom.compiler.fold.target import Target
@@ -48,7 +47,6 @@ _OF_TFLITE = {"constants": fold_constants, "propagate_qdq": propagate_qdq}
 GRAPH_PASSES = {
     "dead_code": without_dead_nodes,
     "absorb_pads": absorb_pads,
-    "sink_tables": sink_tables,
     "merge_tables": merge_tables,
 }
 
