@@ -5,17 +5,11 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from intloom.common.errors import UnsupportedError
-from intloom.compiler.ir.arithmetic import through
-from intloom.compiler.ir.node import Context, Pair, operator
+from intloom.compiler.ir.node import Context, Pads, Pair, operator
 from intloom.compiler.ir.onnx_writer import Writer
 from intloom.compiler.ir.ops.conv import Conv
 from intloom.compiler.ir.tensor import Image, Shape, Tensor
-from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS
-
-_PART = 16
 
 
 @operator
@@ -44,72 +38,59 @@ class ConvTranspose(Conv):
         return x.height * x.width * int(self.weights.size)
 
     def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
-        """Scattered sums, then bias, requantization and table."""
-        height, width = context.tensors[self.output].shape[2:]
-        sums = _scattered_sums(self, operands[0], (height, width)).astype(np.int32)
-        return through(self.table, self.requantized(sums, slice(None), context))
+        """The convolution of the spread image."""
+        channels, height, width = operands[0].shape
+        (rows, columns), (top, left, bottom, right) = self.strides, self.borders
+        spread = np.full((channels, height * rows, width * columns), self.zp_in, np.int8)
+        spread[:, ::rows, ::columns] = operands[0]
+        around = ((0, 0), (max(0, top), max(0, bottom)), (max(0, left), max(0, right)))
+        padded = np.pad(spread, around, constant_values=self.zp_in)
+        _, height, width = padded.shape
+        cut = padded[:, max(0, -top) : height - max(0, -bottom), max(0, -left) : width - max(0, -right)]
+        return self.plain(self.inputs[0]).evaluate([np.ascontiguousarray(cut)], context)
 
     def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
-        """Float ConvTranspose whose sums fp32 holds: one of the weights' high parts, one of their low parts.
+        """Pads between and around the pixels, and a convolution."""
+        x, (rows, columns), (top, left, bottom, right) = tensors[self.inputs[0]], self.strides, self.borders
+        zero, value = (
+            w.constant(self.zp_in, np.int8),
+            w.reshaped(self.inputs[0], (1, x.channels, x.height, 1, x.width, 1)),
+        )
+        between = w.op("Pad", (value, w.constant([0] * 9 + [rows - 1, 0, columns - 1], np.int64), zero))
+        spread = w.reshaped(between, (1, x.channels, x.height * rows, x.width * columns))
+        around = w.constant([0, 0, top, left, 0, 0, bottom, right], np.int64)
+        self.plain(w.op("Pad", (spread, around, zero))).export(w, tensors)
 
-        Raises
-        ------
-        UnsupportedError
-            So many products are summed up that fp32 does not hold them.
+    @property
+    def borders(self) -> Pads:
+        """Rows and columns around the spread image, in which each row and column has `stride - 1` more after it.
+
+        Negative where the image is cut.
         """
-        weights = self.weights.astype(np.int32)
-        low = weights & (_PART - 1)
-        x = w.op("Sub", (w.op("Cast", (self.inputs[0],), to=1), w.constant(self.zp_in, np.float32)))
-        window = {**self.window, "output_padding": self.output_padding}
-        parts = []
-        for part, factor in ((low, 1), ((weights - low) // _PART, _PART)):
-            reach = int(np.abs(part).reshape(len(part), -1).sum(axis=1).max()) * 255
-            if reach > 1 << FP32_SIGNIFICAND_BITS:
-                raise UnsupportedError(f"node {self.name!r}: ONNX's float ConvTranspose does not hold its sums")
-            sums = w.op("ConvTranspose", (x, w.constant(_input_first(part, self.group), np.float32)), **window)
-            parts.append(w.op("Mul", (w.op("Cast", (sums,), to=6), w.constant(factor, np.int32))))
-        total = self.requantized_onnx(w, w.op("Add", (parts[0], parts[1])), self.bias)
-        w.table(self.table, total, self.output)
+        reach = [d * (k - 1) for d, k in zip(self.dilations, self.weights.shape[2:], strict=True)]
+        first = [r - pad for r, pad in zip(reach, self.pads[:2], strict=True)]
+        last = [reach[i] - self.pads[2 + i] + self.output_padding[i] - (self.strides[i] - 1) for i in (0, 1)]
+        return (first[0], first[1], last[0], last[1])
+
+    def plain(self, image: str) -> Conv:
+        """The convolution of the spread image `image`, whose added pixels are `zp_in`."""
+        bias = self.bias - self.zp_in * self.weights.sum(axis=(1, 2, 3), dtype=np.int64)
+        return Conv(
+            name=self.name,
+            inputs=(image,),
+            output=self.output,
+            weights=np.ascontiguousarray(self.weights[:, :, ::-1, ::-1]),
+            bias=bias.astype(np.int32),  # modulo 2**32
+            mantissa=self.mantissa,
+            shift=self.shift,
+            zp_in=self.zp_in,
+            zp_out=self.zp_out,
+            dilations=self.dilations,
+            group=self.group,
+            table=self.table,
+        )
 
 
 def transposed(node: Conv, **changes: Any) -> ConvTranspose:
     """The transposed convolution with the constants of a convolution, except for some changes."""
     return ConvTranspose(**{f.name: getattr(node, f.name) for f in fields(node)} | changes)
-
-
-def _scattered_sums(node: ConvTranspose, x: Image, wanted: Pair) -> NDArray[np.int64]:
-    """The sums of products (channels, rows, columns) of an output of `wanted` rows and columns."""
-    weights = node.weights.astype(np.int64)
-    out_channels, _, kernel_h, kernel_w = weights.shape
-    (stride_h, stride_w), (dilation_h, dilation_w) = node.strides, node.dilations
-    top, left, _, _ = node.pads
-    # Large enough for every tap of every pixel; `pads` then crops the result, and `output_padding` may extend it.
-    spread = (
-        max(wanted[0] + top, (x.shape[1] - 1) * stride_h + dilation_h * (kernel_h - 1) + 1),
-        max(wanted[1] + left, (x.shape[2] - 1) * stride_w + dilation_w * (kernel_w - 1) + 1),
-    )
-    sums = np.zeros((out_channels, *spread), dtype=np.int64)
-    for ky in range(kernel_h):
-        for kx in range(kernel_w):
-            y, x0 = ky * dilation_h, kx * dilation_w
-            rows = slice(y, y + (x.shape[1] - 1) * stride_h + 1, stride_h)
-            columns = slice(x0, x0 + (x.shape[2] - 1) * stride_w + 1, stride_w)
-            sums[:, rows, columns] += _tap_products(node, weights[:, :, ky, kx], x)
-    return sums[:, top : top + wanted[0], left : left + wanted[1]]
-
-
-def _tap_products(node: ConvTranspose, weights: NDArray[np.int64], x: Image) -> NDArray[np.int64]:
-    """What one tap of the kernel makes of every input pixel, for all output channels."""
-    each, per_group = weights.shape[0] // node.group, weights.shape[1]
-    # float64 holds every sum of byte products that an int32 accumulator holds.
-    groups = weights.reshape(node.group, each, per_group).astype(np.float64)
-    # The zero point is subtracted here: outputs have different numbers of taps, so no bias can contain it.
-    pixels = x.reshape(node.group, per_group, -1).astype(np.float64) - node.zp_in
-    return (groups @ pixels).astype(np.int64).reshape(weights.shape[0], *x.shape[1:])
-
-
-def _input_first(weights: NDArray[np.int32], group: int) -> NDArray[np.int32]:
-    """From [out, in/group, …] to ONNX's [in, out/group, …]."""
-    outputs, each, rows, columns = weights.shape
-    grouped = weights.reshape(group, outputs // group, each, rows, columns).swapaxes(1, 2)
-    return np.ascontiguousarray(grouped).reshape(group * each, outputs // group, rows, columns)
