@@ -24,6 +24,7 @@ from math import floor, gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.compiler.ir import arithmetic
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
@@ -76,17 +77,9 @@ class SampledFunction:
         return self.result - computed
 
 
-def apply(x1: Points, x2: Points, affine: Affine) -> Points:
-    """Apply `intloom.hw.spec.arith.affine` to arrays."""
-    total = x1 * affine.m1 + x2 * affine.m2 + affine.c
-    # Shift 0 drops no bits, so there is nothing to round.
-    if affine.shift:
-        half = 1 << (affine.shift - 1)
-        rounded = (total + half) >> affine.shift
-        if affine.even:
-            rounded -= ((total & ((1 << affine.shift) - 1)) == half) & (rounded & 1 == 1)
-        total = rounded
-    return np.clip(total, INT8_MIN, INT8_MAX)
+def apply(x1: Points, x2: Points, operation: Affine) -> Points:
+    """The results of an affine operation."""
+    return arithmetic.affine(x1, x2, operation).astype(np.int64)
 
 
 def fit_affine(goal: SampledFunction, ratios: tuple[float, float]) -> Affine | None:

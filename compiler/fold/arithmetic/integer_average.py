@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import EncodingError
 from intloom.compiler.ir import Tensor
+from intloom.compiler.ir.arithmetic import requantize
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, RoundingMode, Scale, scale_from_float
 
@@ -44,14 +45,11 @@ def average_factor(x_scale: float, result_scale: float, count: int) -> float:
 
 
 def averages(sums: NDArray[np.int64], x: Tensor, result: Tensor, count: int, match: RoundingMode) -> NDArray[np.int64]:
-    """The result for each sum of `count` bytes; as `intloom.hw.spec.arith.requantize`."""
-    # fp32 arithmetic is what mode `ort` is defined by; the product of a sum of 29 bits and a factor of 24 is exact in
-    # float64.
-    factor, centered = float(average_scale(x, result, count)), sums - count * x.zero_point
-    rounded: NDArray[np.floating] = np.rint(centered * factor)
-    if match is RoundingMode.ORT:
-        rounded = np.rint(centered.astype(np.float32) * np.float32(factor))
-    return np.clip(rounded + result.zero_point, INT8_MIN, INT8_MAX).astype(np.int64)
+    """The result for each sum of `count` bytes."""
+    scale, centered = average_scale(x, result, count), (sums - count * x.zero_point).astype(np.int32)
+    scales = np.array([scale.mantissa], np.uint32), np.array([scale.shift], np.uint8)
+    made: NDArray[np.int64] = requantize(centered[None], *scales, result.zero_point, match)[0].astype(np.int64)
+    return made
 
 
 def float_distance(x: Tensor, result: Tensor, count: int) -> int:

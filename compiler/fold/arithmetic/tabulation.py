@@ -8,8 +8,14 @@ from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, to_int8, to_stored
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.patterns.elementwise import is_elementwise
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams, stored_constant, stored_value
+from intloom.compiler.fold.patterns.qparams import (
+    QParams,
+    dequantize,
+    quantize,
+    read_qparams,
+    stored_constant,
+    stored_value,
+)
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.importer import Array, Model, OnnxNode, cut
 from intloom.compiler.importer.model import ValueType
@@ -58,33 +64,38 @@ def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
 
     Clamping and rounding commute because both are monotone, so clamping rounded values gives the same results.
     """
-    if not unit.clamps:
-        return None
+    return _stored_again(builder, unit, builder.params(unit)) if unit.clamps else None
+
+
+def requant_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
+    """Table from the scale of the moved value to that of a movement operator's result; None if it is the identity."""
+    source = builder.model.producers[unit.operator.input(0)]
+    table = _stored_again(builder, unit, read_qparams(builder.model, source))
+    return None if np.array_equal(table, all_bytes()) else table
+
+
+def _stored_again(builder: GraphBuilder, unit: QuantizationUnit, before: QParams) -> Int8s:
+    """For each byte with the parameters `before`, what the unit's clamps and QuantizeLinear make of its real value."""
+    after = builder.params(unit)
+    builder.tensor(unit.output, (1, 1, 1, 1), after)  # one scale, and bytes
+    values = dequantize(to_stored(all_bytes(), before.unsigned), before)
     for node in unit.clamps:
-        if any(v and v not in builder.model.constants for v in node.inputs[1:]) or not is_elementwise(
-            builder.model, node
-        ):
-            raise Refusal.CONSTANT(
-                f"the bounds of {node.name!r} are not constant scalars", "give Clip constant scalar bounds"
-            )
-    name = f"{unit.output}/unclamped"
-    # Only `axis` goes to the DequantizeLinear: it has no attribute `saturate`, and another type is its
-    # `output_dtype`.
-    attributes = {k: v for k, v in unit.quantize.attributes.items() if k == "axis"}
-    source = replace(
-        unit.quantize,
-        name=name,
-        op=DEQUANTIZE,
-        inputs=(name, *unit.quantize.inputs[1:]),
-        outputs=(unit.unclamped,),
-        attributes=attributes,
-    )
-    params = read_qparams(builder.model, unit.quantize)
-    model = builder.model.with_nodes((), types={name: ValueType(params.dtype, None)})
-    feeds = {name: to_stored(all_bytes(), params.unsigned)}
-    return evaluate_nodes(
-        model, (source, *unit.clamps, unit.quantize), feeds, unit.output, builder.options.match
-    ).ravel()
+        values = np.clip(values, *_bounds(builder.model, node))
+    return (quantize(values, after) - 128 * after.unsigned).astype(np.int8)
+
+
+def _bounds(model: Model, node: OnnxNode) -> tuple[Array | float, Array | float]:
+    """Smallest and largest result of a Relu or Clip; the bounds of a Clip are attributes before opset 11."""
+    if node.op == "Relu":
+        return 0.0, np.inf
+    given = [model.constant(v) for v in node.inputs[1:] if v]
+    if any(array is None or array.size != 1 or np.isnan(array).any() for array in given):
+        raise Refusal.CONSTANT(
+            f"the bounds of {node.name!r} are not constant scalars", "give Clip constant scalar bounds"
+        )
+    low, high = (model.constant(node.input(k)) for k in (1, 2))
+    least, most = (node.real(name, default) for name, default in (("min", -np.inf), ("max", np.inf)))
+    return least if low is None else low.reshape(()), most if high is None else high.reshape(())
 
 
 def evaluate_nodes(
@@ -96,20 +107,3 @@ def evaluate_nodes(
     types = {v: ValueType(model.dtype(v), values.shape) for v, values in feeds.items()}
     types[output] = ValueType(model.dtype(output), None)
     return to_int8(evaluate(replace(part, types=types), feeds, match)[0])
-
-
-def requant_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
-    """Table from the scale of the moved value to that of a movement operator's result; None if it is the identity."""
-    leaf, model = unit.operator.input(0), builder.model
-    source = model.producers[leaf]
-    before, after = read_qparams(model, source), read_qparams(model, unit.quantize)
-    # No evaluation needed; the comparison below finds the identities that remain.
-    if before.same(after) and not unit.clamps:
-        return None
-    tail = (
-        replace(n, inputs=tuple(leaf if v == unit.unclamped else v for v in n.inputs))
-        for n in (*unit.clamps, unit.quantize)
-    )
-    feeds = {source.inputs[0]: to_stored(all_bytes(), before.unsigned)}
-    table = evaluate_nodes(model, (source, *tail), feeds, unit.output, builder.options.match)
-    return None if np.array_equal(table, all_bytes()) else table
