@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv, ConvTranspose, IntGraph, Node, Table
 from intloom.compiler.program.cost import instruction_cost
@@ -14,10 +13,11 @@ from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Rect, window_rect
 from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList, window_fields
-from intloom.compiler.schedule.stages.weights import depthwise_constants, node_cycles
+from intloom.compiler.schedule.stages.weights import node_cycles, surplus_bits
+from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.isa import BY_KIND, Kind, make
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.vector_depthwise import constant_words
+from intloom.hw.spec.vector_depthwise import constant_words, pack_depthwise
 
 
 def pays_on_vector_unit(node: Conv, stages: StageList) -> bool:
@@ -106,14 +106,22 @@ class DepthwiseStage(VectorStage):
         return constant_words(*self._kernel)
 
     @cached_property
-    def _constants(self) -> NDArray[np.uint8]:
-        """The constants of each block."""
-        node = self.node
-        return depthwise_constants(node.weights[:, 0], node.bias, node.mantissa, node.shift, self.params)
+    def _constants(self) -> list[bytes]:
+        """The constants of each block; channels beyond the last one have zeros."""
+        node, rows, bits = self.node, self.params.rows, self.params.mantissa_bits
+        # Low bits of a mantissa beyond those of the hardware are 0 (`check_widths`).
+        surplus = surplus_bits(node.mantissa, bits)
+        columns = (node.weights[:, 0], node.bias, node.mantissa >> surplus, node.shift - surplus)
+        fill = -len(node.bias) % rows
+        weights, biases, mantissas, shifts = (np.pad(c, [(0, fill)] + [(0, 0)] * (c.ndim - 1)) for c in columns)
+        scales = [Scale(int(m), int(s)) for m, s in zip(mantissas, shifts, strict=True)]
+        blocks = (slice(first, first + rows) for first in range(0, len(biases), rows))
+        taps = weights.transpose(1, 2, 0)
+        return [pack_depthwise(taps[:, :, b].tolist(), biases[b].tolist(), scales[b], bits) for b in blocks]
 
     def constants(self, chunk: Chunk) -> bytes:
         """Those of the chunk's blocks."""
-        return self._constants[chunk.out_first : chunk.out_first + chunk.out_blocks].tobytes()
+        return b"".join(self._constants[chunk.out_first : chunk.out_first + chunk.out_blocks])
 
     def constant_words(self, size: int) -> int:
         """Weights, biases and scales of each block."""

@@ -203,38 +203,6 @@ def pack_blocks(parameters: NDArray[np.uint8], tiles: ArrayWeights, params: Hard
     return np.concatenate([parameters, _flat_bytes(padded), _flat_bytes(stored)], axis=1)
 
 
-def depthwise_constants(
-    weights: ArrayWeights,
-    bias: NDArray[np.int32],
-    mantissa: NDArray[np.uint32],
-    shift: NDArray[np.uint8],
-    params: HardwareParams,
-) -> NDArray[np.uint8]:
-    """What VDEPTHWISE reads for each channel block, as `pack_depthwise` defines it: [block, bytes].
-
-    `weights` are [channel, kernel row, kernel column]. Missing channels are zero.
-    """
-    channels = len(weights)
-    blocks = -(-channels // params.rows)
-    padded = np.zeros((blocks * params.rows, *weights.shape[1:]), np.int8)
-    padded[:channels] = weights
-    taps = padded.reshape(blocks, params.rows, -1).transpose(0, 2, 1)
-    words = np.zeros((2, blocks * params.rows), np.uint32)
-    words[0, :channels] = bias.view(np.uint32)
-    words[1, :channels] = _normalized_scales(mantissa, shift, params.mantissa_bits)
-    values = words.reshape(2, blocks, params.rows).transpose(1, 0, 2)
-    return np.concatenate([_flat_bytes(taps), _flat_bytes(values)], axis=1)
-
-
-def _normalized_scales(mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], bits: int) -> NDArray[np.uint32]:
-    """Scale words whose mantissa has its top bit set; 0 for a mantissa of 0."""
-    up = bits - np.frexp(mantissa.astype(np.float64))[1]
-    # Bits below the hardware's are 0 (`check_widths`).
-    normal = mantissa.astype(np.int64) << np.maximum(up, 0) >> np.maximum(-up, 0)
-    words = normal | (shift + up) << SCALE_SHIFT_LSB
-    return np.where(mantissa > 0, words, 0).astype(np.uint32)
-
-
 def _flat_bytes(blocks: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(blocks).view(np.uint8).reshape(len(blocks), -1)
 

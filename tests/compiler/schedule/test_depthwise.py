@@ -2,16 +2,12 @@
 
 import os
 
-import numpy as np
 import pytest
 
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule.stages import conv
-from intloom.compiler.schedule.stages.weights import depthwise_constants
-from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.hw.spec.vector_depthwise import pack_depthwise
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, check, compiled, fitting_program
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import RandomGraph
@@ -80,24 +76,6 @@ def test_what_the_vector_unit_cannot_compute_stays_on_the_array(channels: int, k
     maker = GraphMaker(1)
     program = check(maker, maker.conv(maker.input(16, 12, 12), channels, kernel, group=16, **fields), BASE)
     assert made_by(program) == {Kind.CONV}
-
-
-def test_constants_of_each_block_have_the_format_of_the_instruction(rng) -> None:
-    random = np.random.default_rng(rng.getrandbits(32))
-    weights = random.integers(-128, 128, (20, 5, 2)).astype(np.int8)
-    bias = random.integers(-(1 << 31), 1 << 31, 20).astype(np.int32)
-    mantissa = random.integers(0, 1 << random.integers(1, 25, 20)).astype(np.uint32)
-    mantissa[:3] = 0, 1, (1 << 24) - 1
-    shift = random.integers(0, 64, 20).astype(np.uint8)
-    found = depthwise_constants(weights, bias, mantissa, shift, BASE)
-    wide = np.zeros((32, 5, 2), np.int8)
-    wide[:20] = weights
-    scales = [Scale(int(m), int(s)) for m, s in zip(mantissa, shift, strict=True)] + [Scale(0, 0)] * 12
-    biases = [*bias.tolist(), *[0] * 12]
-    for block in range(2):
-        part = slice(16 * block, 16 * block + 16)
-        taps = wide[part].transpose(1, 2, 0).tolist()
-        assert found[block].tobytes() == pack_depthwise(taps, biases[part], scales[part], BASE.mantissa_bits)
 
 
 def inverted_residual(maker: GraphMaker, x: str, wide: int, stride: int) -> str:
