@@ -1,6 +1,7 @@
 """Limits of a model's size, checked before the ONNX library processes it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
@@ -22,20 +23,12 @@ def check_limits(proto: onnx.ModelProto) -> None:
     """
     functions = {(f.domain, f.name, f.overload): f for f in proto.functions}
     sizes: dict[_Key, int] = {}
-    # Depth first, without recursion: a chain of calls may be longer than Python's stack.
-    pending = list(functions)
-    entered: set[_Key] = set()
-    while pending:
-        key = pending[-1]
-        called = [c for c in _calls(functions[key].node, functions) if c not in sizes]
-        if key in sizes or not called:
-            sizes.setdefault(key, _size(functions[key].node, functions, sizes))
-            pending.pop()
-        elif key in entered:
-            raise ModelError(f"function {key[0]}::{key[1]} must not call itself: correct the model")
-        else:
-            entered.add(key)
-            pending += called
+    try:
+        for key in TopologicalSorter({k: _calls(f.node, functions) for k, f in functions.items()}).static_order():
+            sizes[key] = _size(functions[key].node, functions, sizes)
+    except CycleError as error:
+        domain, name, _ = error.args[1][0]
+        raise ModelError(f"function {domain}::{name} must not call itself: correct the model") from None
     if (count := _size(proto.graph.node, functions, sizes)) > MOST_NODES:
         raise ModelError(
             f"the model must have at most {MOST_NODES:,} nodes with its functions inlined, but it has {count:,}: "
