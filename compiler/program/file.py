@@ -9,8 +9,6 @@ equal bytes.
 """
 
 import hashlib
-import mmap
-import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,15 +58,6 @@ def save_regions(programs: Sequence[Program], path: Path) -> None:
     content = [to_bytes(p) for p in programs]
     # The last program is not padded, so a file of one region is exactly `to_bytes`.
     write_bytes(Path(path), b"".join((*map(_padded, content[:-1]), content[-1])))
-
-
-def _read(path: Path) -> bytes | mmap.mmap:
-    try:
-        with path.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            return mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ) if size else b""
-    except OSError as error:
-        raise FileFormatError(f"cannot read program {path}: {error.strerror}") from None
 
 
 def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes], int]:
@@ -168,11 +157,8 @@ def load_regions(path: Path, expect: HardwareParams | None = None) -> tuple[Prog
     HardwareMismatchError
         It was compiled for another instruction set version, or for hardware other than `expect`.
     """
-    path = Path(path)
-    mapped = _read(path)
     try:
-        # A copy: `mmap.close` raises BufferError while a view of the mapping exists.
-        return from_bytes(bytes(mapped), path, expect)
-    finally:
-        if isinstance(mapped, mmap.mmap):
-            mapped.close()
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"cannot read program {path}: {error.strerror}") from None
+    return from_bytes(data, Path(path), expect)
