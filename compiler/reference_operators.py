@@ -104,10 +104,10 @@ def _write_exponentials(
     stored = form.add("Cast", (operand[0],), f"{name}/stored", to=TensorProto.INT64)
     distance = form.add("Sub", (stored, form.reduced("ReduceMax", stored, (axis,))), f"{name}/distance")
     index = form.add("Add", (distance, at["first"]), f"{name}/index")
-    found = form.add("Gather", (at["table"], index), f"{name}/found", axis=0)
-    total = form.reduced("ReduceSum", found, (axis,))
+    terms = form.add("Gather", (at["table"], index), f"{name}/terms", axis=0)
+    total = form.reduced("ReduceSum", terms, (axis,))
     half = form.add("Div", (total, at["two"]), f"{name}/half")
-    scaled = form.add("Mul", (found, at["full"]), f"{name}/scaled")
+    scaled = form.add("Mul", (terms, at["full"]), f"{name}/scaled")
     quotient = form.add("Div", (form.add("Add", (scaled, half), f"{name}/dividend"), total), f"{name}/quotient")
     moved = form.add("Add", (quotient, at["zero"]), f"{name}/moved")
     kind = TensorProto.UINT8 if low == 0 else TensorProto.INT8

@@ -48,9 +48,9 @@ class Rows:
 
 def as_rows(positions: Positions, pixels: int) -> Rows | None:
     """Rows (the first axis) that are pixels of a tensor with this number of pixels; None if they are not."""
-    found = Rows(positions[0] // pixels, positions[:, 0] % pixels)
-    same = np.array_equal(positions, found.channels * pixels + found.pixels[:, None])
-    return found if same else None
+    rows = Rows(positions[0] // pixels, positions[:, 0] % pixels)
+    same = np.array_equal(positions, rows.channels * pixels + rows.pixels[:, None])
+    return rows if same else None
 
 
 def channel_runs(positions: Positions, pixels: int) -> list[tuple[int, int]] | None:
@@ -90,9 +90,9 @@ def matrices(ordered: Ordered, pixels: int) -> Matrices:
         raise Refusal.DIMENSIONS(f"its operand has shape {shape}", "multiply matrices")
     each = ordered.positions.reshape(-1, *shape[-2:])
     for turned in (False, True):
-        found = [channel_runs(m.T if turned else m, pixels) for m in each]
+        runs_of_each = [channel_runs(m.T if turned else m, pixels) for m in each]
         wide = shape[-2 if turned else -1] == pixels
-        ranges = [runs[0] for runs in found if runs is not None and len(runs) == 1]
+        ranges = [runs[0] for runs in runs_of_each if runs is not None and len(runs) == 1]
         if wide and len(ranges) == len(each):
             return Matrices(ordered.tensor, tuple(ranges), not turned)
     raise Refusal.ORDER(

@@ -293,8 +293,8 @@ class GraphBuilder:
 
     def on_accelerator(self, name: str) -> bool:
         """Whether a node of the model runs on the accelerator."""
-        found = self.findings.get(name)
-        return found is not None and found.target not in (Target.HOST, Target.UNSUPPORTED)
+        finding = self.findings.get(name)
+        return finding is not None and finding.target not in (Target.HOST, Target.UNSUPPORTED)
 
     def function(self, tensor: str) -> ByteFunction:
         """The tensor as an elementwise function of another one, or of itself if none is recorded."""

@@ -19,8 +19,8 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     del proto.graph.value_info[:]
     proto.graph.value_info.extend(v for v in given if v.name not in standard)
     inferred = infer_with_contributed(proto)
-    found = {v.name for v in inferred.graph.value_info if _is_static(v)}
-    missing = [v for v in given if v.name in standard and v.name not in found | uncertain and _is_static(v)]
+    static = {v.name for v in inferred.graph.value_info if _is_static(v)}
+    missing = [v for v in given if v.name in standard and v.name not in static | uncertain and _is_static(v)]
     if missing:
         proto.graph.value_info.extend(missing)
         inferred = infer_with_contributed(proto)

@@ -29,8 +29,8 @@ def captured_values(graph: onnx.GraphProto) -> tuple[str, ...]:
 
 def inline_branches(graph: onnx.GraphProto) -> None:
     """Replace every If whose condition is a constant by the nodes of the branch that it takes."""
-    while (found := _constant_if(graph)) is not None:
-        index, node, branch = found
+    while (taken := _constant_if(graph)) is not None:
+        index, node, branch = taken
         del graph.node[index]
         for offset, made in enumerate(_inlined(graph, node, branch)):
             graph.node.insert(index + offset, made)

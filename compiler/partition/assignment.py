@@ -43,7 +43,7 @@ def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str, Refusal]:
 
 
 def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> Finding:
-    """What is found about a node outside all quantization units; `left` are nodes that the passes kept."""
+    """The finding about a node outside all quantization units; `left` are nodes that the passes kept."""
     if node.domain == MICROSOFT and node.op in (QUANTIZE, DEQUANTIZE):
         return Finding(Target.HOST, *_of_microsoft(model, node))
     if node.op == "Constant":
@@ -77,18 +77,20 @@ def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
     for node in model.nodes:
         assignment = by_origin.get(node.name)
         if assignment:
-            found = min(assignment, key=lambda f: list(Target).index(f.target))
+            finding = min(assignment, key=lambda f: list(Target).index(f.target))
         else:
-            found = _outside(model, node, needed, left)
-        if found.target is Target.HOST and node.domain == TFLITE:
+            finding = _outside(model, node, needed, left)
+        if finding.target is Target.HOST and node.domain == TFLITE:
             refusal = Refusal[node.text("row", "")]
-            found = Finding(Target.HOST, f"{node.text('reason', '')}: LiteRT runs it", node.text("remedy", ""), refusal)
-        elif found.target is Target.HOST and (node.domain, node.op) not in host_operators():
+            finding = Finding(
+                Target.HOST, f"{node.text('reason', '')}: LiteRT runs it", node.text("remedy", ""), refusal
+            )
+        elif finding.target is Target.HOST and (node.domain, node.op) not in host_operators():
             reason = f"onnxruntime does not implement {node.domain}::{node.op} either"
             remedy = "register it as a custom operation (compiler.custom), or replace it"
-            found = Finding(Target.UNSUPPORTED, reason, remedy, Refusal.OPERATOR)
-        row = found.refusal.number if found.refusal else 0
-        rows.append(Assignment(node.name, node.op, found.target, found.reason, found.remedy, row))
+            finding = Finding(Target.UNSUPPORTED, reason, remedy, Refusal.OPERATOR)
+        row = finding.refusal.number if finding.refusal else 0
+        rows.append(Assignment(node.name, node.op, finding.target, finding.reason, finding.remedy, row))
     return tuple(rows)
 
 

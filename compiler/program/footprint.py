@@ -47,10 +47,10 @@ class Access(NamedTuple):
 
 def addresses(access: Access) -> NDArray[np.int64]:
     """All words of an access in the order of a move."""
-    found = np.asarray(access.base, np.int64)
+    words = np.asarray(access.base, np.int64)
     for count, step in access.dims:
-        found = found[..., None] + np.arange(count, dtype=np.int64) * step
-    return found.reshape(-1) if access.memory is Memory.DRAM else found.reshape(-1) % ADDRESS_SPACE
+        words = words[..., None] + np.arange(count, dtype=np.int64) * step
+    return words.reshape(-1) if access.memory is Memory.DRAM else words.reshape(-1) % ADDRESS_SPACE
 
 
 def view(array: NDArray[np.int32], access: Access, rows: int = 0) -> NDArray[np.int32]:

@@ -29,7 +29,7 @@ class _Side:
     """An operand: its matrices, and whether the sums are over its channels."""
 
     operand: Operand
-    found: Matrices
+    matrices: Matrices
     sums_channels: bool
     free: int
     """Size of the axis that is not summed over."""
@@ -40,7 +40,7 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     main = unit.operator
     _shape_host_tensors(builder, main.inputs[:2])
     a, b = (_side(builder, value, rows_summed=k == 1) for k, value in enumerate(main.inputs[:2]))
-    if len(a.found.channels) != len(b.found.channels):
+    if len(a.matrices.channels) != len(b.matrices.channels):
         raise Refusal.BROADCAST("it repeats one operand's matrices", "expand it in the model")
     result = builder.params(unit)
     plain = builder.tensor(unit.output, (1, 1, 1, 1), result)
@@ -50,7 +50,7 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     scale = _scale(moving.operand.tensor, stationary.operand.tensor, plain)
     table = clamp_table(builder, unit)
     product = _Product(builder, unit, scale, plain, None if table is None else table.tobytes())
-    parts = [builder.tensors[product.emit(k, moving, stationary)] for k in range(len(a.found.channels))]
+    parts = [builder.tensors[product.emit(k, moving, stationary)] for k in range(len(a.matrices.channels))]
     if swapped:
         builder.bind(unit.output, join_parts(builder, unit, parts, unit.output).name)
     else:
@@ -62,24 +62,24 @@ def _shape_host_tensors(builder: GraphBuilder, values: Sequence[str]) -> None:
     """Give tensors that the host computes, and nothing reads yet, rows as channels and columns as pixels."""
     read = {name for node in builder.nodes for name in node.inputs}
     for value, other in zip(values, reversed(values), strict=True):
-        found, beside = builder.ordered(value), builder.ordered(other)
-        if found is None or beside is None or found.tensor not in builder.host_computed or found.tensor in read:
+        own, facing = builder.ordered(value), builder.ordered(other)
+        if own is None or facing is None or own.tensor not in builder.host_computed or own.tensor in read:
             continue
-        tensor, like = builder.tensors[found.tensor], builder.tensors[beside.tensor]
-        columns = found.shape[-1]
+        tensor, like = builder.tensors[own.tensor], builder.tensors[facing.tensor]
+        columns = own.shape[-1]
         # As many pixels as the other operand has belong to the same image.
         size = (like.height, like.width) if like.height * like.width == columns else (1, columns)
-        channels = found.positions.size // columns
-        builder.tensors[found.tensor] = replace(tensor, shape=(1, channels, *size))
+        channels = own.positions.size // columns
+        builder.tensors[own.tensor] = replace(tensor, shape=(1, channels, *size))
 
 
 def _side(builder: GraphBuilder, value: str, *, rows_summed: bool) -> _Side:
     operand, ordered = builder.operand_in_any_order(value), builder.ordered(value)
     assert ordered is not None  # the host computes no operand of the graph
     tensor = operand.tensor
-    found = matrices(ordered, tensor.height * tensor.width)
+    own = matrices(ordered, tensor.height * tensor.width)
     rows, columns = ordered.shape[-2:]
-    return _Side(operand, found, found.rows_are_channels == rows_summed, columns if rows_summed else rows)
+    return _Side(operand, own, own.rows_are_channels == rows_summed, columns if rows_summed else rows)
 
 
 def _scale(a: Tensor, b: Tensor, result: Tensor) -> Scale:
@@ -131,7 +131,7 @@ class _Product:
 
     def _matrix(self, side: _Side, number: int, name: str) -> Tensor:
         """A matrix with its sums over channels."""
-        part = self.builder.tensors[self.builder.channels(side.found.tensor, *side.found.channels[number])]
+        part = self.builder.tensors[self.builder.channels(side.matrices.tensor, *side.matrices.channels[number])]
         if side.sums_channels:
             return part
         return transpose(self.builder, part, name, self.unit.origins)

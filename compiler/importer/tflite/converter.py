@@ -258,9 +258,9 @@ class Converter:
                 self.quantized(value, name, tensor, size)
             self.views[index] = self.reshaped(View(name, order), tensor, shape, tensor.shape)
 
-    def keep(self, op: TfliteOperator, found: UnsupportedPattern) -> None:
+    def keep(self, op: TfliteOperator, error: UnsupportedPattern) -> None:
         """Add an operator that has no form in the model: LiteRT runs it on the host."""
-        why: dict[str, Attribute] = {"row": found.refusal.name, "reason": found.reason, "remedy": found.remedy}
+        why: dict[str, Attribute] = {"row": error.refusal.name, "reason": error.reason, "remedy": error.remedy}
         inputs = tuple(self.view(i).value if i >= 0 else "" for i in op.inputs)
         names = [self.tensor(i).name for i in op.outputs]
         made = [f"{n}/host" if self.tensor(i).quantized else n for n, i in zip(names, op.outputs, strict=True)]

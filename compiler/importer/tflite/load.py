@@ -54,5 +54,5 @@ def _convert(converter: Converter, op: TfliteOperator) -> None:
             raise Refusal.OPERATOR("it has no integer form here", "use operators that docs/tflite.md lists")
         rule(converter, op)
     except UnsupportedError as error:
-        found = error if isinstance(error, UnsupportedPattern) else Refusal.TYPE(str(error), "convert to full int8")
-        converter.keep(op, found)
+        reason = error if isinstance(error, UnsupportedPattern) else Refusal.TYPE(str(error), "convert to full int8")
+        converter.keep(op, reason)

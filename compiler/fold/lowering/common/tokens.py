@@ -44,9 +44,9 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
     # All rows are one matrix, or the last two axes are, or a matrix has a row for each pixel.
     sizes = (every, *ordered.shape[-2:-1], operand.tensor.height * operand.tensor.width)
     for rows in dict.fromkeys(n for n in sizes if every % n == 0):
-        found = [_part(builder, unit, ordered.tensor, m) for m in ordered.positions.reshape(-1, rows, length)]
-        parts = [part for part in found if part is not None]
-        if len(parts) == len(found) and all(np.array_equal(parts[0][1], pixels) for _, pixels in parts):
+        every_part = [_part(builder, unit, ordered.tensor, m) for m in ordered.positions.reshape(-1, rows, length)]
+        parts = [part for part in every_part if part is not None]
+        if len(parts) == len(every_part) and all(np.array_equal(parts[0][1], pixels) for _, pixels in parts):
             return Tokens(operand, tuple(tensor for tensor, _ in parts), parts[0][1])
     raise Refusal.ORDER(
         f"the rows of its operand of shape {ordered.shape} are neither pixels nor channels of one tensor",
