@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx.external_data_helper import load_external_data_for_model
 
 from intloom.common.errors import FileFormatError, ModelError
 from intloom.compiler.importer.batch import one_image
 from intloom.compiler.importer.limits import check_limits
+from intloom.compiler.importer.load import read_onnx
 from intloom.compiler.importer.tflite.file import is_tflite
 from intloom.files import read_bytes, read_prefix
 
@@ -32,28 +32,16 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
     Raises
     ------
     FileFormatError
-        The file cannot be read or is not an ONNX model.
+        The file or its external data cannot be read, or it is not an ONNX model.
     ModelError
-        The external data is missing or too short, or the model has too many nodes.
+        The model has too many nodes.
     """
-    data = read_bytes(path, "model")
-    if is_tflite(data):
+    if is_tflite_file(path):
         raise FileFormatError(
             f"{path} must be an ONNX model here, but is a TFLite file; compile and run take it as it is"
         )
-    model = onnx.ModelProto()
-    try:
-        model.ParseFromString(data)
-    except DecodeError as error:
-        raise FileFormatError(f"{path} must be an ONNX model, but cannot be parsed: {error}") from None
-    if not model.HasField("graph") or not model.opset_import:
-        raise FileFormatError(f"{path} must be an ONNX model, but has no graph or no opset")
+    model = read_onnx(path, external_data=external_data)
     check_limits(model)
-    if external_data:
-        try:
-            load_external_data_for_model(model, str(path.parent))
-        except (OSError, ValueError, onnx.checker.ValidationError) as error:
-            raise ModelError(f"external data of {path} cannot be read: {error}") from None
     return one_image(model)
 
 

@@ -57,7 +57,7 @@ def load_onnx_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] |
         proto, name = onnx.ModelProto(), source.graph.name or "model"
         proto.CopyFrom(source)
     else:
-        proto, name = _read(Path(source)), Path(source).stem
+        proto, name = read_onnx(Path(source)), Path(source).stem
     single = one_image(proto)
     if single is not proto:
         _log.warning("the batch size becomes 1: the program runs once for each image")
@@ -82,36 +82,38 @@ _FORMATS = (
     (0, b"7767517", "is an ncnn model: give the ONNX file that it was made from"),
 )
 """Position and bytes by which files of other formats are known, and what to do with them."""
-_PREFIX = 16
 
 
-def other_format(start: bytes) -> str:
+def _other_format(start: bytes) -> str:
     """The format of a file that begins so, and what to do; empty if it is not known."""
     return next((text for at, magic, text in _FORMATS if start[at : at + len(magic)] == magic), "")
 
 
-def _start(path: Path) -> bytes:
-    """The first bytes of a file."""
-    with path.open("rb") as file:
-        return file.read(_PREFIX)
+def read_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
+    """The model in an ONNX file, with its external data.
 
-
-def _read(path: Path) -> onnx.ModelProto:
+    Raises
+    ------
+    FileFormatError
+        The file or its external data cannot be read, or it is not an ONNX model.
+    """
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise FileFormatError(f"{path} must be smaller than 2 GiB: store its weights as external data")
-        proto = onnx.ModelProto.FromString(path.read_bytes())
+        data = path.read_bytes()
+        proto = onnx.ModelProto.FromString(data)
     except OSError as error:
-        raise FileFormatError(f"cannot read {path}: {error.strerror}") from None
+        raise FileFormatError(f"cannot read model {path}: {error.strerror}") from None
     except DecodeError:
-        what = other_format(_start(path)) or "it does not parse as one: check that the file is complete"
+        what = _other_format(data) or "it does not parse as one: check that the file is complete"
         raise FileFormatError(f"{path} must be an ONNX model, but {what}") from None
     if not proto.HasField("graph"):
         raise FileFormatError(f"{path} must be an ONNX model, but it has no graph: export the model again")
     try:
-        onnx.load_external_data_for_model(proto, str(path.parent))
+        if external_data:
+            onnx.load_external_data_for_model(proto, str(path.parent))
     except Exception as error:  # noqa: BLE001  # the loader raises OSError, ValueError, ValidationError…
-        raise FileFormatError(f"cannot read the external data of {path}: {error}") from None
+        raise FileFormatError(f"external data of {path} cannot be read: {error}") from None
     return proto
 
 

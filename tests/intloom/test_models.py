@@ -29,7 +29,7 @@ def test_a_model_comes_with_its_external_data(tmp_path):
 def test_missing_external_data_is_refused(tmp_path):
     path = _save(tmp_path / "m.onnx", external=True)
     (tmp_path / "w.bin").unlink()
-    with pytest.raises(ModelError, match=r"external data of .*m\.onnx cannot be read"):
+    with pytest.raises(FileFormatError, match=r"external data of .*m\.onnx cannot be read"):
         load_onnx(path)
     with pytest.raises(ModelError, match=r"external data w\.bin of .*m\.onnx cannot be read"):
         content_hash(path)
