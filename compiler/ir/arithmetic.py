@@ -74,4 +74,5 @@ def _exact(sums: NDArray[np.int32], mantissa: NDArray[np.uint32], shift: NDArray
     by = shift.astype(np.int64)[:, None]
     half = (np.int64(1) << np.maximum(by - 1, 0)) * (by > 0)
     # Ties to even: the half, less one where the quotient is even.
-    return (product + half - (1 - (product >> by & 1)) * (by > 0)) >> by
+    rounded: NDArray[np.int64] = (product + half - (1 - (product >> by & 1)) * (by > 0)) >> by
+    return rounded
