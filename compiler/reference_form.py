@@ -34,10 +34,12 @@ from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.importer.check import check_model
+from intloom.compiler.ir.onnx_writer import Writer
+from intloom.compiler.ir.ops.conv_transpose import spread_borders, spread_pixels
 from intloom.compiler.reference_operators import (
     AVERAGES,
     SOFTMAXES,
-    FormWriter,
+    IntegerForm,
     write_average,
     write_norm,
     write_softmax,
@@ -54,7 +56,7 @@ def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
     plain = add_custom_shapes(fold_constants(model))
     form = propagate_qdq(_without_chains(use_unsigned_activations(plain), accelerated))
     form, shared = separate_units(form, accelerated)
-    form = _Rewriter(form, accelerated, shared, FormWriter(form)).rewrite()
+    form = _Rewriter(form, accelerated, shared, IntegerForm(form)).rewrite()
     check_model(form)
     return None if form.nodes == plain.nodes else form
 
@@ -74,7 +76,7 @@ class _Rewriter:
     accelerated: Set[str]
     shared: Set[str]
     """Nodes that compute unrounded values for the host."""
-    form: FormWriter
+    form: IntegerForm
     pairs: list[OnnxNode] = field(default_factory=list)
 
     def rewrite(self) -> Model:
@@ -134,36 +136,25 @@ class _Rewriter:
             axis = 1 - node.integer("transB", 0)
         scale = read_weights(self.model, node.input(1), axis).scale
         bias = read_bias(self.model, node.input(2), x, scale)
-        name = f"{node.name}/whole_bias"
-        stored = self.form.constant(f"{name}/stored", np.asarray(bias).astype(np.int32))
-        steps = self.form.constant(f"{name}/scale", (x.scale * scale).astype(np.float32))
-        return self.form.add(DEQUANTIZE, (stored, steps), name, axis=0)
+        w = Writer(f"{node.name}/bias/")
+        stored, steps = w.constant(np.asarray(bias), np.int32), w.constant(x.scale * scale, np.float32)
+        value = w.op(DEQUANTIZE, (stored, steps), axis=0)
+        self.form.take(w)
+        return value
 
     def _transposed(self, node: OnnxNode) -> None:
         """Replace a ConvTranspose by a Conv of its input with zeros between and around the pixels."""
-        model, name = self.model, node.name
+        model, w = self.model, self.form.writer(node)
         source, weights = model.producers[node.input(0)], model.producers[node.input(1)]
-        batch, channels, height, width = model.shape(source.inputs[0]) or (0, 0, 0, 0)
-        array = model.constants[weights.inputs[0]]
-        (rows, columns), zero = node.integers("strides", (1, 1)), source.input(2)
-        zero = self.form.constant(f"{name}/fill", model.constants[zero].array.reshape(()))
-        between = self.form.reshape(source.inputs[0], f"{name}/pixels", (batch, channels, height, 1, width, 1))
-        spread = self.form.pad(between, f"{name}/spread", [0] * 9 + [rows - 1, 0, columns - 1], zero)
-        joined = self.form.reshape(spread, f"{name}/joined", (batch, channels, height * rows, width * columns))
-        padded = self.form.pad(joined, f"{name}/padded", _borders(node, array.array.shape[2:]), zero)
-        x = self.form.add(DEQUANTIZE, (padded, source.input(1), zero), f"{name}/input")
-        turned = output_first(array.array, node.integer("group", 1))[:, :, ::-1, ::-1]
-        stored = self.form.constant(f"{name}/weights", np.ascontiguousarray(turned))
-        w = self.form.add(DEQUANTIZE, (stored, *weights.inputs[1:]), f"{name}/filters", axis=0)
+        array, strides = model.constants[weights.inputs[0]].array, node.integers("strides", (1, 1))
+        pads, extra = node.integers("pads", (0, 0, 0, 0)), node.integers("output_padding", (0, 0))
+        borders = spread_borders(array.shape[2:], strides, node.integers("dilations", (1, 1)), pads, extra)
+        zero = self.form.stored(w, source.input(2))
+        spread = spread_pixels(w, source.inputs[0], model.shape(source.inputs[0]) or (), strides, borders, zero)
+        x = w.op(DEQUANTIZE, (spread, source.input(1), zero))
+        turned = output_first(array, node.integer("group", 1))[:, :, ::-1, ::-1]
+        stored = w.constant(np.ascontiguousarray(turned), turned.dtype)
+        filters = w.op(DEQUANTIZE, (stored, *weights.inputs[1:]), axis=0)
+        self.form.take(w)
         kept = {k: v for k, v in node.attributes.items() if k in ("dilations", "group", "kernel_shape")}
-        self.form.nodes.append(replace(node, op="Conv", inputs=(x, w, *node.inputs[2:]), attributes=kept))
-
-
-def _borders(node: OnnxNode, kernel: tuple[int, ...]) -> list[int]:
-    """Pads around the spread pixels, negative where rows or columns of the result are removed."""
-    strides, dilations = node.integers("strides", (1, 1)), node.integers("dilations", (1, 1))
-    pads, extra = node.integers("pads", (0, 0, 0, 0)), node.integers("output_padding", (0, 0))
-    reach = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
-    first = [reach[a] - pads[a] for a in (0, 1)]
-    last = [reach[a] - pads[2 + a] + extra[a] - (strides[a] - 1) for a in (0, 1)]
-    return [0, 0, *first, 0, 0, *last]
+        self.form.nodes.append(replace(node, op="Conv", inputs=(x, filters, *node.inputs[2:]), attributes=kept))

@@ -22,8 +22,13 @@ def to_onnx(graph: IntGraph) -> bytes:
     writer = Writer()
     for node in graph.nodes:
         node.export(writer, graph.tensors)
-    nodes = tuple(OnnxNode(f"{n.op}{k}", n.op, n.inputs, (n.output,), n.attributes) for k, n in enumerate(writer.nodes))
-    names = {"float32": "float"}
-    constants = {n: Constant(a, names.get(str(a.dtype), str(a.dtype))) for n, a in writer.constants.items()}
+    nodes, constants = written(writer)
     types = {n: ValueType("int8", graph.tensors[n].shape) for n in (*graph.inputs, *graph.outputs)}
-    return to_bytes(Model(graph.name, nodes, graph.inputs, graph.outputs, constants, types, {"": _OPSET}))
+    return to_bytes(Model(graph.name, tuple(nodes), graph.inputs, graph.outputs, constants, types, {"": _OPSET}))
+
+
+def written(w: Writer) -> tuple[list[OnnxNode], dict[str, Constant]]:
+    """The nodes and constants of a writer for a model."""
+    nodes = [OnnxNode(f"{n.output}/{n.op}", n.op, n.inputs, (n.output,), n.attributes) for n in w.nodes]
+    names = {"float32": "float"}
+    return nodes, {n: Constant(a, names.get(str(a.dtype), str(a.dtype))) for n, a in w.constants.items()}

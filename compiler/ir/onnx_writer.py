@@ -1,4 +1,4 @@
-"""The ONNX form of a graph while operators write their nodes, with the forms that several operators share."""
+"""ONNX nodes while operators write them, with the forms that several operators share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +11,8 @@ from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 _LIFT = 1 << 16
 """Multiples of 2**shift that make every sum positive, so that division rounds down; far beyond any result."""
+
+_FIRST_AXES_AS_INPUT = {"ReduceMax": 18, "ReduceSum": 13}
 
 
 class OnnxForm(NamedTuple):
@@ -26,12 +28,15 @@ class OnnxForm(NamedTuple):
 class Writer:
     """The nodes and stored arrays so far."""
 
+    prefix: str = ""
+    """Beginning of the names that the writer gives."""
+    opset: int = 17
     nodes: list[OnnxForm] = field(default_factory=list)
     constants: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def constant(self, values: ArrayLike, dtype: DTypeLike) -> str:
         """Store an array; gives its name."""
-        name = f"constant{len(self.constants)}"
+        name = f"{self.prefix}constant{len(self.constants)}"
         self.constants[name] = np.asarray(values, dtype)
         return name
 
@@ -41,9 +46,19 @@ class Writer:
 
     def op(self, op: str, inputs: tuple[str, ...], output: str = "", **attributes: Any) -> str:
         """Add a node; gives its result."""
-        output = output or f"value{len(self.nodes)}"
+        output = output or f"{self.prefix}value{len(self.nodes)}"
         self.nodes.append(OnnxForm(op, inputs, output, attributes))
         return output
+
+    def math(self, op: str, a: str, b: str | int) -> str:
+        """Add an operator of two int64 values."""
+        return self.op(op, (a, b if isinstance(b, str) else self.integer(b)))
+
+    def reduced(self, op: str, value: str, axes: tuple[int, ...], keepdims: int = 1) -> str:
+        """Reduce over some axes, which are an input from some opset on."""
+        if self.opset >= _FIRST_AXES_AS_INPUT[op]:
+            return self.op(op, (value, self.constant(axes, np.int64)), keepdims=keepdims)
+        return self.op(op, (value,), axes=axes, keepdims=keepdims)
 
     def widened(self, value: str) -> str:
         """A value in int64: affine products exceed 32 bits."""
@@ -68,14 +83,14 @@ class Writer:
         """`clamp((total + c) * 2**-shift)`, rounded to even or up."""
         if operation.shift:
             step, half = 1 << operation.shift, 1 << (operation.shift - 1)
-            lifted = self.op("Add", (total, self.integer(operation.c + half + _LIFT * step)))
-            quotient = self.op("Div", (lifted, self.integer(step)))
+            lifted = self.math("Add", total, operation.c + half + _LIFT * step)
+            quotient = self.math("Div", lifted, step)
             if operation.even:
-                exact = self.op("Equal", (self.op("Mul", (quotient, self.integer(step))), lifted))
-                odd = self.op("Mod", (quotient, self.integer(2)))
-                quotient = self.op("Sub", (quotient, self.op("Mul", (self.widened(exact), odd))))
-            total = self.op("Sub", (quotient, self.integer(_LIFT)))
+                exact = self.op("Equal", (self.math("Mul", quotient, step), lifted))
+                odd = self.math("Mod", quotient, 2)
+                quotient = self.math("Sub", quotient, self.math("Mul", self.widened(exact), odd))
+            total = self.math("Sub", quotient, _LIFT)
         else:
-            total = self.op("Add", (total, self.integer(operation.c)))
+            total = self.math("Add", total, operation.c)
         clamped = self.op("Clip", (total, self.integer(INT8_MIN), self.integer(INT8_MAX)))
         return self.op("Cast", (clamped,), to=3)

@@ -31,7 +31,7 @@ class Add(Elementwise):
 
     def combine_onnx(self, w: Writer, a: str, b: str) -> str:
         """Weighted sum."""
-        weighted = [w.op("Mul", (x, w.integer(m))) for x, m in ((a, self.affine.m1), (b, self.affine.m2))]
+        weighted = [w.math("Mul", x, m) for x, m in ((a, self.affine.m1), (b, self.affine.m2))]
         return w.affine(w.op("Add", (weighted[0], weighted[1])), self.affine)
 
     def instruction(self) -> tuple[Kind, Mapping[str, int]]:

@@ -43,5 +43,5 @@ class AvgPool(Pool):
         # ConvInteger sums `x - zp`, and what it pads with then counts as zero, as the graph's padding by zp_in does.
         sums = w.op("ConvInteger", (self.inputs[0], ones, zero), **window, group=channels)
         total = w.op("Add", (w.widened(sums), w.integer(self.kernel[0] * self.kernel[1] * self.zp_in)))
-        scaled = w.op("Mul", (total, w.integer(self.affine.m1)))
+        scaled = w.math("Mul", total, self.affine.m1)
         w.table(self.table, w.affine(scaled, self.affine), self.output)

@@ -51,26 +51,13 @@ class ConvTranspose(Conv):
 
     def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
         """Pads between and around the pixels, and a convolution."""
-        x, (rows, columns), (top, left, bottom, right) = tensors[self.inputs[0]], self.strides, self.borders
-        zero, value = (
-            w.constant(self.zp_in, np.int8),
-            w.reshaped(self.inputs[0], (1, x.channels, x.height, 1, x.width, 1)),
-        )
-        between = w.op("Pad", (value, w.constant([0] * 9 + [rows - 1, 0, columns - 1], np.int64), zero))
-        spread = w.reshaped(between, (1, x.channels, x.height * rows, x.width * columns))
-        around = w.constant([0, 0, top, left, 0, 0, bottom, right], np.int64)
-        self.plain(w.op("Pad", (spread, around, zero))).export(w, tensors)
+        x, zero = tensors[self.inputs[0]], w.constant(self.zp_in, np.int8)
+        self.plain(spread_pixels(w, x.name, x.shape, self.strides, self.borders, zero)).export(w, tensors)
 
     @property
     def borders(self) -> Pads:
-        """Rows and columns around the spread image, in which each row and column has `stride - 1` more after it.
-
-        Negative where the image is cut.
-        """
-        reach = [d * (k - 1) for d, k in zip(self.dilations, self.weights.shape[2:], strict=True)]
-        first = [r - pad for r, pad in zip(reach, self.pads[:2], strict=True)]
-        last = [reach[i] - self.pads[2 + i] + self.output_padding[i] - (self.strides[i] - 1) for i in (0, 1)]
-        return (first[0], first[1], last[0], last[1])
+        """See `spread_borders`."""
+        return spread_borders(self.weights.shape[2:], self.strides, self.dilations, self.pads, self.output_padding)
 
     def plain(self, image: str) -> Conv:
         """The convolution of the spread image `image`, whose added pixels are `zp_in`."""
@@ -94,3 +81,25 @@ class ConvTranspose(Conv):
 def transposed(node: Conv, **changes: Any) -> ConvTranspose:
     """The transposed convolution with the constants of a convolution, except for some changes."""
     return ConvTranspose(**{f.name: getattr(node, f.name) for f in fields(node)} | changes)
+
+
+def spread_borders(
+    kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int], extra: Sequence[int]
+) -> Pads:
+    """Rows and columns around the spread image, in which each row and column has `stride - 1` more after it.
+
+    Negative where the image is cut.
+    """
+    reach = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
+    bottom, right = (reach[i] - pads[2 + i] + extra[i] - (strides[i] - 1) for i in (0, 1))
+    return (reach[0] - pads[0], reach[1] - pads[1], bottom, right)
+
+
+def spread_pixels(w: Writer, image: str, shape: Sequence[int], strides: Sequence[int], borders: Pads, zero: str) -> str:
+    """Write the spread image with its borders, where all added pixels are `zero`."""
+    _, channels, height, width = shape
+    (rows, columns), (top, left, bottom, right) = strides, borders
+    apart = w.reshaped(image, (1, channels, height, 1, width, 1))
+    between = w.op("Pad", (apart, w.constant([0] * 9 + [rows - 1, 0, columns - 1], np.int64), zero))
+    joined = w.reshaped(between, (1, channels, height * rows, width * columns))
+    return w.op("Pad", (joined, w.constant([0, 0, top, left, 0, 0, bottom, right], np.int64), zero))

@@ -33,7 +33,7 @@ class Mul(Elementwise):
 
     def combine_onnx(self, w: Writer, a: str, b: str) -> str:
         """Product of differences."""
-        left, right = (w.op("Sub", (x, w.integer(z))) for x, z in ((a, self.zero_a), (b, self.zero_b)))
+        left, right = (w.math("Sub", x, z) for x, z in ((a, self.zero_a), (b, self.zero_b)))
         scaled = w.op("Mul", (w.op("Mul", (left, right)), w.integer(self.affine.m1)))
         return w.affine(scaled, self.affine)
 

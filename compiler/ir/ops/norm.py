@@ -1,7 +1,7 @@
 """Layer and RMS normalization over channels."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,65 +75,42 @@ class Norm(Node):
 
     def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
         """The definition in int64."""
-        axes = w.constant([1], np.int64)
-        form = IntegerForm(w.op, lambda a: w.constant(a, a.dtype), lambda value: w.op("ReduceSum", (value, axes)))
-        deviations = w.op("Sub", (w.widened(self.inputs[0]), w.integer(self.zp_in)))
-        clamped = form.results(deviations, self, axis=1, rank=4, zero=0)
-        w.op("Cast", (clamped,), self.output, to=3)
+        deviations = w.math("Sub", w.widened(self.inputs[0]), self.zp_in)
+        w.op("Cast", (norm_results(w, deviations, self, axis=1, rank=4, zero=0),), self.output, to=3)
 
 
-class IntegerForm:
-    """Writes the definition of `Norm` as ONNX nodes on int64 values."""
+def norm_results(w: Writer, deviations: str, node: Norm, axis: int, rank: int, zero: int) -> str:
+    """Write results plus `zero`, in int64; `deviations` has so many axes, of which `axis` is channels."""
+    along = [-1 if k == axis else 1 for k in range(rank)]
+    count, math = len(node.gamma), w.math
 
-    def __init__(
-        self,
-        op: Callable[..., str],
-        constant: Callable[[NDArray[Any]], str],
-        reduce_sum: Callable[[str], str],
-    ) -> None:
-        self._op = op
-        self._constant = constant
-        self._reduce_sum = reduce_sum
+    def gather(table: Sequence[int] | NDArray[np.int64], index: str) -> str:
+        return w.op("Gather", (w.constant(table, np.int64), index))
 
-    def _math(self, op: str, a: str, b: str | int) -> str:
-        return self._op(op, (a, b if isinstance(b, str) else self._constant(np.array(b, np.int64))))
-
-    def _gather(self, table: Sequence[int] | NDArray[np.int64], index: str) -> str:
-        return self._op("Gather", (self._constant(np.array(table, np.int64)), index))
-
-    def _divided(self, value: str, shift: int) -> str:
+    def divided(value: str, shift: int) -> str:
         """A value of any sign shifted right."""
-        lifted = self._math("Div", self._math("Add", value, 1 << _LIFT), 1 << shift)
-        return self._math("Sub", lifted, 1 << _LIFT - shift)
+        return math("Sub", math("Div", math("Add", value, 1 << _LIFT), 1 << shift), 1 << _LIFT - shift)
 
-    def results(self, deviations: str, node: Norm, axis: int, rank: int, zero: int) -> str:
-        """Results plus `zero`, in int64; `deviations` has so many axes, of which `axis` is channels."""
-        along = [-1 if k == axis else 1 for k in range(rank)]
-        count, math = len(node.gamma), self._math
-        total = self._reduce_sum(deviations)
-        if not node.center:
-            total = math("Mul", total, 0)
-        squares = self._reduce_sum(math("Mul", deviations, deviations))
-        variance = math("Sub", math("Mul", squares, count), math("Mul", total, total))
-        w = math("Add", math("Mul", variance, 1 << VARIANCE_SHIFT), node.epsilon)
-        # Powers of 4 along the axis that is reduced already: as many as W reaches are its number of digits less 1.
-        powers = self._constant(np.array([4**k - 1 for k in range(1, 23)], np.int64).reshape(along))
-        t = self._reduce_sum(self._op("Cast", (self._op("Greater", (w, powers)),), to=7))
-        mantissa = math("Div", math("Mul", w, 1 << MANTISSA_BITS - 2), self._gather([4**k for k in range(23)], t))
-        segment = math("Div", mantissa, _SEGMENT)
-        offset = math("Sub", mantissa, math("Mul", segment, _SEGMENT))
-        fall = math("Div", math("Mul", offset, self._gather(_FALLS, segment)), _SEGMENT)
-        some = self._op("Cast", (math("Greater", variance, 0),), to=7)
-        root = math("Mul", math("Sub", self._gather(_STARTS, segment), fall), math("Mul", some, 1 << ROOT_SHIFT))
-        step, lifted = (
-            self._gather([1 << k for k in range(23)], t),
-            self._gather([1 << _LIFT - k for k in range(23)], t),
-        )
-        a = math("Div", math("Mul", root, count), step)
-        b = math("Sub", math("Div", math("Add", math("Mul", root, total), 1 << _LIFT), step), lifted)
-        z = self._divided(math("Sub", math("Mul", deviations, a), b), VALUE_SHIFT)
-        gamma = self._constant(node.gamma.astype(np.int64).reshape(along))
-        beta = self._constant((node.beta.astype(np.int64) << RESULT_SHIFT - BETA_FRACTION).reshape(along))
-        y = self._divided(math("Add", math("Mul", z, gamma), beta), RESULT_SHIFT)
-        low, high = (self._constant(np.array(n, np.int64)) for n in (INT8_MIN, INT8_MAX))
-        return math("Add", self._op("Min", (self._op("Max", (y, low)), high)), zero)
+    total = w.reduced("ReduceSum", deviations, (axis,))
+    if not node.center:
+        total = math("Mul", total, 0)
+    squares = w.reduced("ReduceSum", math("Mul", deviations, deviations), (axis,))
+    variance = math("Sub", math("Mul", squares, count), math("Mul", total, total))
+    lifted_variance = math("Add", math("Mul", variance, 1 << VARIANCE_SHIFT), node.epsilon)
+    # Powers of 4 along the axis that is reduced already: as many as W reaches are its number of digits less 1.
+    powers = w.constant(np.array([4**k - 1 for k in range(1, 23)]).reshape(along), np.int64)
+    t = w.reduced("ReduceSum", w.widened(math("Greater", lifted_variance, powers)), (axis,))
+    mantissa = math("Div", math("Mul", lifted_variance, 1 << MANTISSA_BITS - 2), gather([4**k for k in range(23)], t))
+    segment = math("Div", mantissa, _SEGMENT)
+    offset = math("Sub", mantissa, math("Mul", segment, _SEGMENT))
+    fall = math("Div", math("Mul", offset, gather(_FALLS, segment)), _SEGMENT)
+    some = w.widened(math("Greater", variance, 0))
+    root = math("Mul", math("Sub", gather(_STARTS, segment), fall), math("Mul", some, 1 << ROOT_SHIFT))
+    step, lifted = gather([1 << k for k in range(23)], t), gather([1 << _LIFT - k for k in range(23)], t)
+    a = math("Div", math("Mul", root, count), step)
+    b = math("Sub", math("Div", math("Add", math("Mul", root, total), 1 << _LIFT), step), lifted)
+    z = divided(math("Sub", math("Mul", deviations, a), b), VALUE_SHIFT)
+    gamma = w.constant(node.gamma.reshape(along), np.int64)
+    beta = w.constant((node.beta.astype(np.int64) << RESULT_SHIFT - BETA_FRACTION).reshape(along), np.int64)
+    y = divided(math("Add", math("Mul", z, gamma), beta), RESULT_SHIFT)
+    return math("Add", math("Min", math("Max", y, INT8_MIN), INT8_MAX), zero)

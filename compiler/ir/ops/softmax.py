@@ -49,17 +49,19 @@ class Softmax(Node):
         return result
 
     def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
-        """Exponentials by Gather, and a division in int64."""
-        table = w.constant(unpack_exponentials(self.exponentials), np.int64)
-        value = w.widened(self.inputs[0])
-        index = w.op("Sub", (w.op("Add", (value, w.integer(255))), w.op("ReduceMax", (value,), axes=(1,))))
-        exponentials = w.op("Gather", (table, index))
-        # A sum of 0 divides 0: the quotient is then more than any byte.
-        total = w.op("ReduceSum", (exponentials, w.constant([1], np.int64)))
-        none = w.widened(w.op("Equal", (total, w.integer(0))))
-        half = w.op("Div", (total, w.integer(2)))
-        scaled = w.op("Add", (w.op("Mul", (exponentials, w.integer(256 - self.less))), half))
-        lifted = w.op("Add", (scaled, w.op("Mul", (none, w.integer((1 << QUOTIENT_BITS) - 1)))))
-        quotient = w.op("Div", (lifted, w.op("Add", (total, none))))
-        moved = w.op("Add", (quotient, w.integer(self.zp_out)))
-        w.op("Cast", (w.op("Min", (moved, w.integer(INT8_MAX))),), self.output, to=3)
+        """Quotients in int64."""
+        table = unpack_exponentials(self.exponentials)
+        quotient = quotients(w, w.widened(self.inputs[0]), table, 256 - self.less, axis=1)
+        w.op("Cast", (w.math("Min", w.math("Add", quotient, self.zp_out), INT8_MAX),), self.output, to=3)
+
+
+def quotients(w: Writer, value: str, exponentials: Sequence[int], full: int, axis: int) -> str:
+    """Write the quotients of int64 values: by Gather and a division."""
+    index = w.math("Add", w.math("Sub", value, w.reduced("ReduceMax", value, (axis,))), TABLE_BYTES - 1)
+    terms = w.op("Gather", (w.constant(exponentials, np.int64), index))
+    total = w.reduced("ReduceSum", terms, (axis,))
+    # A sum of 0 divides 0: the quotient is then more than any byte.
+    none = w.widened(w.math("Equal", total, 0))
+    rounded = w.math("Add", w.math("Mul", terms, full), w.math("Div", total, 2))
+    lifted = w.math("Add", rounded, w.math("Mul", none, (1 << QUOTIENT_BITS) - 1))
+    return w.math("Div", lifted, w.math("Add", total, none))
