@@ -15,7 +15,7 @@ from intloom.compiler.fold.patterns.normalization import Normalization
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
-from intloom.compiler.fold.patterns.window import Window, read_window
+from intloom.compiler.fold.patterns.window import read_window
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode
 from intloom.compiler.importer.model import INTEGER_RANGES
 from intloom.compiler.ir import Norm, Tensor
@@ -163,15 +163,9 @@ def _window_sums(form: IntegerForm, w: Writer, node: OnnxNode, operand: tuple[st
     pads = (*window.pads[2 - rank : 2], *window.pads[4 - rank :])
     attributes = {"group": shape[1], "strides": window.strides[2 - rank :], "pads": pads}
     made = w.op("ConvInteger", (operand[0], ones, form.stored(w, operand[2])), **attributes)
-    rows, columns = (_counts(window, node, axis, (image.height, image.width)) for axis in (0, 1))
+    spans = [window.inside(axis, size) for axis, size in enumerate((image.height, image.width))]
+    rows, columns = ([stop - first for first, stop in span] for span in spans)
     counts = np.outer(rows, columns)
-    return made, counts if rank == 2 else counts[0]
-
-
-def _counts(window: Window, node: OnnxNode, axis: int, size: tuple[int, int]) -> list[int]:
-    """Pixels of each window along an axis: those inside the image, or all of them with `count_include_pad`."""
-    kernel, stride, pad = window.kernel[axis], window.strides[axis], window.pads[axis]
-    starts = range(-pad, window.output(size)[axis] * stride - pad, stride)
     if node.integer("count_include_pad", 0):
-        return [kernel] * len(starts)
-    return [min(size[axis], at + kernel) - max(0, at) for at in starts]
+        counts[:] = prod(window.kernel)
+    return made, counts if rank == 2 else counts[0]

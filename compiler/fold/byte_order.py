@@ -61,7 +61,11 @@ def channel_runs(positions: Positions, pixels: int) -> list[tuple[int, int]] | N
     starts = rows[:, 0]
     if (starts % pixels).any() or not np.array_equal(rows, starts[:, None] + np.arange(pixels)):
         return None
-    channels = starts // pixels
+    return runs_of(starts // pixels)
+
+
+def runs_of(channels: Positions) -> list[tuple[int, int]] | None:
+    """Channels, in this order, as runs (first, stop); None if there are too many."""
     cuts = [0, *(np.flatnonzero(np.diff(channels) != 1) + 1).tolist(), len(channels)]
     runs = [(int(channels[a]), int(channels[b - 1]) + 1) for a, b in pairwise(cuts)]
     return runs if len(runs) <= MOST_RUNS else None

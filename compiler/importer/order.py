@@ -1,6 +1,7 @@
 """Checks of value names and node order, before the ONNX library processes the model."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 import onnx
 
@@ -16,12 +17,34 @@ def check_order(graph: onnx.GraphProto) -> None:
         A value is produced twice, read before it is produced (a cycle or a missing initializer), or never produced.
     """
     _check_text(graph)
-    made = _given(graph)
-    for node in graph.node:
-        _check_node(node, made)
-        # After the node's own check, so that a node cannot read its own output.
-        made.update(node.output)
-    _check_outputs(graph, made)
+    names = [v.name for v in graph.output]
+    check_flow(((n.name or n.op_type, n.input, n.output) for n in graph.node), _given(graph), names)
+    if not names:
+        raise ModelError("the model must have an output, but it has none: add one")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ModelError(f"two outputs have the name {twice[0]!r}: output names must be unique")
+
+
+def check_flow(
+    nodes: Iterable[tuple[str, Iterable[str], Iterable[str]]], given: Iterable[str], results: Iterable[str]
+) -> None:
+    """The same of nodes that are names: of the node, of what it reads and of what it produces; empty ones are none."""
+    made = set(given)
+    for label, reads, outputs in nodes:
+        for name in reads:
+            if name and name not in made:
+                raise ModelError(
+                    f"node {label!r} reads {name!r}, which no input, initializer or earlier node produces: "
+                    "sort the nodes, remove the cycle, or add the missing initializer"
+                )
+        # After the reads, so that a node cannot read its own output.
+        for name in filter(None, outputs):
+            if name in made:
+                raise ModelError(f"node {label!r} produces {name!r}, which already exists: value names must be unique")
+            made.add(name)
+    for name in results:
+        if name not in made:
+            raise ModelError(f"output {name!r} is produced by no node: remove the output or add its node")
 
 
 def _check_text(graph: onnx.GraphProto) -> None:
@@ -43,28 +66,3 @@ def _given(graph: onnx.GraphProto) -> set[str]:
             if not name or count > 1:
                 raise ModelError(f"every {kind} must have a unique, non-empty name, but {name!r} names {count}")
     return {*inputs, *stored}
-
-
-def _check_node(node: onnx.NodeProto, made: set[str]) -> None:
-    label = node.name or node.op_type
-    for name in node.input:
-        if name and name not in made:
-            raise ModelError(
-                f"node {label!r} reads {name!r}, which no input, initializer or earlier node produces: "
-                "sort the nodes, remove the cycle, or add the missing initializer"
-            )
-    outputs = [name for name in node.output if name]
-    for name in outputs:
-        if name in made or outputs.count(name) > 1:
-            raise ModelError(f"node {label!r} produces {name!r}, which already exists: value names must be unique")
-
-
-def _check_outputs(graph: onnx.GraphProto, made: set[str]) -> None:
-    names = [v.name for v in graph.output]
-    if not names:
-        raise ModelError("the model must have an output, but it has none: add one")
-    for name in names:
-        if not name or name not in made:
-            raise ModelError(f"output {name!r} is produced by no node: remove the output or add its node")
-        if names.count(name) > 1:
-            raise ModelError(f"two outputs have the name {name!r}: output names must be unique")

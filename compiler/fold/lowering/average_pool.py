@@ -69,7 +69,7 @@ def _definition(unit: QuantizationUnit, x: Tensor, result: Tensor, sizes: set[in
 
 def _lower_areas(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: Tensor, geometry: Window) -> None:
     """Lower windows at the border, which average fewer pixels: one node for each area of equal windows, then a join."""
-    rows, columns = (_areas(geometry, axis, (x.height, x.width)[axis], result.shape[2 + axis]) for axis in (0, 1))
+    rows, columns = (_areas(geometry, axis, (x.height, x.width)[axis]) for axis in (0, 1))
     if len(rows) * len(columns) > _MOST_AREAS:
         raise Refusal.WINDOW(
             f"its windows at the border average fewer pixels, in {len(rows) * len(columns)} ways",
@@ -99,15 +99,14 @@ class _Area:
     read: Steps
 
 
-def _areas(geometry: Window, axis: int, length: int, outputs: int) -> list[_Area]:
-    kernel, stride, pad = geometry.kernel[axis], geometry.strides[axis], geometry.pads[axis]
-    starts = [max(0, i * stride - pad) for i in range(outputs)]
-    sizes = [min(length, i * stride - pad + kernel) - s for i, s in enumerate(starts)]
+def _areas(geometry: Window, axis: int, length: int) -> list[_Area]:
+    spans, stride = geometry.inside(axis, length), geometry.strides[axis]
+    starts, sizes = [first for first, _ in spans], [stop - first for first, stop in spans]
     areas = []
     first = 0
-    for i in range(1, outputs + 1):
+    for i in range(1, len(spans) + 1):
         # Next to a border, a window of equal size may not start one stride after the previous one.
-        if i < outputs and sizes[i] == sizes[first] and starts[i] == starts[i - 1] + stride:
+        if i < len(spans) and sizes[i] == sizes[first] and starts[i] == starts[i - 1] + stride:
             continue
         read = Steps(starts[first], starts[i - 1] + sizes[first])
         areas.append(_Area(first, i - first, sizes[first], read))

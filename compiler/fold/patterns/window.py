@@ -25,6 +25,12 @@ class Window:
         columns = (size[1] + self.pads[1] + self.pads[3] - spans[1]) // self.strides[1] + 1
         return rows, columns
 
+    def inside(self, axis: int, length: int) -> list[tuple[int, int]]:
+        """The pixels of `length` along an axis that each window without dilation has, as first and stop."""
+        count = (length + self.pads[axis] + self.pads[axis + 2] - self.kernel[axis]) // self.strides[axis] + 1
+        starts = [number * self.strides[axis] - self.pads[axis] for number in range(count)]
+        return [(max(0, at), min(length, at + self.kernel[axis])) for at in starts]
+
 
 def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window:
     """Read the geometry of a node over tensor `x`; `kernel` overrides the attribute where the weights define it."""

@@ -87,18 +87,15 @@ def _blocks_after(steps: int, windows: Window, x: Tensor) -> NDArray[np.int8]:
             f"{count} weights, at most {_MOST_WEIGHTS} are stored",
             "use larger strides, or average twice, with a QuantizeLinear each",
         )
-    chosen = [
-        _blocks_of(windows, axis, (x.height, x.width)[axis], outputs[axis], (rows, columns)[axis]) for axis in (0, 1)
-    ]
+    chosen = [_blocks_of(windows, axis, (x.height, x.width)[axis], (rows, columns)[axis]) for axis in (0, 1)]
     return np.einsum("iy,jx->yxij", *chosen).reshape(-1, *outputs)
 
 
-def _blocks_of(windows: Window, axis: int, length: int, outputs: int, block: int) -> NDArray[np.int8]:
+def _blocks_of(windows: Window, axis: int, length: int, block: int) -> NDArray[np.int8]:
     """Along one axis for each window: 1 for its blocks, 0 for the others."""
-    blocks = np.zeros((outputs, -(-length // block)), np.int8)
-    for number in range(outputs):
-        start = number * windows.strides[axis] - windows.pads[axis]
-        first, stop = max(0, start), min(length, start + windows.kernel[axis])
+    spans = windows.inside(axis, length)
+    blocks = np.zeros((len(spans), -(-length // block)), np.int8)
+    for number, (first, stop) in enumerate(spans):
         if first % block or (stop % block and stop != length):
             raise Refusal.WINDOW(
                 f"its window of {windows.kernel[0]} by {windows.kernel[1]} has pixels {first} to {stop - 1} of "

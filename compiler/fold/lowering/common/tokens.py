@@ -6,12 +6,11 @@ Reshape, Transpose, Split and Gather between such forms change the recorded orde
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import isqrt, prod
 
 import numpy as np
 
-from intloom.compiler.fold.byte_order import MOST_RUNS, Ordered, Positions, Rows, as_rows
+from intloom.compiler.fold.byte_order import Ordered, Positions, Rows, as_rows, runs_of
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.transposition import transpose
@@ -97,10 +96,9 @@ def _picked(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows
 
 def select_channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor | None:
     """A tensor of these channels, in this order; None if they are too many runs."""
-    cuts = [0, *(np.flatnonzero(np.diff(channels) != 1) + 1).tolist(), len(channels)]
-    if len(cuts) > MOST_RUNS + 1:
+    runs = runs_of(channels)
+    if runs is None:
         return None
-    runs = [(int(channels[a]), int(channels[b - 1]) + 1) for a, b in pairwise(cuts)]
     parts = [builder.tensors[builder.channels(name, *run)] for run in runs]
     joined = f"{name}/channels{'_'.join(str(v) for run in runs for v in run)}"
     return builder.tensors.get(joined) or builder.join(parts, joined)
