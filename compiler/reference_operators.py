@@ -161,8 +161,8 @@ def _window_sums(form: IntegerForm, w: Writer, node: OnnxNode, operand: tuple[st
     window = read_window(node, image)
     ones = w.constant(np.ones((shape[1], 1, *window.kernel[2 - rank :])), np.uint8)
     pads = (*window.pads[2 - rank : 2], *window.pads[4 - rank :])
-    attributes = {"group": shape[1], "strides": window.strides[2 - rank :], "pads": pads}
-    made = w.op("ConvInteger", (operand[0], ones, form.stored(w, operand[2])), **attributes)
+    operands = (operand[0], ones, form.stored(w, operand[2]))
+    made = w.op("ConvInteger", operands, group=shape[1], strides=window.strides[2 - rank :], pads=pads)
     spans = [window.inside(axis, size) for axis, size in enumerate((image.height, image.width))]
     rows, columns = ([stop - first for first, stop in span] for span in spans)
     counts = np.outer(rows, columns)
