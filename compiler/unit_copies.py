@@ -37,15 +37,5 @@ def _copies(unit: QuantizationUnit) -> list[OnnxNode]:
     """The unit's operators and QuantizeLinear, with other names for all values but the result."""
     tag = f"for/{unit.output}"
     new = {value: f"{value}/{tag}" for n in unit.operators for value in n.outputs if value}
-    operators = [
-        replace(
-            n,
-            name=f"{n.name}/{tag}",
-            inputs=tuple(new.get(v, v) for v in n.inputs),
-            outputs=tuple(new.get(v, v) for v in n.outputs),
-            origin=n.origins,
-        )
-        for n in unit.operators
-    ]
-    quantize = replace(unit.quantize, inputs=tuple(new.get(v, v) for v in unit.quantize.inputs))
-    return [*operators, quantize]
+    operators = [replace(n.renamed(new), name=f"{n.name}/{tag}", origin=n.origins) for n in unit.operators]
+    return [*operators, unit.quantize.renamed(new)]

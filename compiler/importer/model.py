@@ -122,6 +122,11 @@ class OnnxNode:
         """Name of an input, empty if it is omitted."""
         return self.inputs[index] if index < len(self.inputs) else ""
 
+    def renamed(self, names: Mapping[str, str]) -> OnnxNode:
+        """The node with other names of some values."""
+        inputs, outputs = (tuple(names.get(v, v) for v in values) for values in (self.inputs, self.outputs))
+        return replace(self, inputs=inputs, outputs=outputs)
+
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""
         return self._typed(name, default, int)

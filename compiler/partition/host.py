@@ -64,10 +64,10 @@ def _part(
     read = dict.fromkeys(v for n in nodes for v in n.reads if v and v not in made and v not in model.constants)
     by_stored = {stored: boundary_value(builder.model, stored) for stored in leaving}
     again = [_requantize(builder.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
-    renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
+    again_of = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
     # A dictionary keeps the order of the inputs and removes duplicates.
     fed = dict.fromkeys((*inputs, *(by_stored.get(v, v) for v in read)))
-    return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), fed, outputs)
+    return cut(model, (*again, *(n.renamed(again_of) for n in nodes)), fed, outputs)
 
 
 def _with_qoperators(model: Model) -> Model:
@@ -96,14 +96,6 @@ def _requantize(model: Model, stored: str, value: str) -> OnnxNode:
     inputs = (value, *source.inputs[1:])
     return replace(
         source, name=f"{source.name}/again", op=QUANTIZE, inputs=inputs, outputs=(stored,), attributes=attributes
-    )
-
-
-def _renamed(node: OnnxNode, names: Mapping[str, str]) -> OnnxNode:
-    return replace(
-        node,
-        inputs=tuple(names.get(v, v) for v in node.inputs),
-        outputs=tuple(names.get(v, v) for v in node.outputs),
     )
 
 

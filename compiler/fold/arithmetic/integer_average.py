@@ -14,28 +14,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.common.errors import EncodingError
+from intloom.compiler.fold.arithmetic.weights import requantizer_scale
 from intloom.compiler.ir import Tensor
 from intloom.compiler.ir.arithmetic import requantize
-from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, RoundingMode, Scale, scale_from_float
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, RoundingMode, Scale
 
 _ROUNDING = 2.0**-24
 _OTHER_ROUNDINGS = 8
 
 
 def average_scale(x: Tensor, result: Tensor, count: int) -> Scale:
-    """The factor of the sum of `count` pixels.
-
-    Raises
-    ------
-    UnsupportedPattern
-        The requantizer cannot express it.
-    """
-    try:
-        return scale_from_float(average_factor(x.scale, result.scale, count))
-    except EncodingError as error:
-        raise Refusal.NO_INTEGERS(str(error), "quantize the model again") from None
+    """The factor of the sum of `count` pixels."""
+    return requantizer_scale(average_factor(x.scale, result.scale, count))
 
 
 def average_factor(x_scale: float, result_scale: float, count: int) -> float:

@@ -13,7 +13,7 @@ from intloom.compiler.ir import Tensor
 from intloom.compiler.ir.node import Pair
 from intloom.compiler.ir.ops.conv import MOST_SPAN, ArrayWeights, weight_spans
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Scale, scale_from_float
 
 INT32_MAX = (1 << 31) - 1
 _FAR = 1 << 40
@@ -140,6 +140,20 @@ def array_scales(
     except EncodingError as error:
         raise Refusal.WEIGHTS(f"{name!r}: {error}", "quantize the model again") from None
     return np.array([s.mantissa for s in scales], np.uint32), np.array([s.shift for s in scales], np.uint8)
+
+
+def requantizer_scale(factor: float) -> Scale:
+    """The factor of sums that are no weights' alone.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The requantizer cannot express it.
+    """
+    try:
+        return scale_from_float(factor)
+    except EncodingError as error:
+        raise Refusal.NO_INTEGERS(str(error), "quantize the model again") from None
 
 
 def array_weights(values: NDArray[np.int32], name: str) -> ArrayWeights:

@@ -8,7 +8,7 @@ from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.lowering.common.convolution import convolution
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.window import Window
+from intloom.compiler.fold.patterns.window import Window, read_pair
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir.node import Pair
@@ -31,37 +31,24 @@ def lower_conv_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if group > 1 and weights.scale.size > 1:
         raise Refusal.WEIGHTS("it has groups and a scale per channel", "quantize its weights per tensor")
     values = output_first(weights.values, group)
-    geometry = _geometry(main, (values.shape[2], values.shape[3]))
+    geometry, extra = _geometry(main, (values.shape[2], values.shape[3]))
     scale, result = weights.scale if group == 1 else weights.scale.reshape(()), builder.result(unit)
-    node = convolution(builder, unit, x, Weights(values, scale, geometry, group, _extra(main)), result)
+    node = convolution(builder, unit, x, Weights(values, scale, geometry, group, extra), result)
     builder.finish(unit, node, result, Target.ARRAY)
 
 
-def _geometry(node: OnnxNode, kernel: Pair) -> Window:
-    """Read strides, dilations and the padding that is removed from the result."""
-    strides, dilations = _pair(node, "strides", 1), _pair(node, "dilations", 1)
-    pads = node.integers("pads", (0, 0, 0, 0))
+def _geometry(node: OnnxNode, kernel: Pair) -> tuple[Window, Pair]:
+    """Strides, dilations, the padding that is removed from the result, and what is added at its end."""
+    strides, dilations = read_pair(node, "strides", 1), read_pair(node, "dilations", 1)
+    pads, extra = node.integers("pads", (0, 0, 0, 0)), read_pair(node, "output_padding", 0)
     if node.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or node.integers("output_shape", ()):
         raise Refusal.WINDOW("its padding is implicit", "give explicit pads")
-    if len(pads) != 4 or min(pads) < 0 or min(*strides, *dilations) < 1:
+    if len(pads) != 4 or min(*pads, *extra) < 0 or min(*strides, *dilations) < 1:
         raise Refusal.WINDOW(
-            f"its pads are {pads}, strides {strides}, dilations {dilations}", "use positive values over two dimensions"
+            f"its pads are {pads} and {extra}, strides {strides}, dilations {dilations}",
+            "use positive values over two dimensions",
         )
-    return Window(kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3]))
-
-
-def _extra(node: OnnxNode) -> Pair:
-    extra = _pair(node, "output_padding", 0)
-    if min(extra) < 0:
-        raise Refusal.WINDOW(f"its output_padding is {extra}", "use positive padding")
-    return extra
-
-
-def _pair(node: OnnxNode, name: str, default: int) -> Pair:
-    values = node.integers(name, (default, default))
-    if len(values) != 2:
-        raise Refusal.DIMENSIONS(f"its {name} has {len(values)} values", "use convolutions over two dimensions")
-    return values[0], values[1]
+    return Window(kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3])), extra
 
 
 def output_first(weights: NDArray[np.int32], group: int) -> NDArray[np.int32]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from intloom.common.errors import EncodingError
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
+from intloom.compiler.fold.arithmetic.weights import requantizer_scale
 from intloom.compiler.fold.byte_order import Matrices, matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, join_parts
@@ -19,7 +19,7 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MatMul, Tensor
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import Scale, scale_from_float
+from intloom.hw.spec.arith import Scale
 
 _LARGEST_SUM = (1 << 31) - 1
 
@@ -85,10 +85,7 @@ def _side(builder: GraphBuilder, value: str, *, rows_summed: bool) -> _Side:
 def _scale(a: Tensor, b: Tensor, result: Tensor) -> Scale:
     """The scale of the sums, as onnxruntime computes it."""
     factor = np.float32(np.float32(a.scale) * np.float32(b.scale)) / np.float32(result.scale)
-    try:
-        return scale_from_float(float(factor))
-    except EncodingError as error:
-        raise Refusal.NO_INTEGERS(str(error), "quantize the model again") from None
+    return requantizer_scale(float(factor))
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,8 @@ class Window:
 def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window:
     """Read the geometry of a node over tensor `x`; `kernel` overrides the attribute where the weights define it."""
     if kernel is None:
-        kernel = _pair(node, "kernel_shape", 0)
-    strides, dilations = _pair(node, "strides", 1), _pair(node, "dilations", 1)
+        kernel = read_pair(node, "kernel_shape", 0)
+    strides, dilations = read_pair(node, "strides", 1), read_pair(node, "dilations", 1)
     if min(*kernel, *strides, *dilations) < 1:
         raise ModelError(f"node {node.name!r}: kernel, strides and dilations must be positive: correct the model")
     sizes = (x.height, x.width)
@@ -58,12 +58,12 @@ def read_pool(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window:
     return replace(window, strides=strides)
 
 
-def _pair(node: OnnxNode, name: str, default: int) -> Pair:
+def read_pair(node: OnnxNode, name: str, default: int) -> Pair:
+    """An attribute with a value for each spatial dimension."""
     values = node.integers(name, (default, default))
     if len(values) == 1:
         # A sequence is an image of height 1.
-        neutral = 1
-        return neutral, values[0]
+        return 1, values[0]
     if len(values) != 2:
         raise Refusal.DIMENSIONS(
             f"{node.name!r} works over {len(values)} dimensions", "use one or two spatial dimensions"
