@@ -13,6 +13,16 @@ def extent(name: str, doc: str) -> Field:
     return Field(name, COORDINATE_BITS, doc, low=1, unit="pixels")
 
 
+def coordinate(name: str, doc: str) -> Field:
+    """A coordinate of the input, which padding makes negative."""
+    return Field(name, COORDINATE_BITS + 1, doc, signed=True, unit="pixels")
+
+
+def zero_point(name: str, doc: str) -> Field:
+    """A zero point."""
+    return Field(name, 8, doc, signed=True)
+
+
 def row(name: str, doc: str) -> Field:
     """A step from row to row."""
     return Field(name, 16, doc, unit="words")
@@ -83,19 +93,25 @@ AFFINE = (
 WINDOW = (
     extent("in_h", "Rows of the input."),
     extent("in_w", "Pixels in an input row."),
-    Field(
-        "iy0", COORDINATE_BITS + 1, "Input row under the window's top row at output row 0.", signed=True, unit="pixels"
-    ),
-    Field(
-        "ix0",
-        COORDINATE_BITS + 1,
-        "Input column under the window's left column at output column 0.",
-        signed=True,
-        unit="pixels",
-    ),
+    coordinate("iy0", "Input row under the window's top row at output row 0."),
+    coordinate("ix0", "Input column under the window's left column at output column 0."),
     Field("kernel_h", 8, "Window height.", low=1),
     Field("kernel_w", 8, "Window width.", low=1),
     Field("stride_h", 4, "Input rows from one output row to the next.", low=1),
     Field("stride_w", 4, "Input pixels from one output pixel to the next.", low=1),
 )
 """A sliding window and its input."""
+
+KERNEL_INPUT = (
+    extent("in_h", "Rows of the whole input."),
+    extent("in_w", "Pixels in an input row."),
+    coordinate("iy0", "Input row under the kernel's first row at output row 0."),
+    coordinate("ix0", "Input column under the kernel's first column at output column 0."),
+)
+"""Size and position of a convolution's input."""
+
+STRIDES = (
+    Field("stride_h", 3, "Input rows from one output row to the next.", low=1, high=4),
+    Field("stride_w", 3, "Input pixels from one output pixel to the next.", low=1, high=4),
+)
+"""Strides of a convolution."""

@@ -52,73 +52,95 @@ def vector_tables(params: HardwareParams) -> int:
 
 
 @dataclass(frozen=True)
-class _Areas:
-    """Words behind the program's own memory that a segment uses: the state to load, and the stored scratchpad."""
+class Areas:
+    """Words of memory from `tables` on that a segment uses: the state to load, and the stored scratchpad."""
 
-    program: Program
-
-    @property
-    def tables(self) -> int:
-        """Constants of the CONV that loads the array's table, and the vector unit's tables."""
-        return self.program.memory_words
+    params: HardwareParams
+    tables: int
+    """Constants of the CONV that loads the array's table, and the vector unit's tables."""
 
     @property
     def vector_tables(self) -> int:
         """The vector unit's table, then each byte of its exponentials, if it has them."""
-        p = self.program.params
+        p = self.params
         return self.tables + p.table_words + p.channel_words + p.tile_words
 
     @property
     def weights(self) -> int:
         """Content of the weight memory."""
-        return self.vector_tables + vector_tables(self.program.params) * self.program.params.table_words
+        return self.vector_tables + vector_tables(self.params) * self.params.table_words
 
     @property
     def scratch(self) -> int:
         """Content of the scratchpad."""
-        return self.weights + self.program.params.weight_words
+        return self.weights + self.params.weight_words
 
     @property
     def stored(self) -> int:
         """The scratchpad as the epilogue stores it."""
-        return self.scratch + self.program.params.scratch_words
+        return self.scratch + self.params.scratch_words
 
     @property
     def end(self) -> int:
-        """Words in all."""
-        return self.stored + self.program.params.scratch_words
+        """Word behind them."""
+        return self.stored + self.params.scratch_words
+
+    def content(self, state: State) -> NDArray[np.uint8]:
+        """The words up to `stored`, with the state."""
+        words = np.zeros((self.stored - self.tables, self.params.word_bytes), np.uint8)
+        table, parts = self.params.table_words, state.exponentials[: vector_tables(self.params) - 1]
+        for start, values in (
+            # Bias, scale and weights of the CONV stay 0.
+            (self.tables, state.mac_table.reshape(table, -1)),
+            (self.vector_tables, state.vector_table.reshape(table, -1)),
+            *((self.vector_tables + k * table, part.reshape(table, -1)) for k, part in enumerate(parts, 1)),
+            (self.weights, state.weights),
+            (self.scratch, state.scratch),
+        ):
+            words[start - self.tables :][: len(values)] = values.view(np.uint8)
+        return words
+
+
+def _areas(program: Program) -> Areas:
+    """Behind the program's own memory."""
+    return Areas(program.params, program.memory_words)
+
+
+def alone(program: Program, first: int, last: int, areas: Areas) -> tuple[Instruction, ...]:
+    """Instructions `first` to `last` (exclusive) as a program: a prologue and an epilogue where they need them."""
+    prologue = () if first == 0 else _prologue(program, areas)
+    body = program.instructions[first:last]
+    if first:
+        body = _shifted(body, _counts(program.instructions[:first]), _counts(prologue))
+    epilogue = () if last == len(program.instructions) else _epilogue(areas, (*prologue, *body))
+    return (*prologue, *body, *epilogue)
 
 
 def make_segment(program: Program, first: int, last: int, state: State) -> Segment:
     """Instructions `first` to `last` (exclusive) of `program`; `state` is that before `first`."""
-    skipped = _counts(program.instructions[:first])
-    prologue = () if first == 0 else _prologue(program)
-    added = _counts(prologue)
-    body = _shifted(program.instructions[first:last], skipped, added) if first else program.instructions[:last]
-    epilogue = () if last == len(program.instructions) else _epilogue(program, (*prologue, *body))
-    code = (*prologue, *body, *epilogue)
+    code = alone(program, first, last, _areas(program))
+    before = prologue_length(program.params) if first else 0
     nothing = Provenance(layer=-1, tile=0, note="restores or stores the state")
-    origin = (*(nothing for _ in prologue), *program.provenance[first:last], *(nothing for _ in epilogue))
-    at = program.instructions_at + instruction_words(first - len(prologue), program.params)
+    origin = [nothing] * before + [*program.provenance[first:last]]
     own = replace(
         program,
         instructions=code,
-        provenance=origin,
-        instructions_at=at,
+        provenance=(*origin, *[nothing] * (len(code) - len(origin))),
+        instructions_at=program.instructions_at + instruction_words(first - before, program.params),
         image_at=0,
         image=b"",
-        memory_words=_Areas(program).end,
+        memory_words=_areas(program).end,
         tensors=(),
         # The share of a layer's products in a segment is not known.
         layers=tuple(replace(layer, macs=0, vector_macs=0) for layer in program.layers),
     )
-    earlier, ends = _ends(program, skipped, added)
+    earlier, ends = _ends(program, _counts(program.instructions[:first]), _counts(code[:before]))
     return Segment(own, _image(program, own, state), first, last, ends, earlier)
 
 
 def expected_memory(program: Program, segment: Segment, after: State) -> NDArray[np.uint8]:
     """The memory after a segment; `after` is the state of the instruction simulator there."""
-    areas, memory = _Areas(program), segment.image.copy()
+    areas, memory = _areas(program), segment.image.copy()
     dram = after.dram.view(np.uint8)
     code = _code(program)
     kept = memory[code].copy()
@@ -150,7 +172,9 @@ def _waits(counts: dict[Unit, int]) -> dict[str, int]:
     return {f"wait_{unit.name.lower()}": count for unit, count in counts.items()}
 
 
-def _shifted(body: tuple[Instruction, ...], skipped: dict[Unit, int], added: dict[Unit, int]) -> list[Instruction]:
+def _shifted(
+    body: tuple[Instruction, ...], skipped: dict[Unit, int], added: dict[Unit, int]
+) -> tuple[Instruction, ...]:
     """The body with waits in counts of the segment.
 
     The first instruction of each unit waits for the whole prologue; the later ones issue after it. A wait of 0 stays 0.
@@ -165,12 +189,12 @@ def _shifted(body: tuple[Instruction, ...], skipped: dict[Unit, int], added: dic
             waits[name] = max(count - skipped[unit] + added[unit], least) if count else least
         seen.add(instruction.unit)
         shifted.append(instruction.with_fields(**waits))
-    return shifted
+    return tuple(shifted)
 
 
-def _prologue(program: Program) -> tuple[Instruction, ...]:
+def _prologue(program: Program, areas: Areas) -> tuple[Instruction, ...]:
     """Load all tables by the instructions that use them, then weight memory and scratchpad."""
-    p, areas = program.params, _Areas(program)
+    p = program.params
     stream = p.table_words + p.channel_words + p.tile_words
     tables = vector_tables(p)
     return (
@@ -186,28 +210,19 @@ def _prologue(program: Program) -> tuple[Instruction, ...]:
     )
 
 
-def _epilogue(program: Program, before: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+def _epilogue(areas: Areas, before: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
     """Store the scratchpad after everything else."""
     counts = _counts(before)
-    store = make(Kind.STORE, dram=_Areas(program).stored, n0=program.params.scratch_words, **_waits(counts))
+    store = make(Kind.STORE, dram=areas.stored, n0=areas.params.scratch_words, **_waits(counts))
     return store, make(Kind.END, **_waits({**counts, Unit.STORE: counts[Unit.STORE] + 1}))
 
 
 def _image(program: Program, own: Program, state: State) -> NDArray[np.uint8]:
     """The whole memory before the segment."""
-    p, areas = program.params, _Areas(program)
+    p, areas = program.params, _areas(program)
     memory = np.zeros((areas.end, p.word_bytes), np.uint8)
-    table, parts = p.table_words, vector_tables(p) - 1
-    for start, words in (
-        (0, state.dram),
-        (areas.tables, state.mac_table.reshape(table, -1)),
-        # Bias, scale and weights of the CONV stay 0.
-        (areas.vector_tables, state.vector_table.reshape(table, -1)),
-        *((areas.vector_tables + (k + 1) * table, state.exponentials[k].reshape(table, -1)) for k in range(parts)),
-        (areas.weights, state.weights),
-        (areas.scratch, state.scratch),
-    ):
-        memory[start : start + len(words)] = words.view(np.uint8)
+    memory[: len(state.dram)] = state.dram.view(np.uint8)
+    memory[areas.tables : areas.stored] = areas.content(state)
     encoded = np.frombuffer(encode_all(own), np.uint8)
     memory.reshape(-1)[own.instructions_at * p.word_bytes :][: len(encoded)] = encoded
     return memory
