@@ -1,5 +1,4 @@
-/* Written by `make generated` from hw/spec: do not edit.
- *
+/*
  * Encoders, decoders and default values of all instructions, from the field lists of intloom_instructions.h.
  *
  * `intloom_<name>_encode` and `intloom_<name>_decode` return 0, or the number, counted from 1, of the first field that is
