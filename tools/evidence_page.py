@@ -14,9 +14,9 @@ from tools.coverage.summary import KINDS, SUMMARY, Share, read_shares, total
 from tools.coverage.waivers import read_waivers
 from tools.figures import FIGURES
 from tools.forecast_error import RESULTS
+from tools.long_runs import RUNS
 from tools.mutate.score import Score, read_scores
 from tools.mutate.targets import NOT_MUTATED
-from tools.nightly import RUNS
 from tools.python_coverage import SUMMARY as PYTHON
 from tools.python_coverage import PackageCoverage
 

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.checkout import complete_nightly, is_checkout
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import check_least, subcommand
 from intloom.common.errors import ExitCode, UsageError
@@ -24,10 +23,7 @@ from intloom.sim.regress.runner import Summary, run_cases
 from intloom.sim.regress.store import Store
 from intloom.sim.regress.suites import GROUPS, SEEDED, SUITES, suite
 
-_NIGHTLY = "nightly"
 _HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join((*SUITES, *GROUPS))}.
-
-In a checkout, nightly then runs all tests and measures coverage and mutations.
 
 An interrupted regression resumes. Results are written as JUnit XML, JSON and HTML. For every failed case, the command
 that runs it alone is printed.
@@ -93,17 +89,8 @@ def _run(
             store.forget({c.key for c in cases})
         summary = run_cases(cases, tools, store, where=where, report=report)
     _finish(terminal, summary, folder)
-    complete = suite_name != _NIGHTLY or given.case or _complete(terminal, folder)
-    if not (summary.ok and complete):
+    if not summary.ok:
         raise typer.Exit(int(ExitCode.MISMATCH))
-
-
-def _complete(terminal: Terminal, folder: Path) -> bool:
-    """All tests, coverage and mutations; whether all succeeded."""
-    if not is_checkout():
-        terminal.say("coverage and mutations need a checkout of the repository")
-        return True
-    return complete_nightly(folder)
 
 
 def _cases(suite_name: str, seeds: str | None) -> list[Case]:

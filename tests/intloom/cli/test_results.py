@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from intloom.cli import main
-from intloom.cli.checkout import is_checkout
 from intloom.cli.console import open_terminal
 from intloom.cli.interrupt import end_children, prompt_interrupt
 from intloom.common.errors import ExitCode
@@ -150,7 +149,6 @@ def test_a_regression_as_a_table(say):
     ):
         code, text = say("regress", *seeds)
         assert code == ExitCode.USAGE and refused in text
-    assert is_checkout()
 
 
 def test_inputs_that_do_not_fit_are_named(say, loom, tmp_path):
