@@ -42,18 +42,11 @@ class Entry:
     measured_size: int = _MEASURED_SIZE
 
 
-def _yolo(size: str, task: str, doc: str) -> Entry:
-    imgsz = 224 if task == "cls" else 640
-    return Entry(f"yolov8{size}{_suffix(task)}", doc, imgsz, 32, partial(yolov8.build, size=size, task=task))
-
-
-def _attention_yolo(name: str, task: str, doc: str) -> Entry:
-    make = yolo11.yolo26 if name.startswith("yolo26") else yolo11.yolo11
-    return Entry(f"{name}{_suffix(task)}", doc, 640, 32, partial(make, size=name[-1], task=task))
-
-
-def _suffix(task: str) -> str:
-    return "" if task == "detect" else f"-{task}"
+def _yolo(name: str, task: str, doc: str) -> Entry:
+    family, size = name[:-1], name[-1]
+    make = {"yolov8": yolov8.build, "yolo11": yolo11.yolo11, "yolo26": yolo11.yolo26}[family]
+    suffix = "" if task == "detect" else f"-{task}"
+    return Entry(f"{name}{suffix}", doc, 224 if task == "cls" else 640, 32, partial(make, size=size, task=task))
 
 
 def _classifier(name: str, title: str, make: Callable[[Builder, int], None]) -> Entry:
@@ -62,19 +55,19 @@ def _classifier(name: str, title: str, make: Callable[[Builder, int], None]) -> 
 
 _RECOGNIZER = f"text recognition with attention, as in PP-OCRv3; {ocr_recognizer.HEIGHT} rows, size is the width"
 _ENTRIES = (
-    _yolo("n", "detect", "YOLOv8 nano, detection"),
-    _yolo("s", "detect", "YOLOv8 small, detection"),
-    _yolo("m", "detect", "YOLOv8 medium, detection"),
-    _yolo("n", "seg", "YOLOv8 nano, instance segmentation"),
-    _yolo("n", "pose", "YOLOv8 nano, human pose"),
-    _yolo("n", "cls", "YOLOv8 nano, classification"),
-    _attention_yolo("yolo11n", "detect", "YOLO11 nano, detection"),
-    _attention_yolo("yolo11s", "detect", "YOLO11 small, detection"),
-    _attention_yolo("yolo11n", "seg", "YOLO11 nano, instance segmentation"),
-    _attention_yolo("yolo11n", "pose", "YOLO11 nano, human pose"),
-    _attention_yolo("yolo26n", "detect", "YOLO26 nano, detection without suppression"),
-    _attention_yolo("yolo26n", "seg", "YOLO26 nano, instance segmentation without suppression"),
-    _attention_yolo("yolo26n", "pose", "YOLO26 nano, human pose without suppression"),
+    _yolo("yolov8n", "detect", "YOLOv8 nano, detection"),
+    _yolo("yolov8s", "detect", "YOLOv8 small, detection"),
+    _yolo("yolov8m", "detect", "YOLOv8 medium, detection"),
+    _yolo("yolov8n", "seg", "YOLOv8 nano, instance segmentation"),
+    _yolo("yolov8n", "pose", "YOLOv8 nano, human pose"),
+    _yolo("yolov8n", "cls", "YOLOv8 nano, classification"),
+    _yolo("yolo11n", "detect", "YOLO11 nano, detection"),
+    _yolo("yolo11s", "detect", "YOLO11 small, detection"),
+    _yolo("yolo11n", "seg", "YOLO11 nano, instance segmentation"),
+    _yolo("yolo11n", "pose", "YOLO11 nano, human pose"),
+    _yolo("yolo26n", "detect", "YOLO26 nano, detection without suppression"),
+    _yolo("yolo26n", "seg", "YOLO26 nano, instance segmentation without suppression"),
+    _yolo("yolo26n", "pose", "YOLO26 nano, human pose without suppression"),
     Entry("yolox_nano", "YOLOX nano, detection", 416, 32, yolox.yolox_nano),
     Entry("ssd_mobilenet_v1", "SSD with MobileNetV1, detection", 300, 20, ssd.ssd_mobilenet_v1, 300),
     Entry("ocr_detector", "text detection as in PP-OCRv3", 640, 32, ocr_detector.ocr_detector),

@@ -62,9 +62,7 @@ def _inverted_residual(b: Builder, path: str, x: Value, block: _Stage, stride: i
     name = f"{path}/conv/conv.{stage}"
     y = relu6(b, name, b.depthwise(f"{name}/conv.{stage}.0", y, block.kernel, stride, mean=ABOVE_ZERO))
     y = b.conv(f"{path}/conv/conv.{stage + 1}", y, block.channels, mean=0.0)
-    if stride == 1 and x.channels == block.channels:
-        y = b.op(f"{path}/Add", "Add", [x, y], block.channels)
-    return y
+    return b.op(f"{path}/Add", "Add", [x, y], y.channels) if stride == 1 and x.channels == y.channels else y
 
 
 @dataclass(frozen=True)
@@ -126,9 +124,7 @@ def _v3_block(b: Builder, path: str, x: Value, block: _V3Block) -> Value:
         stage += 1
         y = squeeze_excitation(b, f"{path}/block/block.{stage}", y, max(8, (block.expanded // 4 + 4) // 8 * 8))
     y = b.conv(f"{path}/block/block.{stage + 1}/block.{stage + 1}.0", y, block.channels, mean=0.0)
-    if block.stride == 1 and x.channels == block.channels:
-        y = b.op(f"{path}/Add", "Add", [x, y], block.channels)
-    return y
+    return b.op(f"{path}/Add", "Add", [x, y], y.channels) if block.stride == 1 and x.channels == y.channels else y
 
 
 @dataclass(frozen=True)
@@ -180,6 +176,4 @@ def _universal(b: Builder, path: str, x: Value, block: _Universal) -> Value:
         y = b.depthwise(f"{path}/dw_mid", y, block.middle, block.stride, mean=ABOVE_ZERO)
         y = relu(b, f"{path}/dw_mid/act", y)
     y = b.conv(f"{path}/pw_proj", y, block.channels, mean=0.0)
-    if block.stride == 1 and x.channels == block.channels:
-        y = b.op(f"{path}/Add", "Add", [x, y], block.channels)
-    return y
+    return b.op(f"{path}/Add", "Add", [x, y], y.channels) if block.stride == 1 and x.channels == y.channels else y
