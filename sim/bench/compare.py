@@ -27,7 +27,7 @@ def compare_benches(params: HardwareParams, baseline: Baseline | None = None) ->
     yield measure_bench("fast bench", FastBench(), long, inputs, _REPEATS)
     yield measure_bench("fast bench, clock in HDL", FastBench(hdl_clock=True), long, inputs, _REPEATS)
     # Two threads wait for each other in busy loops: on a machine with other work the long workload takes for ever.
-    yield measure_bench("fast bench, two threads", FastBench(2), short, inputs, _REPEATS)
+    yield measure_bench("fast bench, two threads", FastBench(threads=2), short, inputs, _REPEATS)
     default_flow = DetailedBench(monitors=False, everything_public=True)
     yield measure_bench("cocotb default flow", default_flow, short, inputs, 1)
     yield measure_bench("detailed bench", DetailedBench(), short, inputs, 1)

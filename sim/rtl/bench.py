@@ -9,9 +9,9 @@ from intloom.common.errors import SimulationError
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.build import Build, BuildWatch
-from intloom.sim.rtl.job import Job, RunFiles, write_job
-from intloom.sim.rtl.process import log_tail
-from intloom.sim.rtl.status import STATUS_BYTES, Status
+from intloom.sim.rtl.job import JOB_VARIABLE, Job, RunFiles, write_job
+from intloom.sim.rtl.process import cocotb_environment, log_tail, run_simulator
+from intloom.sim.rtl.status import STATUS_BYTES, Status, read_status
 from intloom.sim.rtl.verilog import is_generated
 
 Watch = Callable[[Status], None]
@@ -53,8 +53,20 @@ def prepare(job: Job, files: RunFiles) -> None:
     write_job(job, files)
 
 
-def read_report(files: RunFiles) -> HostReport:
-    """The host driver's report of a finished run; `SimulationError` when the cocotb test wrote none."""
+def run_cocotb(
+    command: list[str],
+    top_and_test: tuple[str, str],
+    job: Job,
+    files: RunFiles,
+    watch: Watch | None,
+    verilator: bool = True,
+) -> HostReport:
+    """Run a simulator whose cocotb test drives the host; raises `SimulationError` when the test wrote no report."""
+    prepare(job, files)
+    env = cocotb_environment(*top_and_test, files.folder, verilator)
+    env[JOB_VARIABLE] = str(files.python_job)
+    look = None if watch is None else (lambda: watch(read_status(files.status)))
+    run_simulator(command, files.folder, files.log, env, look)
     if not files.result.exists():
         raise SimulationError(f"the simulator ended without a result:\n{log_tail(files.log)}")
     values: dict[str, Any] = json.loads(files.result.read_text(encoding="utf-8"))

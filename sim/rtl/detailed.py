@@ -2,23 +2,21 @@
 
 import hashlib
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from intloom.common.extras import require_extra
 from intloom.sim.host.run_program import HostReport
-from intloom.sim.rtl.bench import Watch, prepare, read_report
+from intloom.sim.rtl.bench import Watch, run_cocotb
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached
 from intloom.sim.rtl.build_steps import run_logged
 from intloom.sim.rtl.fast import cocotb_link_flags
-from intloom.sim.rtl.job import JOB_VARIABLE, Job, RunFiles
+from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.library import library_ahead
 from intloom.sim.rtl.ports import TOP, parse_ports
-from intloom.sim.rtl.process import cocotb_environment, run_simulator
-from intloom.sim.rtl.status import read_status
 from intloom.sim.rtl.toolchain import icarus, toolchain
 
-_TEST_MODULE = "intloom.sim.rtl.detailed_test"
+_TOP_AND_TEST = (TOP, "intloom.sim.rtl.detailed_test")
 _ICARUS_MODULE = "libcocotbvpi_icarus"
 WAVES = "dump.fst"
 
@@ -31,52 +29,21 @@ def _cocotb_main() -> str:
     return str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
 
 
-def detailed_plan(verilog: str, waves: bool = False, everything_public: bool = False) -> BuildPlan:
-    """The accelerator under cocotb's own main program, clocked from Python.
-
-    With `everything_public` the flags are those of cocotb's own runner; else Python sees only the ports.
-    """
-    ports = "\n".join(f'public_flat_rw -module "{TOP}" -var "{name}"' for name in parse_ports(verilog))
-    generated = {"npu.v": verilog}
-    # Verilator cannot optimize a public signal away, so only the ports are public.
-    if not everything_public:
-        generated["visible.vlt"] = f"`verilator_config\n{ports}\n"
-    # The runner of cocotb leaves the compiler at the makefile's default level.
-    return BuildPlan(
-        name="default-flow" if everything_public else "detailed",
-        top=TOP,
-        generated=generated,
-        cpp=(_cocotb_main(),),
-        verilator_flags=_flags(waves, everything_public),
-        link_flags=cocotb_link_flags(),
-        optimize="-Os" if everything_public else "-O2",
-    )
-
-
-def _flags(waves: bool, everything_public: bool) -> tuple[str, ...]:
-    public = ("--public-flat-rw",) if everything_public else ()
-    return ("--vpi", "--timing", *public, *(("--trace-fst",) if waves else ()))
-
-
+@dataclass(frozen=True, kw_only=True)
 class DetailedBench:
     """Every cycle checked, every channel stalled at random: for blocks and small networks.
 
-    Parameters
-    ----------
-    waves
-        Leave the waves of the whole run as dump.fst in the run's folder.
-    monitors
-        Check the interfaces' protocols in every cycle.
-    everything_public
-        Build as cocotb's own runner does, for comparison.
+    cocotb's own main program runs it, clocked from Python.
     """
 
     name = "detailed"
 
-    def __init__(self, *, waves: bool = False, monitors: bool = True, everything_public: bool = False) -> None:
-        self._waves = waves
-        self._monitors = monitors
-        self._everything_public = everything_public
+    waves: bool = False
+    """Leave the waves of the whole run as dump.fst in the run's folder."""
+    monitors: bool = True
+    """Check the interfaces' protocols in every cycle."""
+    everything_public: bool = False
+    """Build as cocotb's own runner does, for comparison; else Python sees only the ports."""
 
     def logs_results(self, verilog: str) -> bool:
         """Only stored words are logged."""
@@ -84,16 +51,36 @@ class DetailedBench:
 
     def compiled_ahead(self) -> AbstractContextManager[object]:
         """Compile Verilator's library while the block runs."""
-        return library_ahead(_flags(self._waves, self._everything_public), toolchain())
+        return library_ahead(self._flags(), toolchain())
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""
-        return build(detailed_plan(verilog, self._waves, self._everything_public), watch)
+        ports = "\n".join(f'public_flat_rw -module "{TOP}" -var "{name}"' for name in parse_ports(verilog))
+        generated = {"npu.v": verilog}
+        # Verilator cannot optimize a public signal away, so only the ports are public.
+        if not self.everything_public:
+            generated["visible.vlt"] = f"`verilator_config\n{ports}\n"
+        plan = BuildPlan(
+            name="default-flow" if self.everything_public else "detailed",
+            top=TOP,
+            generated=generated,
+            cpp=(_cocotb_main(),),
+            verilator_flags=self._flags(),
+            link_flags=cocotb_link_flags(),
+            # The runner of cocotb leaves the compiler at the makefile's default level.
+            optimize="-Os" if self.everything_public else "-O2",
+        )
+        return build(plan, watch)
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
         """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
-        waves = ["--trace", "--trace-file", str(files.folder / WAVES)] if self._waves else []
-        return _run([str(simulator.binary), *waves], replace(job, monitors=self._monitors), files, watch)
+        waves = ["--trace", "--trace-file", str(files.folder / WAVES)] if self.waves else []
+        job = replace(job, monitors=self.monitors)
+        return run_cocotb([str(simulator.binary), *waves], _TOP_AND_TEST, job, files, watch)
+
+    def _flags(self) -> tuple[str, ...]:
+        public = ("--public-flat-rw",) if self.everything_public else ()
+        return ("--vpi", "--timing", *public, *(("--trace-fst",) if self.waves else ()))
 
 
 class IcarusBench:
@@ -136,13 +123,4 @@ class IcarusBench:
         module.symlink_to(cocotb_tools.config.libs_dir / f"{_ICARUS_MODULE}.so")
         vvp = icarus().with_name("vvp")
         command = [str(vvp), "-M", str(files.folder), "-m", _ICARUS_MODULE, str(simulator.binary)]
-        return _run(command, job, files, watch, verilator=False)
-
-
-def _run(command: list[str], job: Job, files: RunFiles, watch: Watch | None, verilator: bool = True) -> HostReport:
-    prepare(job, files)
-    env = cocotb_environment(TOP, _TEST_MODULE, files.folder, verilator)
-    env[JOB_VARIABLE] = str(files.python_job)
-    look = None if watch is None else (lambda: watch(read_status(files.status)))
-    run_simulator(command, files.folder, files.log, env, look)
-    return read_report(files)
+        return run_cocotb(command, _TOP_AND_TEST, job, files, watch, verilator=False)

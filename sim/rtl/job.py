@@ -130,66 +130,33 @@ class Job:
         )
 
 
-@dataclass(frozen=True)
 class RunFiles:
-    """The files of one run, all in one folder."""
+    """The files of one run, all in `folder`."""
 
-    folder: Path
-
-    @property
-    def job(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.job = folder / "job.txt"
         """The job for C++."""
-        return self.folder / "job.txt"
-
-    @property
-    def python_job(self) -> Path:
+        self.python_job = folder / "job.pickle"
         """The job for the Python side of the bench."""
-        return self.folder / "job.pickle"
-
-    @property
-    def memory(self) -> Path:
+        self.memory = folder / "memory.bin"
         """The memory itself."""
-        return self.folder / "memory.bin"
-
-    @property
-    def status(self) -> Path:
+        self.status = folder / "status.bin"
         """The status block, fresh while the simulator runs."""
-        return self.folder / "status.bin"
-
-    @property
-    def trace(self) -> Path:
+        self.trace = folder / "trace.bin"
         """Starts and ends of instructions."""
-        return self.folder / "trace.bin"
-
-    @property
-    def snapshots(self) -> Path:
+        self.snapshots = folder / "snapshots.bin"
         """Counters at the end of every layer."""
-        return self.folder / "snapshots.bin"
-
-    @property
-    def waves(self) -> Path:
+        self.waves = folder / "dump.fst"
         """Waves, when the bench is built for them."""
-        return self.folder / "dump.fst"
-
-    @property
-    def writes(self) -> Path:
+        self.writes = folder / "writes.bin"
         """Every word written by a unit, when the job asks for it."""
-        return self.folder / "writes.bin"
-
-    @property
-    def bursts(self) -> Path:
+        self.bursts = folder / "bursts.bin"
         """Every burst on the bus, when the job asks for it."""
-        return self.folder / "bursts.bin"
-
-    @property
-    def result(self) -> Path:
+        self.result = folder / "result.json"
         """What the Python side of the bench found."""
-        return self.folder / "result.json"
-
-    @property
-    def log(self) -> Path:
+        self.log = folder / "simulator.log"
         """What the simulator printed."""
-        return self.folder / "simulator.log"
 
 
 def write_job(job: Job, files: RunFiles) -> None:

@@ -17,7 +17,7 @@ from intloom.sim.backend import GoldenBackend, RtlBackend
 from intloom.sim.regress.graphs import make_graph
 from intloom.sim.regress.suites import suite
 from intloom.sim.rtl.build import Build, BuildWatch, build
-from intloom.sim.rtl.fast import FastBench, fast_plan
+from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 
@@ -37,7 +37,7 @@ class Bench(FastBench):
     """The fast bench, built in a third of the time: programs are short, and the netlist is long."""
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
-        return build(replace(fast_plan(verilog), optimize="-O0"), watch)
+        return build(replace(self.plan(verilog), optimize="-O0"), watch)
 
 
 @pytest.fixture(scope="module")

@@ -135,7 +135,9 @@ def test_an_interrupt_leaves_no_process_behind(simulator, files):
     assert {p.pid for p in psutil.Process().children(recursive=True)} == before
 
 
-@pytest.mark.parametrize("bench", [FastBench(hdl_clock=True), FastBench(2)], ids=["clock in HDL", "two threads"])
+@pytest.mark.parametrize(
+    "bench", [FastBench(hdl_clock=True), FastBench(threads=2)], ids=["clock in HDL", "two threads"]
+)
 def test_all_forms_take_the_same_cycles(bench, simulator, files):
     data = fill(files, WORDS)
     report = bench.run(bench.build(VERILOG), copy_job(WORDS), files)
