@@ -105,10 +105,14 @@ nightly: $(READY)  ## suites of regress nightly, every test in its full size, co
 wheel: $(READY)  ## build the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
+# For the oldest Python that Debian 12 has; the hashes are of all files of a version, for any machine and any Python.
 lock:  ## resolve the dependencies into requirements.lock, with hashes
 	rm -rf build/lock-venv
 	$(PYTHON) tools/make_venv.py build/lock-venv
-	sh tools/lock.sh build/lock-venv
+	build/lock-venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	printf 'hatchling>=1.27,<2\neditables>=0.5\n' | UV_CUSTOM_COMPILE_COMMAND="make lock" build/lock-venv/bin/uv pip compile \
+	    pyproject.toml - --extra dev --upgrade --python-version 3.11 --python-platform linux \
+	    --generate-hashes --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
 
 clean:  ## remove .venv and everything built
 	rm -rf $(VENV) build dist out site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
