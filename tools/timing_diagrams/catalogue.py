@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.timing_diagrams import load, mac, programs, scratchpad
+from tools.timing_diagrams import mac, programs, scratchpad
 from tools.timing_diagrams.diagram import Diagram
 from tools.timing_diagrams.recording import Recording
 
@@ -14,7 +14,7 @@ DIAGRAMS: dict[str, tuple[Callable[[], Recording], Diagram]] = {
     "accumulator-banks": (mac.two_strips, mac.BANKS),
     "epilogue": (mac.two_pixels, mac.EPILOGUE),
     "scratchpad-arbitration": (scratchpad.arbitration, scratchpad.ARBITRATION),
-    "load-outstanding": (load.several_outstanding, load.SEVERAL_OUTSTANDING),
+    "load-outstanding": (programs.load_then_store, programs.SEVERAL_OUTSTANDING),
     "instruction-issue": (programs.load_then_store, programs.ISSUE),
     "fault": (programs.fault_then_reset, programs.FAULT),
     "soft-reset": (programs.fault_then_reset, programs.RESET),

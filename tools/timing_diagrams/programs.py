@@ -1,4 +1,4 @@
-"""Diagrams of a whole accelerator: instruction issue, fault, soft reset."""
+"""Diagrams of a whole accelerator: several bursts outstanding, instruction issue, fault, soft reset."""
 
 from functools import cache
 from typing import Any
@@ -7,7 +7,7 @@ from intloom.hw.spec import isa, regs
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from tools.timing_diagrams.diagram import Diagram, Row
 from tools.timing_diagrams.recording import Recording, record
-from tools.timing_diagrams.system import DOMAINS, System
+from tools.timing_diagrams.system import DOMAINS, LATENCY, PARAMS, System
 
 _WORDS = 12
 _BROKEN_BEAT = 2
@@ -56,6 +56,29 @@ def fault_then_reset() -> Recording:
 
     return record(system.npu, bench, [system.read_memory, system.write_memory], DOMAINS)
 
+
+SEVERAL_OUTSTANDING = Diagram(
+    title=f"LOAD of {_WORDS} words, bursts of {PARAMS.axi_burst}, memory latency {LATENCY}",
+    start="engine.load.unit__started",
+    lead=1,
+    cycles=37,
+    rows=[
+        "unit",
+        Row("unit.started", "engine.load.unit__started"),
+        Row("unit.idle", "engine.load.unit__idle"),
+        Row("unit.done", "engine.load.unit__done"),
+        "AR",
+        Row("bursts.valid", "engine.load.bursts__valid"),
+        Row("bursts.addr", "engine.load.\\bursts__payload.addr", str, valid="engine.load.bursts__valid"),
+        "R",
+        Row("r.valid", "engine.load.r__valid"),
+        Row("r.ready", "engine.load.r__ready"),
+        Row("r.last", "engine.load.\\r__payload.last"),
+        "write",
+        Row("scratch.valid", "engine.load.scratch__valid"),
+        Row("scratch.addr", "engine.load.scratch__addr", str, valid="engine.load.scratch__valid"),
+    ],
+)
 
 ISSUE = Diagram(
     title="A STORE that waits for a LOAD",

@@ -9,10 +9,11 @@ from amaranth.hdl import Module
 from intloom.hw.bus.axi4 import Resp
 from intloom.hw.npu import Npu
 from intloom.hw.spec import isa, regs
+from intloom.hw.spec.identity import begin
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.program_check import add_check
 
-PARAMS = preset("nano").replace(scratch_kib=4)
+PARAMS = preset("nano").replace(scratch_kib=4, axi_burst=4)
 """Small enough to simulate in seconds."""
 DOMAINS = ("sync", "engine")
 LATENCY = 12
@@ -40,8 +41,7 @@ class System:
 
     def __post_init__(self) -> None:
         self.npu = _Accelerator(self.params)
-        begin = isa.make("BEGIN", version=isa.ISA_VERSION, fingerprint=self.params.fingerprint())
-        self.instructions = [begin, *self.instructions]
+        self.instructions = [begin(self.params), *self.instructions]
         self.program = add_check(isa.encode(i) for i in self.instructions)
 
     def _word(self, address: int) -> int:
