@@ -6,7 +6,8 @@ from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.formats import pack_scale
-from intloom.hw.spec.isa import ISA_VERSION, SCRATCH_BITS, Instruction, Kind, LoadTarget, make
+from intloom.hw.spec.identity import begin
+from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, Kind, LoadTarget, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays
 
@@ -53,7 +54,7 @@ def dense_program(params: HardwareParams, *, side: int, blocks: int, repeats: in
     count = 2 + 4 * repeats
     image_at = instruction_words(count, params)
     output_at = image_at + weights + inputs
-    code = [make(Kind.BEGIN, version=ISA_VERSION, fingerprint=params.fingerprint())]
+    code = [begin(params)]
     for n in range(repeats):
         at = n * weights % params.weight_words
         code += [
