@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ ARGUMENTS: dict[str, Any] = {
 """What components are made of."""
 
 
+@cache
 def _imports(file: Path) -> set[tuple[str, str]]:
     """Modules and names that a file imports."""
     nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))

@@ -1,9 +1,9 @@
 """The contract of everything that holds words in order: nothing is lost, invented, changed or overtaken."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Elaboratable, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 
 
@@ -12,6 +12,24 @@ def free_inputs(component: wiring.Component, *fixed: str) -> Iterator[object]:
     for path, member, value in component.signature.flatten(component):
         if member.flow is wiring.In and str(path[0]) not in fixed:
             yield Value.cast(value).eq(AnySeq(len(Value.cast(value))))
+
+
+class FreeBench(Elaboratable):
+    """A component under any inputs, but for the members `fixed` by name; with `resets`, it is reset at any time.
+
+    What is offered to it on these streams stays on offer until it is taken.
+    """
+
+    def __init__(self, dut: wiring.Component, *fixed: str, streams: Sequence[str] = (), resets: bool = False) -> None:
+        self.dut, self.fixed, self.streams, self.resets = dut, fixed, streams, resets
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.dut = self.dut
+        m.d.comb += [*free_inputs(self.dut, *self.fixed), Assume(self.resets | ~ResetSignal())]
+        for stream in (getattr(self.dut, name) for name in self.streams):
+            assume_stream_holds(m, stream.valid, stream.ready, stream.payload)
+        return m
 
 
 class OrderCheck:

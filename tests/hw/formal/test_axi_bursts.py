@@ -138,8 +138,6 @@ def test_a_burst_of_a_move_stays_inside_its_block(params: HardwareParams, tmp_pa
 _STRICTER: dict[str, Callable[[], Elaboratable]] = {
     "run without a word": lambda: SplitterBench(NANO, empty=True),
     "shorter": lambda: SplitterBench(NANO, most=NANO.axi_burst - 1),
-    "smaller block": lambda: SplitterBench(NANO, boundary=NANO.axi_burst * NANO.word_bytes // 2),
-    "fetch: shorter": lambda: FetchBench(most=NANO.axi_burst - 1),
     "fetch: smaller block": lambda: FetchBench(boundary=NANO.axi_burst * NANO.word_bytes // 2),
     "wider beat": lambda: StoreBench(beat_bytes=2 * NANO.word_bytes),
 }

@@ -17,7 +17,7 @@ from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.spec.arith import RoundingMode
 from tests.hw.formal.prover import prove
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 LANE_BITS = 16
 SUM_BITS = 12
 """Sums are free in fewer bits than the lane has, and in more than a significand has."""
