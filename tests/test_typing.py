@@ -26,6 +26,7 @@ reveal_type(preset("nano").rows)
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_mypy_resolves_types_of_linked_packages_in_a_users_script(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")

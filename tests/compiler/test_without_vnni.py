@@ -14,6 +14,7 @@ EMULATOR = ("qemu-x86_64", "-cpu", PROCESSOR)
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.needs("qemu-user")
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="emulates an x86 processor for this Python")
 def test_the_reference_is_exact_without_vnni() -> None:

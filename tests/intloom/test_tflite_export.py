@@ -15,13 +15,21 @@ SIZES = {"c2psa": 64, "mini_yolo": 64, "ocr_detector": 64} | dict.fromkeys(
 """Networks with their image sizes."""
 
 
+IN_RTL = ("c2psa", "mini_yolo", "mobilenet_v3_large")
+"""Every night all of them run in RTL."""
+CASES = [
+    *((name, "rtl" if name in IN_RTL else "isa") for name in SIZES),
+    *(pytest.param(name, "rtl", marks=pytest.mark.nightly) for name in SIZES if name not in IN_RTL),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SIZES)
-def test_network_in_rtl_equals_litert(name, tmp_path, seed):
+@pytest.mark.parametrize(("name", "backend"), CASES)
+def test_network_equals_litert(name, backend, tmp_path, seed):
     path = tmp_path / "network.tflite"
     words = ["zoo", "build", name, "--imgsz", str(SIZES[name]), "--seed", str(seed % 1000), "-o", str(path)]
     assert main(words) == 0
-    _, result = run(path, "base", "rtl", seed)
+    _, result = run(path, "base", backend, seed)
     assert not [c for c in result.checks if c.mismatches]
     # Averages and Softmax have an integer form of their own, which onnxruntime computes.
     assert {c.against for c in result.checks} - {ONNXRUNTIME} == {"golden", LITERT}

@@ -87,13 +87,19 @@ class Queues:
         return [word % (1 << WAIT_WORD_LAYOUT.size) for word in words[:UNITS]] + words[UNITS:]
 
 
+def _component(name: str) -> tuple[Dispatch, Any]:
+    """The component, and what runs: as in the engine, whose clock gate stops it while it waits."""
+    dispatch = Dispatch(preset(name))
+    return dispatch, EnableInserter(~dispatch.waiting)(dispatch) if name in GATED else dispatch
+
+
 def _run(
     name: str, program: list[bytes], seed: int, bad: Bad | None = None, exhausted: bool = False
 ) -> tuple[dict[Unit, list[list[int]]], tuple[int, int, int] | None]:
     """What reached the queues, and the fault or None when the program ended."""
     rng = random.Random(seed)
     params = preset(name)
-    dispatch = made(Dispatch, params)
+    dispatch, design = made(_component, name)
     queues = Queues(dispatch, params, rng)
     words = _words(program, params, bad)
     outcome: list[tuple[int, int, int] | None] = []
@@ -133,8 +139,6 @@ def _run(
                 assert Unit(unit) not in end_waits, "only END has waits here"
                 end_waits[Unit(unit)] = wait
 
-    # As in the engine, whose clock gate stops the component while it waits.
-    design = EnableInserter(~dispatch.waiting)(dispatch) if name in GATED else dispatch
     run(design, watch, background=[feed, queues.serve, take_down])
     return queues.entries, outcome[0]
 

@@ -58,6 +58,7 @@ def test_the_netlist_runs_as_the_accelerator_does(gates: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("products", [{"lut_products": 16}, {"lut_products": 0, "multiplier_bits": 25}])
 def test_products_in_the_form_for_synthesis_run_as_in_the_simulated_one(products: dict[str, int]) -> None:
     simulated = preset("nano")

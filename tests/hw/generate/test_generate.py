@@ -29,7 +29,7 @@ def _lint(folder: Path, *flags: str) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module", params=with_nightly(SHAPES, ("large", "small")))
+@pytest.fixture(scope="module", params=with_nightly(SHAPES, ("large", "base", "small")))
 def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, verilog_from_cache: None) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
     write_package(SHAPES[request.param], folder)

@@ -30,6 +30,8 @@ def _fast(*_threads: int, **_forms: bool) -> FastBench:
 def test_benches_and_networks_are_measured(fast, detailed, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("intloom.sim.bench.compare.FastBench", fast)
     monkeypatch.setattr("intloom.sim.bench.compare.DetailedBench", detailed)
+    if fast is _fast:
+        monkeypatch.setattr("intloom.sim.bench.compare._LONG", {"side": 12, "repeats": 1})
     target = tmp_path / "speed.json"
     baseline = tmp_path / "npu.v"
     baseline.write_text(verilog_of(preset("nano")))

@@ -117,29 +117,23 @@ def test_compile(tmp_path, quantized_models, rng, count):
 @pytest.mark.slow
 @often(1, 4)
 def test_run(tmp_path, program, rng, count):
-    """First while Verilog is generated and the simulator is built, then, with that done, in the run itself."""
+    """While Verilog is generated and the simulator is built."""
     words = ["run", program, "--backend", "rtl", "--check", "-o", tmp_path / "run"]
     for after in moments(rng, 0.3, 9.0, count):
         print(f"interrupted after {after:.3f} s")
         ending = interrupt(words, after, tmp_path)
         check_clean(ending, tmp_path)
         assert (tmp_path / "run" / "run.json").exists() == (ending.code == ExitCode.OK)
-    env = {**os.environ, "INTLOOM_CACHE": str(tmp_path / "cache")}
-    subprocess.run([sys.executable, "-m", "intloom", *map(str, words), "-q"], check=True, env=env, cwd=tmp_path)
-    # A bus that pauses almost always: a run that would take minutes.
-    slow = [*words[:-1], tmp_path / "slow", "--stalls", "999", "--limit", "1000000000"]
-    for after in moments(rng, 0.5, 6.0, max(1, count - 1)):
-        print(f"interrupted after {after:.3f} s")
-        check_clean(interrupt(slow, after, tmp_path), tmp_path)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
 @often(1, 2)
-def test_run_in_segments(tmp_path, quantized_models, rng, count):
+def test_run_of_minutes(tmp_path, quantized_models, rng, jobs, count):
     path = tmp_path / "net.loom"
     assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
-    # A slow bus lets the segments run for longer than the last moment.
-    words = ["run", path, "--jobs", "2", "--bandwidth", "0.001", "--limit", "1000000000"]
+    # A slow bus lets one simulation, and segments of it, run for longer than the last moment.
+    words = ["run", path, "--jobs", str(jobs), "-o", tmp_path / "run", "--bandwidth", "0.001", "--limit", "1000000000"]
     (tmp_path / "cache").symlink_to(cache_folder())
     for after in moments(rng, 1.0, 6.0, count):
         print(f"interrupted after {after:.3f} s")
@@ -148,6 +142,7 @@ def test_run_in_segments(tmp_path, quantized_models, rng, count):
         assert not ending.left
         assert [p.name for p in (tmp_path / "tmp").iterdir() if p.name != ".ses"] == []
         assert ending.code == ExitCode.INTERRUPTED, ending.said
+        assert not (tmp_path / "run" / "run.json").exists()
 
 
 @pytest.mark.slow

@@ -8,6 +8,8 @@ import pytest
 from intloom.common.errors import UsageError
 from intloom.quantization.samples import input_specs, load_samples
 from intloom.zoo import ZOO, build
+from tests.intloom.zoo.test_weight_normalization import OTHER_SIZES_AND_HEADS
+from tests.support.nightly import with_nightly
 
 PUBLISHED_GMAC = {
     "yolov8n": 4.37,
@@ -106,7 +108,7 @@ def run_all(model, feeds):
     return dict(zip(names, session.run(names, dict(feeds)), strict=True))
 
 
-@pytest.mark.parametrize("name", sorted(set(ZOO) - {"yolov8s", "yolov8m"}))
+@pytest.mark.parametrize("name", with_nightly(sorted(ZOO), OTHER_SIZES_AND_HEADS))
 def test_every_model_is_valid_and_alive(name):
     size = ZOO[name].multiple * 2 if ZOO[name].multiple > 8 else 32
     model = build(name, size, seed=3)

@@ -85,9 +85,8 @@ def test_the_array_bug_is_named_to_the_column(case, verilog):
 
 def test_waves_show_the_cycles_around_the_divergence(case, verilog):
     _, program, inputs = case
-    options = RtlOptions(verilog=verilog)
-    found = find_divergence(program, inputs, options, plusargs=("+injected=1",))
-    result = RtlBackend(options).observe(program, inputs)
+    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=("+injected=1",))
+    result = backend(verilog, 0).observe(program, inputs)
     result = replace(result, inputs=inputs, regions=(result,), first_divergence=found)
     window = choose_window((program,), result)
     assert (window.first, window.last) == (max(0, found.cycle - 500), found.cycle + 500)

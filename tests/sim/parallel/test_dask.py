@@ -11,7 +11,7 @@ from intloom.sim.parallel.backend import ParallelRtlBackend
 from intloom.sim.rtl.options import RtlOptions
 from tests.sim.parallel.networks import require_equal, residual_network
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 def test_a_killed_worker_loses_nothing():

@@ -15,7 +15,6 @@ from intloom.sim.random_programs.hardware import hardware_of, random_parameters
 from intloom.sim.random_programs.program import NO_LAG, Step, constant_area, is_legal, random_program
 from intloom.sim.random_programs.shrink import shrink
 from tests.sim.random_programs.extremes import LONG, NANO, WIDE
-from tests.support.nightly import with_nightly
 from tests.support.shapes import SHAPES
 
 PARTS = {
@@ -65,11 +64,12 @@ def test_every_cycle_of_tiles_of_three_pixels_is_busy_or_stalled() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", with_nightly(SHAPES, ("nano", "halves")))
+@pytest.mark.nightly
+@pytest.mark.parametrize("shape", SHAPES)
 def test_results_do_not_depend_on_registers_and_memories_before_the_reset(shape: str, seed: int) -> None:
     """Registers have no initial values, as on an ASIC: the reset must suffice, and state without reset not matter.
 
-    Short programs do so on every shape (tests/hw/npu/test_coincidences.py).
+    Short programs do so on every shape in `make test` (tests/hw/npu/test_coincidences.py).
     """
     for number in range(3):
         program = random_program(seed + number, SHAPES[shape])

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from intloom.hw.spec.isa import Instruction, Kind, LoadTarget, TableUse, make
-from intloom.hw.spec.params import preset
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import NO_LAG, Step, random_program
 from intloom.sim.rtl.bare import build_bare
 from intloom.sim.rtl.verilog import verilog_of
+from tests.sim.random_programs.extremes import NANO
 
-NANO = preset("nano").replace(vector_softmax=True)
 PROGRAM = random_program(1, NANO)
 SCRATCH, WEIGHT, ISLAND = 1001, 1717, PROGRAM.islands[0][0]
 LOADED = np.frombuffer(PROGRAM.contents()[ISLAND], "<u4")

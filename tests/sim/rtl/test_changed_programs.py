@@ -22,6 +22,7 @@ from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
+from tests.sim.random_programs.extremes import NANO as EVERY
 
 NANO = preset("nano")
 WORK = (
@@ -35,7 +36,7 @@ WORK = (
          out_base=320),
     make(Kind.STORE, wait_vec=2, dram=3072, local=256, n0=128),
 )  # fmt: skip
-CODE = add_check(encode(i) for i in (begin(NANO), *WORK, make(Kind.END, wait_store=1)))
+CODE = add_check(encode(i) for i in (begin(EVERY), *WORK, make(Kind.END, wait_store=1)))
 BITS = 8 * len(CODE)
 _PARTS = 20
 
@@ -50,15 +51,15 @@ def _run(folder: Path, bits: list[int]) -> tuple[str, int, bytes]:
     memory[: len(CODE)] = np.frombuffer(word.to_bytes(len(CODE), "little"), np.uint8)
     files.memory.write_bytes(memory.tobytes())
     job = Job(
-        word_bytes=NANO.word_bytes,
-        memory_words=len(memory) // NANO.word_bytes,
+        word_bytes=EVERY.word_bytes,
+        memory_words=len(memory) // EVERY.word_bytes,
         program_word=0,
         instructions=len(WORK) + 2,
         limit=60_000,
         watchdog=2000,
         registers=("STATUS", "ERROR_INDEX"),
     )
-    result = run_bare(build_bare(verilog_of(NANO), optimize="-O1"), job, files)
+    result = run_bare(build_bare(verilog_of(EVERY), optimize="-O1", taps=True), job, files)
     assert result.finished
     status = regs.unpack("STATUS", result.registers[0])
     ending = Cause(status["cause"]).name if status["error"] else "done"

@@ -22,6 +22,7 @@ from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
+from tests.sim.random_programs.extremes import NANO as EVERY
 from tests.sim.rtl.hangs import HANGS, plant
 
 NANO = preset("nano")
@@ -32,14 +33,14 @@ LOAD = make(Kind.LOAD, dram=512, n0=4)
 
 def _error(folder: Path, *work) -> tuple[Cause, Unit, int]:
     """The error of a program on a memory that does not answer writes."""
-    code = add_check(encode(i) for i in (begin(NANO), *work, make(Kind.END)))
+    code = add_check(encode(i) for i in (begin(EVERY), *work, make(Kind.END)))
     files = RunFiles(folder)
     memory = np.zeros(4096, np.uint8)
     memory[: len(code)] = np.frombuffer(code, np.uint8)
     files.memory.write_bytes(memory.tobytes())
     job = Job(
-        word_bytes=NANO.word_bytes,
-        memory_words=len(memory) // NANO.word_bytes,
+        word_bytes=EVERY.word_bytes,
+        memory_words=len(memory) // EVERY.word_bytes,
         program_word=0,
         instructions=len(work) + 2,
         limit=20 * WATCHDOG,
@@ -47,7 +48,7 @@ def _error(folder: Path, *work) -> tuple[Cause, Unit, int]:
         memory=MemorySettings(write_latency=10 * WATCHDOG),
         registers=("STATUS", "ERROR_INDEX"),
     )
-    result = run_bare(build_bare(verilog_of(NANO), optimize="-O1"), job, files)
+    result = run_bare(build_bare(verilog_of(EVERY), optimize="-O1", taps=True), job, files)
     assert result.finished
     status, index = result.registers
     fields = regs.unpack("STATUS", status)

@@ -81,7 +81,7 @@ def test_two_accelerators_share_a_port(tmp_path, bandwidth):
     verilog = translated(Pair(PARAMS, words * PARAMS.word_bytes), TOP_NAME) + one
     files = RunFiles(tmp_path)
     memory.tofile(files.memory)
-    done = run_bare(build_bare(verilog), job, files)
+    done = run_bare(build_bare(verilog, optimize="-O1"), job, files)
     assert done.finished and not done.violation
     after = np.fromfile(files.memory, np.uint8).reshape(2, -1)
     for image, part in zip(images, after, strict=True):

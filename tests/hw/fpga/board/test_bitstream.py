@@ -36,6 +36,7 @@ def pin_file() -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_blinker_is_packed_with_the_boards_pins(tmp_path: Path) -> None:
     (tmp_path / "chip.v").write_text(BLINKER)
     run_yosys("read_verilog chip.v; synth_ecp5 -top chip -json chip.json", tmp_path)
@@ -56,6 +57,7 @@ def test_a_blinker_is_packed_with_the_boards_pins(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_port_without_a_pin_is_an_error_and_leaves_no_bitstream(tmp_path: Path) -> None:
     (tmp_path / "chip.v").write_text(BLINKER)
     run_yosys("read_verilog chip.v; synth_ecp5 -top chip -json chip.json", tmp_path)
