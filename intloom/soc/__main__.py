@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"{chosen.network} {chosen.imgsz}x{chosen.imgsz} on {preset_name(params)}: {len(programs)} regions",
             flush=True,
         )
-        run = run_system(programs, Check(inputs, golden), chosen.output, say=lambda line: print(line, flush=True))
+        run = run_system(programs, [Check(inputs, golden)], chosen.output, say=lambda line: print(line, flush=True))
     except IntloomError as error:
         print(f"soc: {error}", file=sys.stderr)
         return int(error.exit_code)

@@ -1,4 +1,4 @@
-"""Firmware for RISC-V: the C runtime, a program, and an application: the check of its outputs, or a reader of text."""
+"""Firmware for RISC-V: C runtime, program, and an application that checks outputs, runs threads, or reads text."""
 
 import shutil
 import struct
@@ -42,7 +42,7 @@ _WIDTH, _COLORS = "<I", 3
 
 @dataclass(frozen=True)
 class Check:
-    """Inputs of all regions, and what the golden model computes from them, by tensor name."""
+    """An image: inputs of all regions, and what the golden model computes from them, by tensor name."""
 
     inputs: Int8s
     outputs: Int8s
@@ -50,7 +50,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Frames:
-    """Frames that the firmware runs: one by one in one window, then double buffered in two."""
+    """Frames that the firmware runs, image after image: one by one in one window, then double buffered in two."""
 
     one_by_one: int
     streamed: int
@@ -71,17 +71,34 @@ class Firmware:
     """Where data begins that is no part of the binary; at the end of the memory."""
 
 
-def build_firmware(programs: Sequence[Program], check: Check, folder: Path, frames: Frames = NO_FRAMES) -> Firmware:
-    """Compile the firmware in `folder`; after all faults it runs frames.
+def build_firmware(
+    programs: Sequence[Program], checks: Sequence[Check], folder: Path, frames: Frames = NO_FRAMES
+) -> Firmware:
+    """Compile the firmware in `folder`; it checks the first image, and after all faults it runs frames.
 
     Raises
     ------
     EnvironmentFault
         The cross compiler or its C library is missing.
     """
-    image, inputs = _write_sources(programs, check, folder, frames)
+    linked = _write_sources(programs, checks, folder, frames)
     window = _pages(plan_image(programs).window_bytes)
-    return _for_soc(_SOC.glob("*.c"), folder, image + inputs, 2 * window if frames.streamed else window)
+    return _for_soc(_SOC.glob("*.c"), folder, linked, 2 * window if frames.streamed else window)
+
+
+def build_threads(program: Program, checks: Sequence[Check], folder: Path) -> Firmware:
+    """Compile the firmware whose threads share two accelerators; both check all images on both of them.
+
+    Raises
+    ------
+    EnvironmentFault
+        The cross compiler or its C library is missing.
+    """
+    linked = _write_sources([program], checks, folder)
+    window = plan_image([program]).window_bytes
+    # Each thread has a window for each accelerator, at a multiple of what caches and buses need.
+    sources = [_SOC / "machine.c", *(RUNTIME / "threads").glob("*.[cS]")]
+    return _for_soc(sources, folder, linked, 4 * _pages(window))
 
 
 def build_reader(program: Program, letters: Sequence[str], data_bytes: int, folder: Path) -> Firmware:
@@ -156,19 +173,40 @@ def build_board_firmware(
         The cross compiler or its C library is missing.
     """
     write_text(folder / BOARD_HEADER, board_header)
-    _write_sources(programs, check, folder)
+    _write_sources(programs, [check], folder)
     return _compile((RUNTIME / "board").glob("*.c"), RUNTIME / "board" / "board.ld", folder, symbols)
 
 
 def _write_sources(
-    programs: Sequence[Program], check: Check, folder: Path, frames: Frames = NO_FRAMES
-) -> tuple[int, int]:
-    """Write image, inputs and headers; returns the bytes of image and inputs."""
-    image, tensors = _write_program(programs, folder), plan_image(programs).tensors
-    given = [_bytes_of(t, check.inputs) for t in tensors if t.role is ImageRole.INPUT and t.source is None]
-    write_bytes(folder / "check.bin", b"".join(given))
-    write_text(folder / _CHECK_HEADER, _check_header(tensors, check, frames, image <= _LARGEST_WITH_CRC))
-    return image, sum(map(len, given))
+    programs: Sequence[Program], checks: Sequence[Check], folder: Path, frames: Frames = NO_FRAMES
+) -> int:
+    """Write program, inputs and headers; returns the bytes of program and inputs."""
+    program, tensors = _write_program(programs, folder), plan_image(programs).tensors
+    read = [t for t in tensors if t.role is ImageRole.INPUT and t.source is None]
+    given = b"".join(_bytes_of(t, check.inputs) for check in checks for t in read)
+    write_bytes(folder / "check.bin", given)
+    body = [
+        f"#define CHECK_IMAGES {len(checks)}u",
+        f"#define CHECK_INPUT_BYTES {len(given) // len(checks)}u /* Of an image. */",
+        f"#define CHECK_FRAMES {frames.one_by_one}u /* After all faults, in one window. */",
+        f"#define CHECK_STREAM {frames.streamed}u /* Then, double buffered in two windows. */",
+        f"#define CHECK_PROGRAM_CRC {int(program <= _LARGEST_WITH_CRC)} /* Compute the device image's checksum. */\n",
+        "/* CRC-32 of each output, in the order of the device image's tensors, computed by the golden model. */",
+        *_crc_table([t for t in tensors if t.role is ImageRole.OUTPUT], checks),
+    ]
+    write_text(
+        folder / _CHECK_HEADER,
+        header(_CHECK_HEADER, "Check of the outputs.", body, ["<stdint.h>"], written_by="intloom.soc"),
+    )
+    return program + len(given)
+
+
+def _crc_table(outputs: Sequence[ImageTensor], checks: Sequence[Check]) -> list[str]:
+    lines = [f"static const uint32_t check_crcs[CHECK_IMAGES][{len(outputs)}] = {{"]
+    for check in checks:
+        crcs = [f"0x{zlib.crc32(_bytes_of(t, check.outputs)):08x}u" for t in outputs]
+        lines.append(f"    {{{', '.join(crcs)}}},")
+    return [*lines, "};\n"]
 
 
 def _write_program(programs: Sequence[Program], folder: Path) -> int:
@@ -184,20 +222,6 @@ def _bytes_of(tensor: ImageTensor, values: Int8s) -> bytes:
     """A tensor's elements as values of the model's type."""
     value = np.ascontiguousarray(values[tensor.buffer.name]).view(np.uint8)
     return (value ^ 0x80 if tensor.buffer.unsigned else value).tobytes()
-
-
-def _check_header(tensors: Sequence[ImageTensor], check: Check, frames: Frames, image_crc: bool) -> str:
-    crcs = [zlib.crc32(_bytes_of(t, check.outputs)) for t in tensors if t.role is ImageRole.OUTPUT]
-    body = [
-        f"#define CHECK_FRAMES {frames.one_by_one}u /* After all faults, in one window. */",
-        f"#define CHECK_STREAM {frames.streamed}u /* Then, double buffered in two windows. */",
-        f"#define CHECK_IMAGE_CRC {int(image_crc)} /* Compute the image's checksum. */\n",
-        "/* CRC-32 of each output, in the order of the image's tensors, computed by the golden model. */",
-        "static const uint32_t check_crcs[] = {",
-        *(f"    0x{crc:08x}u," for crc in crcs),
-        "};\n",
-    ]
-    return header(_CHECK_HEADER, "Check of the outputs.", body, ["<stdint.h>"], written_by="intloom.soc")
 
 
 def _compile(own: Iterable[Path], layout: Path, folder: Path, symbols: Mapping[str, int]) -> bytes:

@@ -43,10 +43,10 @@ def core_verilog() -> str:
     return (folder / "verilog" / _CORE).read_text(encoding="utf-8")
 
 
-def soc_sources(params: HardwareParams) -> SocSources:
+def soc_sources(params: HardwareParams, accelerators: int = 1) -> SocSources:
     """All Verilog of the system."""
     return SocSources(
-        top=generate_soc(params),
+        top=generate_soc(params, accelerators),
         accelerator=verilog_of(params),
         core=core_verilog(),
         top_name=SOC_TOP,
@@ -56,13 +56,13 @@ def soc_sources(params: HardwareParams) -> SocSources:
 
 def run_system(
     programs: Sequence[Program],
-    check: Check,
+    checks: Sequence[Check],
     folder: Path,
     *,
     say: Callable[[str], None] | None = None,
     frames: Frames = NO_FRAMES,
 ) -> SocRun:
-    """Build the firmware that checks a program's outputs, and run it; `say` gets each line of the console.
+    """Build the firmware that checks a program's outputs for images, and run it; `say` gets each line of the console.
 
     At its end it runs `frames`.
 
@@ -71,7 +71,7 @@ def run_system(
     SimulationError
         The firmware did not end with success.
     """
-    firmware = build_firmware(programs, check, folder.resolve(), frames)
+    firmware = build_firmware(programs, checks, folder.resolve(), frames)
     return run_firmware(firmware, programs[0].params, folder, say=say)
 
 
@@ -81,6 +81,7 @@ def run_firmware(
     folder: Path,
     data: bytes = b"",
     *,
+    accelerators: int = 1,
     say: Callable[[str], None] | None = None,
 ) -> SocRun:
     """Build the simulator and run firmware, with `data` behind its memory; `say` gets each line of the console.
@@ -93,7 +94,7 @@ def run_firmware(
     # The simulator runs in this folder, so the paths that it gets must not be relative to another one.
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    simulator = build_soc(soc_sources(params))
+    simulator = build_soc(soc_sources(params, accelerators))
     files = RunFiles(folder)
     memory = np.zeros(firmware.memory_bytes, np.uint8)
     for at, contents in ((0, firmware.binary), (firmware.data_at, data)):

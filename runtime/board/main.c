@@ -130,7 +130,7 @@ static int write_inputs(void *context, struct intloom_device *used, uint32_t ind
 
 static int compare_outputs(void)
 {
-    const uint32_t *crc = check_crcs;
+    const uint32_t *crc = check_crcs[0];
     struct intloom_tensor tensor;
     int result = INTLOOM_OK;
 

@@ -19,7 +19,7 @@ struct picture {
 extern uint8_t window_start[];
 extern const struct picture picture_start;
 
-struct intloom_device device;
+static struct intloom_device device;
 static struct intloom_image image;
 static struct intloom_tensor input, scores;
 static uint8_t values[PROGRAM_LARGEST_TENSOR];
@@ -85,10 +85,10 @@ static void read_line(void)
 /* One bit of the copy in the window is wrong: the accelerator must stop and say so. */
 static void damage(const char *what, uint8_t *byte, enum intloom_cause cause)
 {
-    *byte ^= 0x10u;
+    machine_flip(byte, 0x10u);
     machine_expect(what, intloom_run(&device, NULL, NULL), INTLOOM_E_STOPPED);
     machine_expect_cause(&device, cause);
-    *byte ^= 0x10u;
+    machine_flip(byte, 0x10u);
     machine_expect("reset", intloom_reset(&device), INTLOOM_OK);
 }
 
@@ -110,7 +110,7 @@ int main(void)
 
     if (!start_up() && !machine_expect("region", intloom_get_region(&image, 0, &region), INTLOOM_OK)) {
         uint8_t *const at = window_start + region.window_at;
-        machine_enable_interrupts();
+        machine_enable_interrupts(&device);
         device.use_interrupt = 1;
         damage("damaged instruction", at + region.code_to, INTLOOM_CAUSE_PROGRAM_CHECK);
 #ifdef READER_FIRST_WEIGHT

@@ -7,20 +7,17 @@
 #define UART (*(volatile uint32_t *)0xf0000000u)
 #define END_OF_TRANSMISSION 4 /* Ends the simulation. */
 
-/* GCC 12 needs the extension's name for CSR instructions; in -march it would select no library. */
-#define CSR(text) ".option push\n.option arch, +zicsr\n" text "\n.option pop"
-#define READ_CSR(name, value) __asm__ volatile(CSR("csrr %0, " name) : "=r"(value))
-#define WRITE_CSR(name, value) __asm__ volatile(CSR("csrw " name ", %0") : : "r"(value) : "memory")
-#define IRQ_MASK "0xbc0"    /* VexRiscv's own registers of its interrupt array. */
-#define IRQ_PENDING "0xfc0"
-
 #define BUS_ERRORS (*(volatile uint32_t *)0xf0002000u) /* 1 after a bus error; cleared by reading. */
+#define CACHE ((volatile uint32_t *)0xf0003000u)
+#define CACHE_FIRST 0 /* Address of the first byte of a range; the other two take the last byte's, and begin. */
+#define CACHE_CLEAN 1
+#define CACHE_INVALIDATE 2
 #define ACCELERATOR_IRQ 1u
-#define EXTERNAL_INTERRUPT 0x8000000bu
 
 volatile uint32_t interrupts;
 unsigned machine_failures;
 static uintptr_t registers = REGISTERS_ADDRESS;
+static struct intloom_device *interrupting;
 
 static int put(char c, FILE *file)
 {
@@ -47,23 +44,29 @@ static void take_interrupts(void)
     if (pending & ACCELERATOR_IRQ) {
         interrupts++;
         /* Without an answer the line would stay high for ever. */
-        if (intloom_interrupt(&device))
+        if (intloom_interrupt(interrupting))
             WRITE_CSR(IRQ_MASK, 0);
     }
 }
 
+void machine_exception(uint32_t cause)
+{
+    uint32_t at;
+
+    READ_CSR("mepc", at);
+    printf("trap: cause %lu at 0x%08lx\n", (unsigned long)cause, (unsigned long)at);
+    end();
+}
+
 __attribute__((interrupt("machine"), aligned(4))) void trap(void)
 {
-    uint32_t cause, at;
+    uint32_t cause;
 
     READ_CSR("mcause", cause);
-    READ_CSR("mepc", at);
-    if (cause == EXTERNAL_INTERRUPT) {
+    if (cause == EXTERNAL_INTERRUPT)
         take_interrupts();
-    } else {
-        printf("trap: cause %lu at 0x%08lx\n", (unsigned long)cause, (unsigned long)at);
-        end();
-    }
+    else
+        machine_exception(cause);
 }
 
 typedef uint32_t __attribute__((may_alias)) aliased_word;
@@ -110,20 +113,47 @@ static int write32(void *context, uint32_t offset, uint32_t value)
     return machine_bus_error();
 }
 
+uint32_t machine_mask(void)
+{
+    uint32_t status;
+
+    READ_CSR("mstatus", status);
+    WRITE_CSR("mstatus", status & ~INTERRUPTS_ENABLE);
+    return status;
+}
+
+void machine_restore(uint32_t mask)
+{
+    WRITE_CSR("mstatus", mask);
+}
+
+/* Another thread must not set its range between the two writes. */
+static void command_cache(unsigned command, void *start, uint32_t bytes)
+{
+    const uint32_t mask = machine_mask();
+
+    CACHE[CACHE_FIRST] = (uint32_t)(uintptr_t)start;
+    CACHE[command] = (uint32_t)(uintptr_t)start + bytes - 1u;
+    machine_restore(mask);
+}
+
 static void flush(void *context, void *start, uint32_t bytes)
 {
     (void)context;
-    (void)start;
-    (void)bytes;
-    __asm__ volatile("fence" : : : "memory");
+    command_cache(CACHE_CLEAN, start, bytes);
 }
 
 static void invalidate(void *context, void *start, uint32_t bytes)
 {
     (void)context;
-    (void)start;
-    (void)bytes;
+    command_cache(CACHE_INVALIDATE, start, bytes);
     __asm__ volatile(".word 0x500f" : : : "memory"); /* VexRiscv: discard all lines of the data cache. */
+}
+
+void machine_flip(uint8_t *byte, uint8_t bits)
+{
+    *byte ^= bits;
+    flush(NULL, byte, 1);
 }
 
 static int idle(void *context)
@@ -135,13 +165,12 @@ static int idle(void *context)
 const struct intloom_transport machine_transport = {
     .read32 = read32, .write32 = write32, .idle = idle, .flush = flush, .invalidate = invalidate, .context = &registers};
 
-void machine_enable_interrupts(void)
+void machine_enable_interrupts(struct intloom_device *device)
 {
-    const uint32_t external = 1u << 11, enable = 1u << 3;
-
+    interrupting = device;
     WRITE_CSR(IRQ_MASK, ACCELERATOR_IRQ);
-    WRITE_CSR("mie", external);
-    WRITE_CSR("mstatus", enable);
+    WRITE_CSR("mie", EXTERNAL_INTERRUPT_ENABLE);
+    WRITE_CSR("mstatus", INTERRUPTS_ENABLE);
 }
 
 int machine_expect(const char *what, int result, int expected)

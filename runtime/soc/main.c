@@ -1,6 +1,8 @@
 /* Firmware of the simulated system: runs the program by interrupt, compares its outputs with the golden model's, prints
- * boxes and counters, and checks that misuse and faults end in the runtime's result codes. */
+ * boxes and counters, and checks that misuse and faults end in the runtime's result codes, and that outputs are wrong
+ * without the hooks of the cache. */
 #include <stdio.h>
+#include <string.h>
 
 #include "boxes.h"
 #include "check.h"
@@ -12,10 +14,18 @@
 extern uint8_t window_start[];
 extern const uint8_t check_inputs[];
 
-struct intloom_device device;
+static struct intloom_device device;
 static struct intloom_image image;
 static uintptr_t nothing = NOTHING_ADDRESS;
 static uint8_t values[PROGRAM_LARGEST_TENSOR];
+
+/* The image of the run in each window, and the next one of the stream. */
+static uint32_t shown[2], next_shown;
+
+static uint32_t *shown_in(const struct intloom_device *used)
+{
+    return &shown[used != &device];
+}
 
 /* The model's part before a region is a table here: the inputs that the golden model's run gave to the region. */
 static int write_inputs(void *context, struct intloom_device *used, uint32_t index)
@@ -28,7 +38,7 @@ static int write_inputs(void *context, struct intloom_device *used, uint32_t ind
 
     (void)context;
     if (index == 0)
-        *next_input = check_inputs;
+        *next_input = check_inputs + *shown_in(used) * CHECK_INPUT_BYTES;
     for (uint32_t i = 0; !result && i < region.tensors; i++) {
         result = intloom_get_tensor(&image, region.first_tensor + i, &tensor);
         if (!result && tensor.role == INTLOOM_ROLE_INPUT && tensor.source == INTLOOM_NO_TENSOR) {
@@ -40,25 +50,28 @@ static int write_inputs(void *context, struct intloom_device *used, uint32_t ind
     return result;
 }
 
-static void check_outputs(struct intloom_device *used)
+/* The number of outputs, and in `equal` of those that equal the golden model's. */
+static uint32_t compare_outputs(struct intloom_device *used, uint32_t *equal)
 {
     struct intloom_tensor tensor;
-    unsigned equal = 0, outputs = 0;
+    uint32_t outputs = 0;
 
-    for (uint32_t i = 0; i < image.tensors; i++) {
-        if (intloom_get_tensor(&image, i, &tensor) || tensor.role != INTLOOM_ROLE_OUTPUT)
-            continue;
-        const uint32_t count = tensor.channels * tensor.height * tensor.width;
-        const int result = intloom_read_bytes(used, &tensor, INTLOOM_NCHW, values, count);
-        const uint32_t crc = intloom_crc32(values, count);
-        if (result || crc != check_crcs[outputs])
-            printf("output %s: %s, CRC %08lx, golden %08lx\n", tensor.name, intloom_result_name(result),
-                   (unsigned long)crc, (unsigned long)check_crcs[outputs]);
-        else
-            equal++;
-        outputs++;
-    }
-    printf("outputs: %u of %u equal the golden model's\n", equal, outputs);
+    *equal = 0;
+    for (uint32_t i = 0; i < image.tensors; i++)
+        if (!intloom_get_tensor(&image, i, &tensor) && tensor.role == INTLOOM_ROLE_OUTPUT) {
+            const uint32_t count = tensor.channels * tensor.height * tensor.width;
+            const int result = intloom_read_bytes(used, &tensor, INTLOOM_NCHW, values, count);
+            *equal += !result && intloom_crc32(values, count) == check_crcs[*shown_in(used)][outputs++];
+        }
+    return outputs;
+}
+
+static void check_outputs(struct intloom_device *used)
+{
+    uint32_t equal;
+    const uint32_t outputs = compare_outputs(used, &equal);
+
+    printf("outputs: %lu of %lu equal the golden model's\n", (unsigned long)equal, (unsigned long)outputs);
     machine_failures += outputs - equal;
 }
 
@@ -73,14 +86,47 @@ static void print_counters(void)
             printf("  %-20s %lu\n", names[i], (unsigned long)counters[i]);
 }
 
-static void run(void)
+static void run(uint32_t number)
 {
+    *shown_in(&device) = number;
     device.use_interrupt = 1;
     interrupts = 0;
     machine_expect("run", intloom_run(&device, write_inputs, NULL), INTLOOM_OK);
     printf("interrupts: %lu\n", (unsigned long)interrupts);
     machine_failures += interrupts != image.regions;
     check_outputs(&device);
+}
+
+static void no_maintenance(void *context, void *start, uint32_t bytes)
+{
+    (void)context;
+    (void)start;
+    (void)bytes;
+}
+
+/* Memory and cache hold zeros in the place of each tensor, as after an application that used them. */
+static void clear_tensors(void)
+{
+    struct intloom_tensor tensor;
+
+    for (uint32_t i = 0; !intloom_get_tensor(&image, i, &tensor); i++) {
+        memset(window_start + tensor.window_at, 0, tensor.bytes);
+        machine_transport.flush(NULL, window_start + tensor.window_at, tensor.bytes);
+    }
+}
+
+/* Without one of the hooks the accelerator reads old inputs, or the CPU old outputs. */
+static void check_cache(const char *what, void (**hook)(void *, void *, uint32_t))
+{
+    uint32_t equal, outputs;
+
+    clear_tensors();
+    *hook = no_maintenance;
+    machine_expect(what, intloom_run(&device, write_inputs, NULL), INTLOOM_OK);
+    outputs = compare_outputs(&device, &equal);
+    printf("%s: %lu of %lu outputs are wrong\n", what, (unsigned long)(outputs - equal), (unsigned long)outputs);
+    machine_failures += equal == outputs;
+    device.transport = machine_transport;
 }
 
 /* Distinct results for a dead bus, another window, a short file, other hardware. */
@@ -110,12 +156,12 @@ static void faults(void)
 
     intloom_get_region(&image, 0, &region);
     code = window_start + region.window_at + region.code_to;
-    *code ^= 0x80u;
+    machine_flip(code, 0x80u);
     machine_expect("corrupted program", intloom_run(&device, write_inputs, NULL), INTLOOM_E_STOPPED);
     machine_expect_cause(&device, INTLOOM_CAUSE_PROGRAM_CHECK);
     machine_expect("start after an error", intloom_start(&device, 0), INTLOOM_E_HALTED);
     machine_expect("reset", intloom_reset(&device), INTLOOM_OK);
-    *code ^= 0x80u;
+    machine_flip(code, 0x80u);
     device.window.bus_address -= 0x40000000u;
     machine_expect("bus error", intloom_run(&device, write_inputs, NULL), INTLOOM_E_STOPPED);
     machine_expect_cause(&device, INTLOOM_CAUSE_FETCH_ERROR);
@@ -129,21 +175,23 @@ static void faults(void)
 
 static int host_part(void *context, struct intloom_device *used, uint32_t region)
 {
+    if (region == 0)
+        *shown_in(used) = next_shown++ % CHECK_IMAGES;
     if (region < image.regions)
         return write_inputs(context, used, region);
     check_outputs(used);
     return 0;
 }
 
-/* The same frame again and again, in one window and in two. */
+/* Image after image, in one window and in two. */
 static void run_frames(void)
 {
     static struct intloom_device second;
     struct intloom_device *const devices[2] = {&device, &second};
     struct intloom_window window = device.window;
 
-    for (unsigned left = CHECK_FRAMES; left > 0; left--)
-        run();
+    for (uint32_t i = 0; i < CHECK_FRAMES; i++)
+        run(i % CHECK_IMAGES);
     window.memory += SECOND_WINDOW_AT;
     window.bus_address += SECOND_WINDOW_AT;
     machine_expect("second window", intloom_probe(&second, &machine_transport, &window), INTLOOM_OK);
@@ -162,22 +210,25 @@ static int start_up(void)
     printf("accelerator: fingerprint %08lx, word %lu bytes\n", (unsigned long)device.fingerprint,
            (unsigned long)device.word_bytes);
     /* The checksum of a large image takes minutes of simulation. */
-    if (machine_expect("image", (CHECK_IMAGE_CRC ? intloom_open_image : intloom_open_verified_image)(&image, program_image,
-                                                                                             PROGRAM_IMAGE_BYTES),
-               INTLOOM_OK))
+    if (machine_expect("image",
+                       (CHECK_PROGRAM_CRC ? intloom_open_image : intloom_open_verified_image)(&image, program_image,
+                                                                                              PROGRAM_IMAGE_BYTES),
+                       INTLOOM_OK))
         return 1;
     if (machine_expect("load", intloom_load_image(&device, &image), INTLOOM_OK))
         return 1;
-    machine_enable_interrupts();
+    machine_enable_interrupts(&device);
     return 0;
 }
 
 int main(void)
 {
     if (!start_up()) {
-        run();
+        run(0);
         print_boxes(&device, &image);
         print_counters();
+        check_cache("without cleaning", &device.transport.flush);
+        check_cache("without invalidating", &device.transport.invalidate);
         misuse();
         faults();
         if (CHECK_STREAM)

@@ -12,7 +12,9 @@ NOT_MUTATED = {
     "soc.soc:Soc": "it only connects components",
 }
 """Components without mutations, and why."""
-_SHARED_BENCHES = dict.fromkeys(("soc.bus_errors", "soc.register_bridge", "soc.uart"), "tests/hw/soc/test_devices.py")
+_SHARED_BENCHES = dict.fromkeys(
+    ("soc.bus_errors", "soc.register_bridge", "soc.timer", "soc.uart"), "tests/hw/soc/test_devices.py"
+)
 """Benches of several modules; every other module has its own, of its name."""
 
 

@@ -1,4 +1,4 @@
-"""The arbiter: two masters write and read their own words through one memory."""
+"""The arbiter: masters write and read their own words through one memory."""
 
 import random
 from typing import Any
@@ -11,15 +11,16 @@ from tests.hw.soc.axi_memory import AxiMemory
 from tests.hw.streams import run, sink, source
 
 
+@pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("rate", [1.0, 0.5])
-def test_every_master_gets_its_own_words(rate: float, rng: random.Random) -> None:
-    arbiter = AxiArbiter(preset("nano"))
+def test_every_master_gets_its_own_words(rate: float, count: int, rng: random.Random) -> None:
+    arbiter = AxiArbiter(preset("nano"), count)
     memory = AxiMemory(arbiter.memory, 4, rng, rate)
-    masters = (arbiter.first, arbiter.second)
-    bursts = [[(256 * n + 16 * i, rng.randrange(1, 9)) for i in range(12)] for n in range(2)]
-    data = [[rng.getrandbits(32) for _, beats in bursts[n] for _ in range(beats)] for n in range(2)]
-    done: list[list[int]] = [[], []]
-    got: list[list[Any]] = [[], []]
+    masters, numbers = arbiter.masters, range(count)
+    bursts = [[(256 * n + 16 * i, rng.randrange(1, 9)) for i in range(12)] for n in numbers]
+    data = [[rng.getrandbits(32) for _, beats in bursts[n] for _ in range(beats)] for n in numbers]
+    done: list[list[int]] = [[] for _ in numbers]
+    got: list[list[Any]] = [[] for _ in numbers]
 
     def request(word: int, beats: int) -> dict[str, int]:
         return {"id": 1, "addr": 4 * word, "len": beats - 1, "size": 2, "burst": 1}
@@ -50,15 +51,15 @@ def test_every_master_gets_its_own_words(rate: float, rng: random.Random) -> Non
             sink(master.r, got[n], len(data[n]), rng, rate),
         ]
     run(arbiter, *processes, background=memory.processes())
-    layout = arbiter.first.r.payload.shape()
-    for n in range(2):
+    layout = masters[0].r.payload.shape()
+    for n in numbers:
         read = [layout.from_bits(bits) for bits in got[n]]
         assert [r.data for r in read] == data[n]
         assert {r.id for r in read} == {0}
-    assert {(channel, number) for channel, number, _ in memory.order} == {(c, n) for c in ("ar", "aw") for n in (0, 1)}
-    # Both masters wait at the beginning, so the first grants alternate.
-    first = [number for channel, number, _ in memory.order if channel == "aw"][:4]
-    assert rate < 1 or first in ([0, 1, 0, 1], [1, 0, 1, 0])
+    assert {(channel, number) for channel, number, _ in memory.order} == {(c, n) for c in ("ar", "aw") for n in numbers}
+    # All masters wait at the beginning, so the first grants take turns.
+    first = [number for channel, number, _ in memory.order if channel == "aw"][: 2 * count]
+    assert rate < 1 or first == [(first[0] + i) % count for i in range(2 * count)]
 
 
 def _set_random(ctx: Any, port: Any, rng: random.Random) -> dict[str, int]:
@@ -79,7 +80,7 @@ def test_a_grant_stays_until_the_address_is_taken(channel: str, first: int, rng:
     """Also if the other master requests meanwhile, which is then granted although the first requests again."""
     arbiter = AxiArbiter(preset("nano"))
     memory = getattr(arbiter.memory, channel)
-    masters = [(arbiter.first, arbiter.second)[first ^ n] for n in range(2)]
+    masters = [arbiter.masters[first ^ n] for n in range(2)]
     early, late = (getattr(master, channel) for master in masters)
 
     async def bench(ctx: Any) -> None:
@@ -124,10 +125,10 @@ def test_a_grant_stays_until_the_address_is_taken(channel: str, first: int, rng:
     run(arbiter, bench)
 
 
-@pytest.mark.parametrize("owner", [0, 1])
+@pytest.mark.parametrize("owner", [0, 1, 2])
 def test_write_data_pass_after_their_address_only(owner: int, rng: random.Random) -> None:
-    arbiter = AxiArbiter(preset("nano"))
-    masters, memory = (arbiter.first, arbiter.second), arbiter.memory
+    arbiter = AxiArbiter(preset("nano"), 3)
+    masters, memory = arbiter.masters, arbiter.memory
 
     async def bench(ctx: Any) -> None:
         ctx.set(memory.aw.ready, 1)
@@ -148,7 +149,7 @@ def test_write_data_pass_after_their_address_only(owner: int, rng: random.Random
             payloads[owner]["last"] = last
             assert ctx.get(memory.w.valid)
             assert _payload(ctx, memory.w) == payloads[owner]
-            assert [ctx.get(master.w.ready) for master in masters] == [owner == 0, owner == 1]
+            assert [ctx.get(master.w.ready) for master in masters] == [n == owner for n in range(3)]
             await ctx.tick()
         assert not ctx.get(memory.w.valid)
 
@@ -158,21 +159,22 @@ def test_write_data_pass_after_their_address_only(owner: int, rng: random.Random
 @pytest.mark.parametrize("channel", ["r", "b"])
 def test_a_response_goes_to_the_master_that_its_identifier_names(channel: str, rng: random.Random) -> None:
     """With all of its bits, but the identifier."""
-    arbiter = AxiArbiter(preset("nano"))
+    arbiter = AxiArbiter(preset("nano"), 3)
     memory = getattr(arbiter.memory, channel)
-    masters = [getattr(master, channel) for master in (arbiter.first, arbiter.second)]
+    masters = [getattr(master, channel) for master in arbiter.masters]
 
     async def bench(ctx: Any) -> None:
         taken = True
         for _ in range(80):
             if taken:
                 payload, offered = _set_random(ctx, memory, rng), rng.getrandbits(1)
+                to = payload["id"] % 3
+                ctx.set(memory.payload.id, to)
             ready = [rng.getrandbits(1) for _ in masters]
             ctx.set(memory.valid, offered)
             for master, accepts in zip(masters, ready, strict=True):
                 ctx.set(master.ready, accepts)
-            to = payload["id"]
-            assert [ctx.get(master.valid) for master in masters] == [offered & ~to & 1, offered & to]
+            assert [ctx.get(master.valid) for master in masters] == [offered and n == to for n in range(3)]
             assert ctx.get(memory.ready) == ready[to]
             taken = not offered or ready[to]
             assert _payload(ctx, masters[to]) == payload | {"id": 0}

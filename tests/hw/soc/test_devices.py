@@ -1,4 +1,4 @@
-"""The small slaves of the system: UART transmitter, register bridge, record of bus errors."""
+"""The small slaves of the system: UART transmitter, register bridge, record of bus errors, timer."""
 
 import random
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 from intloom.hw.bus.axi4 import Resp
 from intloom.hw.soc.bus_errors import BusErrors
 from intloom.hw.soc.register_bridge import RegisterBridge
+from intloom.hw.soc.timer import Timer
 from intloom.hw.soc.uart import UartTransmitter
 from tests.hw.soc.wishbone_master import read, write
 from tests.hw.streams import run
@@ -157,3 +158,29 @@ def test_an_error_in_the_cycle_of_an_access_is_not_lost(rng: random.Random) -> N
 
     run(errors, bench)
     assert coincidences > 10
+
+
+def test_the_timer_interrupts_once_at_each_time(rng: random.Random) -> None:
+    timer = Timer()
+
+    async def cpu(ctx: Any) -> None:
+        start = await read(ctx, timer.bus, 0)
+        for wait in (3, 1, 40, rng.randrange(2, 30)):
+            now = await read(ctx, timer.bus, 0)
+            await write(ctx, timer.bus, 0, now + 1 + wait)
+            assert not ctx.get(timer.interrupt)
+            # The write is in the cycle in which the count is `now` + 1.
+            for _ in range(wait):
+                assert not ctx.get(timer.interrupt)
+                await ctx.tick()
+            for _ in range(rng.randrange(1, 5)):
+                assert ctx.get(timer.interrupt)
+                await ctx.tick()
+        assert await read(ctx, timer.bus, 0) > start
+        # The interrupt ends with a write that is an access only.
+        ctx.set(timer.bus.we, 1)
+        ctx.set(timer.bus.stb, 1)
+        await ctx.tick()
+        assert ctx.get(timer.interrupt) and not ctx.get(timer.bus.ack)
+
+    run(timer, cpu)

@@ -20,6 +20,7 @@ from intloom.compiler.frontend import Target, fold_model
 from intloom.compiler.importer import load_model
 from intloom.execution_provider.library import build
 from intloom.images import synthetic_batch
+from tests.compiler.importer.test_batch import BATCH, quantized
 from tests.intloom.flow.test_regions import interrupted
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import random_feeds
@@ -85,6 +86,16 @@ def test_a_session_that_assigns_nothing_to_the_provider_says_so(name, model, cap
     caplog.clear()
     session = ort.InferenceSession(model, options, providers=[name, "CPUExecutionProvider"])
     assert nodes_of(session, name) and not caplog.text
+
+
+def test_a_batch_runs_image_by_image(name, rng, tmp_path):
+    onnx.save(quantized(np.random.default_rng(0)), tmp_path / "batch.onnx")
+    image = np.frombuffer(rng.randbytes(BATCH * 8 * 6 * 6), np.uint8).reshape(BATCH, 8, 6, 6)
+    session = ort.InferenceSession(tmp_path / "batch.onnx", recording(), providers=[name, "CPUExecutionProvider"])
+    assert nodes_of(session, name)
+    (expected,) = ort.InferenceSession(tmp_path / "batch.onnx").run(None, {"image": image})
+    assert len(np.unique(expected, axis=0)) == BATCH
+    np.testing.assert_array_equal(session.run(None, {"image": image})[0], expected)
 
 
 @pytest.mark.slow

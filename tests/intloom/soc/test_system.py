@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from intloom.common.errors import EnvironmentFault, ExitCode, SimulationError
+from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
@@ -14,8 +15,9 @@ from intloom.sim.golden import run_graph
 from intloom.sim.result import Arrays
 from intloom.soc import Check, build_firmware, run_system
 from intloom.soc.__main__ import main
-from intloom.soc.firmware import Frames
-from tests.runtime.support import small_graph, small_program
+from intloom.soc.firmware import Frames, build_threads
+from intloom.soc.system import run_firmware
+from tests.runtime.support import small_graph
 from tests.support.graph_maker import GraphMaker
 
 NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
@@ -28,6 +30,8 @@ EXPECTED = {
     "outputs": "2 of 2 equal the golden model's",
     "boxes": "0",
     "counters": "OK",
+    "without cleaning": "2 of 2 outputs are wrong",
+    "without invalidating": "2 of 2 outputs are wrong",
     "dead bus": "BUS",
     "unaligned window": "ALIGNMENT",
     "truncated image": "IMAGE_TRUNCATED",
@@ -46,23 +50,39 @@ EXPECTED = {
 """Last line of each name that the firmware prints."""
 
 
-def checked_program() -> tuple[Program, Check]:
-    program, inputs = small_program()
-    golden: Arrays = run_graph(small_graph()[0], inputs, match=program.params.match)
-    return program, Check(inputs, golden)
+def checked(graph: IntGraph, inputs: Arrays, images: int = 1) -> tuple[Program, list[Check]]:
+    """The program for preset nano, and images with the same bytes in different orders."""
+    program, rng = compile_graph(graph, preset("nano")), np.random.default_rng(5)
+    taken = [inputs, *({n: rng.permuted(a, axis=None) for n, a in inputs.items()} for _ in range(images - 1))]
+    return program, [Check(image, run_graph(graph, image, match=program.params.match)) for image in taken]
 
 
 @pytest.mark.slow
 @NEEDS
 def test_the_firmware_runs_the_program_and_survives_faults(tmp_path: Path) -> None:
-    program, check = checked_program()
+    program, checks = checked(*small_graph(), images=3)
     lines: list[str] = []
-    run = run_system((program,), check, tmp_path, say=lines.append, frames=Frames(1, 3))
+    run = run_system((program,), checks, tmp_path, say=lines.append, frames=Frames(3, 5))
     assert lines == run.result.console.splitlines()
     values = dict(re.findall(r"^([\w -]+): (.*)$", run.result.console, re.MULTILINE))
     assert {name: values.get(name) for name in EXPECTED} == EXPECTED
     assert run.result.console.count("cause: PROGRAM_CHECK") == 1
-    assert run.result.console.count("outputs: 2 of 2") == 5
+    # The first image, then three images one by one, and all of them and two more in the stream.
+    assert run.result.console.count("outputs: 2 of 2") == 1 + 3 + 5
+
+
+@pytest.mark.slow
+@NEEDS
+def test_two_threads_share_two_accelerators(tmp_path: Path) -> None:
+    maker = GraphMaker(6)
+    # Small outside, for the CPU's sake, and long inside: a run lasts many times as long as a thread has the CPU.
+    x = maker.conv(maker.conv(maker.input(3, 5, 5), 32, 3), 32, 3)
+    program, checks = checked(maker.graph(maker.conv(x, 4, 3)), maker.random_inputs(), images=3)
+    run = run_firmware(build_threads(program, checks, tmp_path), program.params, tmp_path, accelerators=2)
+    console = run.result.console
+    assert "with the mutex: 0 of 12 runs are wrong" in console
+    (wrong,) = re.findall(r"without it: (\d+) of 12 runs are wrong", console)
+    assert 0 < int(wrong) == len(re.findall(r"thread [01], run \d: \w+", console))
 
 
 @pytest.mark.slow
@@ -70,12 +90,10 @@ def test_the_firmware_runs_the_program_and_survives_faults(tmp_path: Path) -> No
 def test_the_host_works_on_one_frame_while_another_runs(tmp_path: Path) -> None:
     maker = GraphMaker(4)
     x = maker.conv(maker.conv(maker.input(3, 16, 16), 32, 3), 32, 3)
-    graph, inputs = maker.graph(maker.conv(x, 4, 3)), maker.random_inputs()
-    program = compile_graph(graph, preset("nano"))
-    check = Check(inputs, run_graph(graph, inputs, match=program.params.match))
+    program, checks = checked(maker.graph(maker.conv(x, 4, 3)), maker.random_inputs())
     frames, cycles = (Frames(4, 1), Frames(1, 4)), []
     for number, wanted in enumerate(frames):
-        run = run_system((program,), check, tmp_path / str(number), frames=wanted)
+        run = run_system((program,), checks, tmp_path / str(number), frames=wanted)
         assert run.result.console.count("outputs: 1 of 1") == 6
         cycles.append(run.result.cycles)
     (busy,) = re.findall(r"^  CYCLES +(\d+)$", run.result.console, re.MULTILINE)
@@ -97,15 +115,15 @@ def test_the_command_runs_a_network(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.slow
 @NEEDS
 def test_a_wrong_output_fails_the_run(tmp_path: Path) -> None:
-    program, check = checked_program()
+    program, (check,) = checked(*small_graph())
     name = next(iter(check.outputs))
     wrong = {**check.outputs, name: check.outputs[name] ^ np.int8(1)}
     with pytest.raises(SimulationError, match=r"outputs: 1 of 2(.|\n)*FAILED: 1"):
-        run_system((program,), Check(check.inputs, wrong), tmp_path)
+        run_system((program,), [Check(check.inputs, wrong)], tmp_path)
 
 
 def test_a_missing_compiler_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program, check = checked_program()
+    program, checks = checked(*small_graph())
     monkeypatch.setenv("PATH", "")
     with pytest.raises(EnvironmentFault, match="apt-get install gcc-riscv64-unknown-elf picolibc"):
-        build_firmware((program,), check, tmp_path)
+        build_firmware((program,), checks, tmp_path)

@@ -42,7 +42,7 @@ class Pair(wiring.Component):
         members, layouts = npu_members(self._params), axi4.channel_layouts(PARAMS.axi_addr_bits, PARAMS.axi_data_bits)
         reverse = {channel: In if flow is Out else Out for channel, flow in axi4.CHANNELS.items()}
         ones = []
-        for number, bus in enumerate((arbiter.first, arbiter.second)):
+        for number, bus in enumerate(arbiter.masters):
             one = wiring.Signature(members).create(path=(f"one{number}",))
             ports = {
                 f"{'o' if member.flow is Out else 'i'}_{name}": getattr(one, name) for name, member in members.items()
@@ -54,7 +54,7 @@ class Pair(wiring.Component):
                     m.d.comb += getattr(one, name).eq(getattr(self, name))
             ones.append(one)
         for channel in ("ar", "aw"):
-            payload = getattr(arbiter.second, channel).payload
+            payload = getattr(arbiter.masters[1], channel).payload
             m.d.comb += payload.addr.eq(getattr(ones[1], f"m_axi_{channel}addr") + self._offset)
         m.d.comb += [a.eq(b) for a, b in axi4.flat_pairs(self, "m_axi", arbiter.memory, layouts, axi4.CHANNELS)]
         # Both have the same registers and answer in the same cycle.
