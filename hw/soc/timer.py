@@ -46,5 +46,5 @@ class Timer(wiring.Component):
         with m.If(bus.ack & bus.we):
             m.d.sync += [until.eq(bus.dat_w), armed.eq(1), self.interrupt.eq(0)]
         with m.Elif(armed & (count == until)):
-            m.d.sync += [armed.eq(0), self.interrupt.eq(1)]
+            m.d.sync += self.interrupt.eq(1)
         return m
