@@ -77,7 +77,7 @@ class Engine(wiring.Component):
         self._params = params
         super().__init__(
             {
-                "bus": Out(Axi4(params.axi_addr_bits, params.axi_data_bits)),
+                "bus": Out(Axi4(params.axi_addr_bits, params.word_bits)),
                 "window": In(WindowPort(params)),
                 "program": In(DRAM_BITS),
                 "length": In(LENGTH_REGISTER_BITS),

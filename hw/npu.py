@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
 from intloom.hw.bus import axi4, axi4_lite
+from intloom.hw.bus.width_converter import WidthConverter
 from intloom.hw.control.counters import Counters
 from intloom.hw.control.outstanding import CHANNELS, Outstanding
 from intloom.hw.control.registers import Registers
@@ -55,7 +56,7 @@ class Npu(wiring.Component):
     Members
     -------
     m_axi_*
-        AXI4 master to memory; a beat is a word. AxPROT, AxCACHE, AxQOS and AxUSER are parameters.
+        AXI4 master to memory, `axi_data_bits` wide. AxPROT, AxCACHE, AxQOS and AxUSER are parameters.
     s_axi_*
         AXI4-Lite slave: the registers of `intloom.hw.spec.regs`.
     irq
@@ -97,11 +98,12 @@ class Npu(wiring.Component):
         m.submodules.counters = counters = Counters()
         m.submodules.engine = DomainRenamer("engine")(engine)
         self._reset_engine(m, run_control)
-        self._connect_buses(m, engine, registers)
+        bus = self._convert_width(m, engine)
+        self._connect_buses(m, bus, registers)
         self._configure(m, run_control, engine, registers)
         self._connect_run_control(m, run_control, engine, registers)
-        self._connect_counters(m, counters, run_control, engine, registers)
-        self._connect_outstanding(m, engine, registers)
+        self._connect_counters(m, counters, run_control, engine, bus, registers)
+        self._connect_outstanding(m, bus, registers)
         if self._params.trace:
             # Registered, so that observing the events lengthens no path.
             m.d.sync += [self.trace_started.eq(engine.started), self.trace_done.eq(engine.done)]
@@ -125,8 +127,16 @@ class Npu(wiring.Component):
         """
         m.d.comb += ClockSignal("engine").eq(ClockSignal())
 
-    def _connect_buses(self, m: Module, engine: Engine, registers: Registers) -> None:
-        inner = {"m_axi": engine.bus, "s_axi": registers.bus}
+    def _convert_width(self, m: Module, engine: Engine) -> wiring.PureInterface:
+        """The engine's bus with the width of the port."""
+        if self._params.port_bytes == self._params.word_bytes:
+            return engine.bus
+        m.submodules.width = converter = DomainRenamer("engine")(WidthConverter(self._params))
+        wiring.connect(m, engine.bus, converter.words)
+        return converter.beats
+
+    def _connect_buses(self, m: Module, bus: wiring.PureInterface, registers: Registers) -> None:
+        inner = {"m_axi": bus, "s_axi": registers.bus}
         for prefix, (layouts, flows) in _buses(self._params).items():
             pairs = axi4.flat_pairs(self, prefix, inner[prefix], layouts, flows)
             m.d.comb += [driven.eq(driver) for driven, driver in pairs]
@@ -170,9 +180,14 @@ class Npu(wiring.Component):
         ]
 
     def _connect_counters(
-        self, m: Module, counters: Counters, run_control: RunControl, engine: Engine, registers: Registers
+        self,
+        m: Module,
+        counters: Counters,
+        run_control: RunControl,
+        engine: Engine,
+        bus: wiring.PureInterface,
+        registers: Registers,
     ) -> None:
-        bus = engine.bus
         m.d.comb += [
             counters.launch.eq(run_control.launch),
             counters.running.eq(run_control.running),
@@ -183,9 +198,8 @@ class Npu(wiring.Component):
             registers.count.eq(counters.value),
         ]
 
-    def _connect_outstanding(self, m: Module, engine: Engine, registers: Registers) -> None:
+    def _connect_outstanding(self, m: Module, bus: wiring.PureInterface, registers: Registers) -> None:
         m.submodules.outstanding = outstanding = Outstanding()
-        bus = engine.bus
         for name in CHANNELS:
             channel = getattr(bus, name)
             m.d.comb += getattr(outstanding, f"{name}_valid").eq(channel.valid)

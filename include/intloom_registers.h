@@ -62,9 +62,9 @@
 #define INTLOOM_REG_CAP_SCRATCH_KIB 0x090u /* ro: Parameter scratch_kib. Scratchpad for activations, KiB. A power of two, 4 to 1024. */
 #define INTLOOM_REG_CAP_SCRATCH_BANKS 0x094u /* ro: Parameter scratch_banks. Scratchpad banks, interleaved by word. A power of two, 2 to 16. */
 #define INTLOOM_REG_CAP_WEIGHT_KIB 0x098u /* ro: Parameter weight_kib. Weight memory, KiB: a circular buffer. A power of two, 2 to 1024. */
-#define INTLOOM_REG_CAP_AXI_DATA_BITS 0x09cu /* ro: Parameter axi_data_bits. AXI4 data width; must equal 8*rows: one beat is one word. 0 means that. */
+#define INTLOOM_REG_CAP_AXI_DATA_BITS 0x09cu /* ro: Parameter axi_data_bits. AXI4 data width: 32, 64, 128 or 256; 0 means 8*rows, one word per beat. On a narrower port a word takes several beats, on a wider one a beat carries one word. */
 #define INTLOOM_REG_CAP_AXI_ADDR_BITS 0x0a0u /* ro: Parameter axi_addr_bits. AXI4 address width, 32 to 64. */
-#define INTLOOM_REG_CAP_AXI_BURST 0x0a4u /* ro: Parameter axi_burst. Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB. */
+#define INTLOOM_REG_CAP_AXI_BURST 0x0a4u /* ro: Parameter axi_burst. Longest AXI burst in beats. A power of two, 4 to 256; at least 4 words, and at most 4 KiB. */
 #define INTLOOM_REG_CAP_AXI_OUTSTANDING 0x0a8u /* ro: Parameter axi_outstanding. Outstanding AXI bursts in each direction. A power of two, 1 to 32. */
 #define INTLOOM_REG_CAP_AXI_PROT 0x0acu /* ro: Parameter axi_prot. AxPROT of all accesses, 0 to 7. Bit 1 is 0 for secure accesses. 2: data, non-secure, unprivileged. */
 #define INTLOOM_REG_CAP_AXI_CACHE 0x0b0u /* ro: Parameter axi_cache. AxCACHE of all accesses, 0 to 15. 3: normal memory, not cacheable, bufferable. */
@@ -91,8 +91,8 @@
 #define INTLOOM_REG_CAP_CONSTANT_CHECK 0x104u /* ro: Parameter constant_check. The load unit can check the CRC of the words that it reads (LOAD field crc): flipped bits in constants stop the program with an error. Cycles are the same either way. */
 #define INTLOOM_REG_CAP_MULTIPLIER_BITS 0x108u /* ro: Parameter multiplier_bits. Bits of the wider operand of the FPGA's multipliers, the other one has 18: 18 (ECP5, Gowin) or 25 (7 series, UltraScale+). With 25, two products of a pixel share a multiplier. Cycles are the same either way. */
 #define INTLOOM_REG_CYCLES 0x180u /* ro: Cycles from start to done or error. */
-#define INTLOOM_REG_READ_BEATS 0x184u /* ro: AXI read beats, including instruction fetch. */
-#define INTLOOM_REG_WRITE_BEATS 0x188u /* ro: AXI write beats. */
+#define INTLOOM_REG_READ_BEATS 0x184u /* ro: Beats of the AXI port read, including instruction fetch. */
+#define INTLOOM_REG_WRITE_BEATS 0x188u /* ro: Beats of the AXI port written. */
 #define INTLOOM_REG_LOAD_BUSY 0x18cu /* ro: Cycles in which the LOAD unit processed a word. */
 #define INTLOOM_REG_LOAD_STALL_NO_INSTRUCTION 0x190u /* ro: Cycles in which the LOAD unit stalled: NO_INSTRUCTION. */
 #define INTLOOM_REG_LOAD_STALL_WAIT 0x194u /* ro: Cycles in which the LOAD unit stalled: WAIT. */

@@ -45,7 +45,7 @@ def move_bursts(i: Instruction, params: HardwareParams) -> int:
         run, runs = run * i["n1"], i["n2"]
         if i["dram_s2"] == run:
             run, runs = run * runs, 1
-    return runs * -(-run // params.axi_burst)
+    return runs * -(-run // params.burst_words)
 
 
 def _strips(pixels: int, params: HardwareParams) -> list[tuple[int, int]]:

@@ -86,9 +86,9 @@ class _Simulation:
         self.now = 0
         self.next = 0
         self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
-        self.chunk = max(1, params.axi_burst // self.fetch_step)
+        self.chunk = max(1, params.burst_words // self.fetch_step)
         """Instructions that are fetched together."""
-        self.chunks = max(2 * params.axi_burst // self.fetch_step, hardware.PREFETCH_INSTRUCTIONS) // self.chunk
+        self.chunks = max(2 * params.burst_words // self.fetch_step, hardware.PREFETCH_INSTRUCTIONS) // self.chunk
         """How many of them the prefetch queue holds."""
         self.requested = self.arrived = 0
         """Chunks of the program."""
@@ -264,7 +264,8 @@ def bound(program: Program) -> Bound:
             work[instruction.unit] += instruction_cost(instruction, params).work
         elif instruction.unit is not Unit.CONTROL:
             words += move_words(instruction)
-    return Bound(work[Unit.MAC], work[Unit.VEC], words / program.memory.bandwidth if program.memory.bandwidth else 0)
+    beats, bandwidth = words * params.word_beats, program.memory.bandwidth
+    return Bound(work[Unit.MAC], work[Unit.VEC], beats / bandwidth if bandwidth else 0)
 
 
 def forecast(

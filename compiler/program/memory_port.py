@@ -132,7 +132,11 @@ class MemoryPort:
         if words < local:
             runs = instruction["n1"] * instruction["n2"]
             addresses = max(addresses, local + hardware.CODED_RUN * runs)
-        rate = min(1.0, words / addresses, beats * self._params.axi_outstanding / (latency + hardware.LOAD))
+        rate = min(
+            1 / self._params.word_beats,
+            words / addresses,
+            beats * self._params.axi_outstanding / (latency + hardware.LOAD),
+        )
         scratch = not load or instruction["target"] == LoadTarget.SCRATCH
         move = _Move(unit, time + lead, words, rate, tail, beats, scratch)
         # `_queued_bursts` excludes the first move, whose remaining bursts change with every advance.
@@ -150,7 +154,8 @@ class MemoryPort:
             if bursts <= 0:
                 break
         behind = self._read + ahead
-        self._fetches.append(_Move(Unit.CONTROL, due, words, 1.0, 0, words, scratch=False, behind=behind))
+        rate = 1 / self._params.word_beats
+        self._fetches.append(_Move(Unit.CONTROL, due, words, rate, 0, words, scratch=False, behind=behind))
         self._changed = True
 
     def takes(self, unit: Unit) -> bool:
@@ -200,9 +205,9 @@ class MemoryPort:
                 # The words per cycle that the scratchpad accepts from a load or returns to a store.
                 if stream[0].scratch and contention:
                     own[unit] = min(own[unit], *(h.rate(unit) for h in contention))
-        bandwidth = self.timing.bandwidth
+        bandwidth = self.timing.bandwidth / self._params.word_beats
         # Each direction has its own beat in every cycle, so they do not compete.
-        if bandwidth <= 0 or bandwidth >= 2:
+        if not 0 < self.timing.bandwidth < 2:
             return own
         rest = {u: max(bandwidth - own.get(_OTHER[u], 0.0), bandwidth / 2) for u in own}
         return {u: min(rate, rest[u]) for u, rate in own.items()}

@@ -21,8 +21,8 @@ class MemoryTiming:
     """Beats per cycle, reads and writes together; 0: one beat per cycle in each direction."""
 
     @property
-    def words_per_cycle(self) -> float:
-        """Words per cycle, reads and writes together."""
+    def beats_per_cycle(self) -> float:
+        """Beats per cycle, reads and writes together."""
         return min(self.bandwidth, 2.0) if self.bandwidth > 0 else 2.0
 
 

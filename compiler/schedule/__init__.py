@@ -57,7 +57,13 @@ def compile_graph(
     if keep_intermediates or effort == 0:
         return compiled(None)
     goals = [
-        Goal(memory=memory, stripe_heights=effort, word_price=p * tuning.WORD_PRICE) for p in tuning.PRICES[effort]
+        Goal(
+            memory=memory,
+            word_beats=params.word_beats,
+            stripe_heights=effort,
+            word_price=p * tuning.WORD_PRICE,
+        )
+        for p in tuning.PRICES[effort]
     ]
     # The estimate that a search uses is coarse, so the forecast decides between searches.
     return min((compiled(goal) for goal in goals), key=goals[0].score)

@@ -43,7 +43,7 @@ class Memory:
 def memories(p: HardwareParams) -> dict[str, list[Memory]]:
     """The memories of each component that can be blocks of RAM."""
     slots = 1 << (len(QUEUED_UNITS) + INSTRUCTION_BYTES // p.word_bytes - 1).bit_length()
-    prefetched = max(2 * p.axi_burst, PREFETCH_INSTRUCTIONS * INSTRUCTION_BYTES // p.word_bytes)
+    prefetched = max(2 * p.burst_words, PREFETCH_INSTRUCTIONS * INSTRUCTION_BYTES // p.word_bytes)
     row_bits = 8 * p.rows + p.rows * p.memory_parity
     parts = {
         "scratchpad": [Memory(p.scratch_banks, p.scratch_words // p.scratch_banks, row_bits, enables=p.rows)],
@@ -53,8 +53,8 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
         # Two lanes share a table's ports.
         "vector datapath": [Memory(ceil(p.vector_lanes / 2), TABLE_BYTES, 8, ports=min(2, p.vector_lanes))],
         "control": [
-            Memory(1, len(QUEUED_UNITS) * p.queue_depth * slots, p.axi_data_bits),
-            Memory(1, prefetched, p.axi_data_bits + 1),
+            Memory(1, len(QUEUED_UNITS) * p.queue_depth * slots, p.word_bits),
+            Memory(1, prefetched, p.word_bits + 1),
         ],
     }
     if p.vector_softmax:

@@ -109,15 +109,15 @@ class Axi4(Signature):
 
 
 def drive_address(
-    payload: data.View[data.StructLayout], word: Value, beats_less_one: Value, params: HardwareParams
+    payload: data.View[data.StructLayout], at: Value, beats_less_one: Value, beat_bytes: int, params: HardwareParams
 ) -> Iterator[Any]:
-    """Yield assignments that set `payload` to an INCR burst of whole words that starts at word address `word`."""
-    size = exact_log2(params.word_bytes)
+    """Yield assignments that set `payload` to an INCR burst of beats of `beat_bytes`; `at` counts such beats."""
+    size = exact_log2(beat_bytes)
     # One identifier for all bursts: AXI4 A5.3 orders responses of equal identifier, so FIFOs in request order match
     # them.
     fixed = {"id": 0, "size": size, "burst": Burst.INCR, "lock": 0}
     fixed |= {"cache": params.axi_cache, "prot": params.axi_prot, "qos": params.axi_qos}
-    yield payload.addr.eq(word << size)
+    yield payload.addr.eq(at << size)
     yield payload.len.eq(beats_less_one)
     for name, value in fixed.items():
         yield payload[name].eq(value)

@@ -84,7 +84,7 @@ class ReadArbiter(wiring.Component):
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         burst = stream.Signature(burst_layout(params))
-        read = stream.Signature(read_layout(params.axi_data_bits))
+        read = stream.Signature(read_layout(params.word_bits))
         super().__init__(
             {
                 "fetch": In(burst),
@@ -103,7 +103,7 @@ class ReadArbiter(wiring.Component):
         m.submodules.requests = requests = SkidBuffer(burst_layout(self._params))
         burst = requests.o.payload
         m.d.comb += [
-            *drive_address(self.ar.payload, burst.addr, burst.beats_less_one, self._params),
+            *drive_address(self.ar.payload, burst.addr, burst.beats_less_one, self._params.word_bytes, self._params),
             self.ar.valid.eq(requests.o.valid),
             requests.o.ready.eq(self.ar.ready),
         ]

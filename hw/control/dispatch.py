@@ -87,7 +87,7 @@ class Dispatch(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._slots = EntrySlots(params.axi_data_bits)
+        self._slots = EntrySlots(params.word_bits)
         super().__init__(
             {
                 "running": In(1),
@@ -204,7 +204,7 @@ class Dispatch(wiring.Component):
         word_fire = Signal()
         m.d.comb += word_fire.eq(self.words.valid & self.words.ready)
         with m.If(word_fire):
-            m.d.sync += instruction.eq(Cat(instruction[self._params.axi_data_bits :], self.words.payload.data))
+            m.d.sync += instruction.eq(Cat(instruction[self._params.word_bits :], self.words.payload.data))
             m.d.sync += error.eq(error | self.words.payload.error)
         return word_fire
 
@@ -212,7 +212,7 @@ class Dispatch(wiring.Component):
         """Check each word in the instruction register; the result is valid in ACT."""
         # `last` is registered with its word: decoded before the XORs of the CRC it was the longest path of `base`.
         m.d.sync += [check.valid.eq(word_fire), check.last.eq(last)]
-        m.d.comb += check.word.eq(instruction[-self._params.axi_data_bits :])
+        m.d.comb += check.word.eq(instruction[-self._params.word_bits :])
 
     def _begin(self, m: Module, word_fire: Signal, slot: Signal, error: Signal) -> None:
         m.d.comb += self.words.ready.eq(self.running)
@@ -228,7 +228,7 @@ class Dispatch(wiring.Component):
 
     def _find_unit(self, m: Module, instruction: Signal, queued: Signal, unit: Signal) -> None:
         """Decode from the opcode in the first word whether the instruction is queued, and for which unit."""
-        first = instruction[-self._params.axi_data_bits :]
+        first = instruction[-self._params.word_bits :]
         m.d.sync += queued.eq(0)
         with m.Switch(first[: INSTRUCTIONS[0].field("opcode").width]):
             for spec in INSTRUCTIONS:
@@ -319,7 +319,7 @@ class Dispatch(wiring.Component):
         m.d.comb += [
             self.queues.unit.eq(unit),
             self.queues.slot.eq(slot),
-            self.queues.word.eq(instruction[-self._params.axi_data_bits :]),
+            self.queues.word.eq(instruction[-self._params.word_bits :]),
             self.end_unit.eq(wait_number),
         ]
         with m.Switch(wait_number):

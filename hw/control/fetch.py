@@ -27,13 +27,13 @@ def beats_per_instruction(params: HardwareParams) -> int:
 
 def program_word_layout(params: HardwareParams) -> data.StructLayout:
     """A word of the program, and whether its read returned an error response."""
-    return data.StructLayout({"data": params.axi_data_bits, "error": 1})
+    return data.StructLayout({"data": params.word_bits, "error": 1})
 
 
 class Fetch(wiring.Component):
     """Reads a program into a prefetch queue and passes its words on in order.
 
-    A burst covers one aligned block of `axi_burst` words, or the part of it that belongs to the program, so no burst
+    A burst covers one aligned block of `burst_words` words, or the part of it that belongs to the program, so no burst
     crosses 4 KiB. Space for a whole block is reserved before its burst is issued, so read data never stalls on the bus.
     A program with more instructions than an index can number ends at the last index.
 
@@ -89,7 +89,7 @@ class Fetch(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._block_bits = exact_log2(params.axi_burst)
+        self._block_bits = exact_log2(params.burst_words)
         super().__init__(
             {
                 "window": In(WindowPort(params)),
@@ -98,7 +98,7 @@ class Fetch(wiring.Component):
                 "length": In(LENGTH_REGISTER_BITS),
                 "halt": In(1),
                 "bursts": Out(stream.Signature(burst_layout(params))),
-                "r": In(stream.Signature(read_layout(params.axi_data_bits))),
+                "r": In(stream.Signature(read_layout(params.word_bits))),
                 "words": Out(stream.Signature(program_word_layout(params))),
                 "exhausted": Out(1),
                 "outside": Out(1),
@@ -111,14 +111,14 @@ class Fetch(wiring.Component):
         """Yield first word and beats of each burst for a program of `length` instructions from word `first` on."""
         end = first + min(length, (1 << COUNT_BITS) - 1) * beats_per_instruction(params)
         while first < end:
-            block_end = (first // params.axi_burst + 1) * params.axi_burst
+            block_end = (first // params.burst_words + 1) * params.burst_words
             yield first % (1 << word_address_bits(params)), min(end, block_end) - first
             first = block_end
 
     @property
     def prefetch_words(self) -> int:
         """Depth of the queue in words: at least two blocks, so that one is in flight while the other is consumed."""
-        return max(2 * self._params.axi_burst, PREFETCH_INSTRUCTIONS * beats_per_instruction(self._params))
+        return max(2 * self._params.burst_words, PREFETCH_INSTRUCTIONS * beats_per_instruction(self._params))
 
     def elaborate(self, platform: object) -> Module:
         """Issue bursts as space allows; write words into the queue and read them out."""
@@ -167,12 +167,12 @@ class Fetch(wiring.Component):
     def _issue(self, m: Module, first: Value, block_read: Value) -> Value:
         """Issue bursts while words remain and a block of space is free; returns whether all have been issued."""
         beats_bits = exact_log2(beats_per_instruction(self._params))
-        blocks = self.prefetch_words // self._params.axi_burst
+        blocks = self.prefetch_words // self._params.burst_words
         next_word = Signal(word_address_bits(self._params), reset_less=True)
         at = next_word[: self._block_bits]
         # Negative after the last block: by the words of that block beyond the end of the program.
         left = Signal(signed(COUNT_BITS + beats_bits + 1), reset_less=True)
-        size = Signal(range(-self._params.axi_burst, self._params.axi_burst), reset_less=True)
+        size = Signal(range(-self._params.burst_words, self._params.burst_words), reset_less=True)
         space = Signal(range(blocks + 1), init=blocks)
         outstanding = Signal(range(blocks + 1))
         issue, none_left = Signal(), Signal()
@@ -193,7 +193,7 @@ class Fetch(wiring.Component):
                 with m.If(self.start):
                     m.next = "MEASURE"
             with m.State("MEASURE"):
-                m.d.sync += [size.eq(at - self._params.axi_burst), none_left.eq(left == 0)]
+                m.d.sync += [size.eq(at - self._params.burst_words), none_left.eq(left == 0)]
                 m.next = "COUNT"
             with m.State("COUNT"):
                 m.d.sync += [left.eq(left + size), size.eq(Cat(left[: self._block_bits], 0))]

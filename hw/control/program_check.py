@@ -51,7 +51,7 @@ class ProgramCheck(wiring.Component):
     LATENCY = 3
 
     def __init__(self, params: HardwareParams) -> None:
-        self._word_bits = params.axi_data_bits
+        self._word_bits = params.word_bits
         super().__init__(
             {
                 "valid": In(1),

@@ -80,8 +80,8 @@ class QueueWrite(wiring.Signature):
                 "not_full": In(UNITS),
                 "valid": Out(1),
                 "unit": Out(UNIT_SELECT_BITS),
-                "slot": Out(EntrySlots(params.axi_data_bits).bits),
-                "word": Out(params.axi_data_bits),
+                "slot": Out(EntrySlots(params.word_bits).bits),
+                "word": Out(params.word_bits),
                 "commit": Out(1),
             }
         )
@@ -136,7 +136,7 @@ class InstructionQueues(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._slots = EntrySlots(params.axi_data_bits)
+        self._slots = EntrySlots(params.word_bits)
         self._arriving_layout = data.StructLayout(
             {"valid": 1, "unit": UNIT_SELECT_BITS, "slot": self._slots.bits, "last": 1}
         )
@@ -193,7 +193,7 @@ class InstructionQueues(wiring.Component):
     def _access(self, m: Module) -> Value:
         """The memory, with a ring of entries per unit; returns the word that was read."""
         depth = self._params.queue_depth
-        shape, words = unsigned(self._params.axi_data_bits), UNITS * depth << self._slots.bits
+        shape, words = unsigned(self._params.word_bits), UNITS * depth << self._slots.bits
         # One memory for all units: separate queues with wait comparators of their own took 3,400 LUT sites more.
         m.submodules.memory = memory = Memory(shape=shape, depth=words, init=[], attrs=NO_COLLISIONS)
         write, read = memory.write_port(), memory.read_port(domain="sync")

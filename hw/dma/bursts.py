@@ -22,7 +22,7 @@ class _State:
     """Registers of the splitter: the open burst, the current run, and what is known about both."""
 
     def __init__(self, params: HardwareParams) -> None:
-        self.block_bits = block_bits = exact_log2(params.axi_burst)
+        self.block_bits = block_bits = exact_log2(params.burst_words)
         self.block = Signal(word_address_bits(params) - block_bits, reset_less=True)
         """The block of the open burst."""
         self.first = Signal(block_bits, reset_less=True)
@@ -45,10 +45,10 @@ class _State:
 
 
 class BurstSplitter(wiring.Component):
-    """Converts runs into INCR bursts of at most `axi_burst` beats that never cross a 4 KiB boundary.
+    """Converts runs into INCR bursts of at most `burst_words` words that never cross a 4 KiB boundary.
 
-    Memory is divided into aligned blocks of `axi_burst` words; a burst stays inside one block. A run that is contiguous
-    with the previous one extends the open burst, so rows as wide as their tensor become long bursts.
+    Memory is divided into aligned blocks of `burst_words` words; a burst stays inside one block. A run that is
+    contiguous with the previous one extends the open burst, so rows as wide as their tensor become long bursts.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class BurstSplitter(wiring.Component):
             for number in range(run["words"]):
                 words.append((first + number) % (1 << word_address_bits(params)))
                 last = run["last"] and number == run["words"] - 1
-                if last or (words[-1] + 1) % params.axi_burst == 0:
+                if last or (words[-1] + 1) % params.burst_words == 0:
                     yield words[0], len(words), bool(last)
                     words = []
 

@@ -61,7 +61,7 @@ class ConstantCheck(wiring.Component):
     LATENCY = 2
 
     def __init__(self, params: HardwareParams) -> None:
-        self._word_bits = params.axi_data_bits
+        self._word_bits = params.word_bits
         super().__init__(
             {
                 "space": Out(1),

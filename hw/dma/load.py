@@ -23,7 +23,7 @@ def _word_layout(params: HardwareParams) -> data.StructLayout:
     """A word with its target; the address is as wide as that of the larger memory."""
     addr = exact_log2(max(params.scratch_words, params.weight_words))
     return data.StructLayout(
-        {"data": params.axi_data_bits, "to_weights": 1, "addr": addr, "out_of_range": 1, "last": 1},
+        {"data": params.word_bits, "to_weights": 1, "addr": addr, "out_of_range": 1, "last": 1},
     )
 
 
@@ -84,7 +84,7 @@ class LoadUnit(wiring.Component):
                 "unit": In(UnitPort()),
                 "window": In(WindowPort(params)),
                 "bursts": Out(stream.Signature(burst_layout(params))),
-                "r": In(stream.Signature(read_layout(params.axi_data_bits))),
+                "r": In(stream.Signature(read_layout(params.word_bits))),
                 "scratch": Out(WritePort(params.word_bytes)),
                 "weights": Out(WeightWritePort(params.word_bytes)),
             }
@@ -123,7 +123,7 @@ class LoadUnit(wiring.Component):
         addresses cuts the path from `r.valid`, which is late behind the arbiter, to the address walker.
         """
         address, word = addresses.o.payload, words.i.payload
-        source = stream.Signature(self._params.axi_data_bits).create(path=("source",))
+        source = stream.Signature(self._params.word_bits).create(path=("source",))
         m.d.comb += [
             word.data.eq(source.payload),
             word.to_weights.eq(address.target == LoadTarget.WEIGHT),

@@ -73,7 +73,7 @@ class StoreUnit(wiring.Component):
                 "window": In(WindowPort(params)),
                 "scratch": Out(ReadPort(params.word_bytes)),
                 "aw": Out(stream.Signature(address_layout(params.axi_addr_bits))),
-                "w": Out(stream.Signature(write_layout(params.axi_data_bits))),
+                "w": Out(stream.Signature(write_layout(params.word_bits))),
                 "b": In(stream.Signature(RESPONSE_LAYOUT)),
             }
         )
@@ -98,15 +98,15 @@ class StoreUnit(wiring.Component):
     def _send_addresses(self, m: Module, front: MoveFrontEnd) -> CreditFifo:
         """Drive AW from the bursts; returns the FIFO of their lengths."""
         m.submodules.lengths = lengths = CreditFifo(LENGTH_BITS, self._params.axi_outstanding)
-        offered = front.bursts
+        offered, burst = front.bursts, front.bursts.payload
         fire = self.aw.valid & self.aw.ready
         m.d.comb += [
-            *drive_address(self.aw.payload, offered.payload.addr, offered.payload.beats_less_one, self._params),
+            *drive_address(self.aw.payload, burst.addr, burst.beats_less_one, self._params.word_bytes, self._params),
             # W needs the length: no address is sent without a credit for it.
             self.aw.valid.eq(offered.valid & lengths.credit_available),
             offered.ready.eq(fire),
             # W follows the order of AW, because AXI4 has no WID (A5.4): a FIFO of lengths is enough to mark last beats.
-            lengths.word.eq(offered.payload.beats_less_one),
+            lengths.word.eq(burst.beats_less_one),
             lengths.push.eq(fire),
             lengths.take_credit.eq(fire),
         ]
@@ -114,7 +114,7 @@ class StoreUnit(wiring.Component):
 
     def _read(self, m: Module, front: MoveFrontEnd) -> CreditFifo:
         """Read ahead while credits last; returns the FIFO of words, each with a bit that masks it out after a fault."""
-        m.submodules.words = words = CreditFifo(self._params.axi_data_bits + 1, READ_AHEAD_WORDS)
+        m.submodules.words = words = CreditFifo(self._params.word_bits + 1, READ_AHEAD_WORDS)
         requests = self._buffer_requests(m, front)
         read_fire = Signal()
         reads = Signal(READ_LATENCY)

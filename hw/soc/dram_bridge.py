@@ -23,7 +23,7 @@ class DramBridge(wiring.Component):
     data, fetch
         The CPU's data bus and instruction bus. `data` has priority.
     memory
-        AXI4 master; a beat is a word of the accelerator.
+        AXI4 master; its beats carry as many bytes as the accelerator's.
     idle
         Every write has its response.
     error
@@ -54,7 +54,7 @@ class DramBridge(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._word_bytes = params.axi_data_bits // 8
+        self._pieces = params.axi_data_bits // DATA_BITS
         super().__init__(
             {
                 "data": In(Wishbone()),
@@ -69,9 +69,8 @@ class DramBridge(wiring.Component):
         """One FSM for both buses, and a count of outstanding writes."""
         m = Module()
         fetching = Signal()
-        pieces = self._word_bytes * 8 // DATA_BITS
-        piece = Signal(ceil_log2(pieces))
-        read = Array([self.memory.r.payload.data.word_select(i, DATA_BITS) for i in range(pieces)])[piece]
+        piece = Signal(ceil_log2(self._pieces))
+        read = Array([self.memory.r.payload.data.word_select(i, DATA_BITS) for i in range(self._pieces)])[piece]
         m.d.comb += [self.data.dat_r.eq(read), self.fetch.dat_r.eq(read)]
         outstanding = Signal(range(self.OUTSTANDING + 1))
         m.d.comb += self.idle.eq(outstanding == 0)
@@ -92,21 +91,23 @@ class DramBridge(wiring.Component):
         self._count_writes(m, outstanding)
         return m
 
-    def _word(self, adr: Value) -> Value:
-        """Word address in memory of a Wishbone address; a word may have 4 bytes."""
-        return adr[exact_log2(self._word_bytes * 8 // DATA_BITS) :]
+    def _beat(self, adr: Value) -> Value:
+        """The beat of a Wishbone address; a beat may have 4 bytes."""
+        return adr[exact_log2(self._params.beat_bytes * 8 // DATA_BITS) :]
 
     def _read(self, m: Module, fetching: Signal, piece: Signal) -> None:
         """The states of a read: address, then the 4-byte pieces of every beat."""
-        pieces = self._word_bytes * 8 // DATA_BITS
+        beat_bytes = self._params.beat_bytes
         adr = Mux(fetching, self.fetch.adr, self.data.adr)
         line = Mux(fetching, self.fetch.cti, self.data.cti) == CycleType.INCREMENTING
         # In a burst the piece is counted: the master's address may follow the data by a cycle.
         left = Signal(range(LINE_BYTES * 8 // DATA_BITS))
-        beats_less_one = Mux(line, LINE_BYTES // self._word_bytes - 1, 0)
+        beats_less_one = Mux(line, LINE_BYTES // beat_bytes - 1, 0)
         with m.State("READ_ADDRESS"):
             m.d.comb += self.memory.ar.valid.eq(self.idle)
-            m.d.comb += list(drive_address(self.memory.ar.payload, self._word(adr), beats_less_one, self._params))
+            m.d.comb += list(
+                drive_address(self.memory.ar.payload, self._beat(adr), beats_less_one, beat_bytes, self._params)
+            )
             m.d.sync += [
                 left.eq(Mux(line, LINE_BYTES * 8 // DATA_BITS - 1, 0)),
                 piece.eq(adr[: len(piece)]),
@@ -115,7 +116,9 @@ class DramBridge(wiring.Component):
                 m.next = "READ_DATA"
         r = self.memory.r
         with m.State("READ_DATA"):
-            m.d.comb += r.ready.eq((left == 0) | (piece == pieces - 1))
+            # A port that is wider than a word carries a word in each beat.
+            last = beat_bytes * 8 // DATA_BITS - 1
+            m.d.comb += r.ready.eq((left == 0) | (piece & last == last))
             with m.If(r.valid):
                 m.d.comb += [self.fetch.ack.eq(fetching), self.data.ack.eq(~fetching)]
                 m.d.sync += [left.eq(left - 1), piece.eq(piece + 1)]
@@ -124,16 +127,15 @@ class DramBridge(wiring.Component):
 
     def _write(self, m: Module) -> None:
         """The state of a write: address and data are taken in either order."""
-        pieces = self._word_bytes * 8 // DATA_BITS
         aw, w = self.memory.aw, self.memory.w
         address_taken, data_taken = Signal(), Signal()
         m.d.comb += [
             aw.valid.eq(~address_taken),
             w.valid.eq(~data_taken),
             w.payload.last.eq(1),
-            w.payload.data.eq(Cat(*[self.data.dat_w] * pieces)),
-            w.payload.strb.eq(self.data.sel << (self.data.adr[: ceil_log2(pieces)] << 2)),
-            *drive_address(aw.payload, self._word(self.data.adr), C(0, 8), self._params),
+            w.payload.data.eq(Cat(*[self.data.dat_w] * self._pieces)),
+            w.payload.strb.eq(self.data.sel << (self.data.adr[: ceil_log2(self._pieces)] << 2)),
+            *drive_address(aw.payload, self._beat(self.data.adr), C(0, 8), self._params.beat_bytes, self._params),
         ]
         m.d.sync += [address_taken.eq(address_taken | aw.ready), data_taken.eq(data_taken | w.ready)]
         with m.If((address_taken | aw.ready) & (data_taken | w.ready)):

@@ -52,9 +52,15 @@ class HardwareParams:
     scratch_kib: int = _doc("Scratchpad for activations, KiB. A power of two, 4 to 1024.")
     scratch_banks: int = _doc("Scratchpad banks, interleaved by word. A power of two, 2 to 16.", 4)
     weight_kib: int = _doc("Weight memory, KiB: a circular buffer. A power of two, 2 to 1024.")
-    axi_data_bits: int = _doc("AXI4 data width; must equal 8*rows: one beat is one word. 0 means that.", 0)
+    axi_data_bits: int = _doc(
+        "AXI4 data width: 32, 64, 128 or 256; 0 means 8*rows, one word per beat. On a narrower port a word takes "
+        "several beats, on a wider one a beat carries one word.",
+        0,
+    )
     axi_addr_bits: int = _doc("AXI4 address width, 32 to 64.", 40)
-    axi_burst: int = _doc("Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB.", 64)
+    axi_burst: int = _doc(
+        "Longest AXI burst in beats. A power of two, 4 to 256; at least 4 words, and at most 4 KiB.", 64
+    )
     axi_outstanding: int = _doc("Outstanding AXI bursts in each direction. A power of two, 1 to 32.", 16)
     axi_prot: int = _doc(
         "AxPROT of all accesses, 0 to 7. Bit 1 is 0 for secure accesses. 2: data, non-secure, unprivileged.", 2
@@ -132,13 +138,39 @@ class HardwareParams:
         object.__setattr__(self, "vector_depthwise", self.vector_depthwise and 4 * self.vector_lanes >= self.rows)
         object.__setattr__(self, "vector_norm", self.vector_norm and 4 * self.vector_lanes >= self.rows)
         _check_ranges(self)
+        _check_port(self)
         _check_agreement(self)
         object.__setattr__(self, "lut_products", min(self.lut_products, self.macs + self.depthwise_products))
 
     @property
     def word_bytes(self) -> int:
-        """Bytes in a word of the scratchpad, the weight memory and the AXI bus: one channel block of one pixel."""
+        """Bytes in a word of the scratchpad, the weight memory and external memory: one channel block of one pixel."""
         return self.rows
+
+    @property
+    def word_bits(self) -> int:
+        """Bits in a word."""
+        return 8 * self.word_bytes
+
+    @property
+    def port_bytes(self) -> int:
+        """Width of the AXI data port in bytes."""
+        return self.axi_data_bits // 8
+
+    @property
+    def beat_bytes(self) -> int:
+        """Bytes that a beat carries: the width of the port, but at most a word."""
+        return min(self.word_bytes, self.port_bytes)
+
+    @property
+    def word_beats(self) -> int:
+        """Beats in which a word passes the port."""
+        return self.word_bytes // self.beat_bytes
+
+    @property
+    def burst_words(self) -> int:
+        """Words in the longest burst."""
+        return self.axi_burst // self.word_beats
 
     @property
     def scratch_words(self) -> int:
@@ -300,12 +332,15 @@ POWERS = {
     "vector_lanes": (1, 32),
 }
 """Smallest and largest value of the parameters that are powers of two."""
+DATA_BITS = (32, 64, 128, 256)
+"""Widths of the AXI data port."""
+_MIN_BURST_WORDS = 4
 _MAX_BURST_BYTES = 4096
+"""A burst must not cross a boundary of 4 KiB (AXI)."""
 _SMALL_STRIP = 16
 """Words of the smallest distributed RAM."""
 _SLOW_READOUT = 8
 """Readout cycles per pixel from which readout may wait for a strip's last tile without loss."""
-"""A burst must not cross a boundary of 4 KiB (AXI)."""
 RANGES = {"axi_addr_bits": (32, 64), "mantissa_bits": (8, 24), "acc_bits": (20, 32)}
 """Smallest and largest value of the parameters that may have any value between."""
 ATTRIBUTES = {"axi_prot": (0, 7), "axi_cache": (0, 15), "axi_qos": (0, 15), "axi_user_bits": (0, 32)}
@@ -323,18 +358,32 @@ def _check_ranges(p: HardwareParams) -> None:
             raise ParameterError(f"{name} must be from {low} to {high}, not {value}")
 
 
+def _burst_limits(rows: int, data_bits: int) -> tuple[int, int]:
+    """Smallest and largest `axi_burst`."""
+    beat_bytes = min(rows, data_bits // 8)
+    return _MIN_BURST_WORDS * rows // beat_bytes, _MAX_BURST_BYTES // beat_bytes
+
+
+def _check_port(p: HardwareParams) -> None:
+    if p.axi_data_bits not in DATA_BITS:
+        raise ParameterError(f"axi_data_bits must be one of {', '.join(map(str, DATA_BITS))}, not {p.axi_data_bits}")
+    shortest, longest = _burst_limits(p.rows, p.axi_data_bits)
+    if p.axi_burst > longest:
+        raise ParameterError(
+            f"axi_burst of {p.axi_burst} beats of {p.beat_bytes} bytes crosses 4 KiB: at most {longest}"
+        )
+    if p.axi_burst < shortest:
+        raise ParameterError(
+            f"axi_burst of {p.axi_burst} beats of {p.beat_bytes} bytes is less than {_MIN_BURST_WORDS} words of "
+            f"{p.word_bytes} bytes: at least {shortest}"
+        )
+
+
 def _check_agreement(p: HardwareParams) -> None:
     if gcd(p.rows, p.cols) % p.lanes:
         raise ParameterError(f"lanes must divide rows and cols, but {p.lanes} does not divide {p.rows} and {p.cols}")
     if p.vector_lanes > p.rows:
         raise ParameterError(f"vector_lanes must divide rows, but {p.vector_lanes} does not divide {p.rows}")
-    if p.axi_data_bits != 8 * p.rows:
-        raise ParameterError(f"axi_data_bits must be 8*rows = {8 * p.rows}, not {p.axi_data_bits}")
-    if p.axi_burst * p.word_bytes > _MAX_BURST_BYTES:
-        raise ParameterError(
-            f"axi_burst of {p.axi_burst} beats of {p.word_bytes} bytes crosses 4 KiB: at most "
-            f"{_MAX_BURST_BYTES // p.word_bytes}"
-        )
     if p.match is RoundingMode.ORT and p.mantissa_bits != FP32_SIGNIFICAND_BITS:
         raise ParameterError(f"mantissa_bits must be {FP32_SIGNIFICAND_BITS} with match 'ort', not {p.mantissa_bits}")
     if p.strip < p.cols:
@@ -445,7 +494,9 @@ def changed(params: HardwareParams, changes: Mapping[str, Any]) -> HardwareParam
     ParameterError
         The parameters are invalid; the message ends with the nearest valid value of a changed field.
     """
-    values = {**params.to_dict(), **changes}
+    # A port of one word stays one, whatever the rows.
+    port = {"axi_data_bits": 0} if params.port_bytes == params.word_bytes else {}
+    values = {**params.to_dict(), **port, **changes}
     try:
         _check_known(values)
         return _following(values, changes)
@@ -456,14 +507,18 @@ def changed(params: HardwareParams, changes: Mapping[str, Any]) -> HardwareParam
 def _following(values: Mapping[str, Any], changes: Mapping[str, Any]) -> HardwareParams:
     """Parameters whose fields outside `changes` are lowered or raised until they agree with the others."""
     rows, cols = values["rows"], values["cols"]
-    if {type(rows), type(cols)} != {int} or min(rows, cols) < 1:
+    integers = ("rows", "cols", "lanes", "vector_lanes", "strip", "axi_burst")
+    if {type(values[name]) for name in integers} != {int} or min(rows, cols) < 1:
         return from_dict(dict(values))  # the error
+    data_bits = values["axi_data_bits"] or 8 * rows
+    if data_bits not in DATA_BITS:
+        return from_dict(dict(values))  # the error
+    shortest, longest = _burst_limits(rows, data_bits)
     follows = {
-        "axi_data_bits": 8 * rows,
         "lanes": min(values["lanes"], gcd(rows, cols)),
         "vector_lanes": min(values["vector_lanes"], rows),
         "strip": max(values["strip"], cols),
-        "axi_burst": min(values["axi_burst"], _MAX_BURST_BYTES // rows),
+        "axi_burst": min(max(values["axi_burst"], shortest), longest),
     }
     return from_dict({**values, **{name: value for name, value in follows.items() if name not in changes}})
 
@@ -495,7 +550,7 @@ def valid_values(name: str) -> list[Any]:
         **ATTRIBUTES,
         "match": map(str, RoundingMode),
         "multiplier_bits": MULTIPLIERS,
-        "axi_data_bits": (8 * rows for rows in valid_values("rows")),
+        "axi_data_bits": DATA_BITS,
         "lut_products": (0,),
         "axi_user": (0,),
     }

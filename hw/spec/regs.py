@@ -226,8 +226,8 @@ def capability_values(params: HardwareParams) -> tuple[int, ...]:
 def _counters() -> tuple[Register, ...]:
     names: list[tuple[str, str]] = [
         ("CYCLES", "Cycles from start to done or error."),
-        ("READ_BEATS", "AXI read beats, including instruction fetch."),
-        ("WRITE_BEATS", "AXI write beats."),
+        ("READ_BEATS", "Beats of the AXI port read, including instruction fetch."),
+        ("WRITE_BEATS", "Beats of the AXI port written."),
     ]
     for unit in QUEUED_UNITS:
         names.append((f"{unit.name}_BUSY", f"Cycles in which the {unit.name} unit processed a word."))

@@ -287,7 +287,7 @@ class _Search:
         clock = clock_of(params.macs, self.budget.mhz)
         memory = memory_of(params, clock.mhz, self.budget.bandwidth, self.budget.latency)
         # Accelerators have the same rate when all transfer; MemoryTiming's 0 means no limit.
-        shared = (memory.words_per_cycle if memory.bandwidth <= 0 else memory.bandwidth) / self.budget.accelerators
+        shared = (memory.beats_per_cycle if memory.bandwidth <= 0 else memory.bandwidth) / self.budget.accelerators
         return Task(params, replace(memory, bandwidth=shared))
 
     def point(self, params: HardwareParams, outcome: Outcome) -> Point:

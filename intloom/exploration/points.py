@@ -124,6 +124,9 @@ class _Refused(IntloomError):
 
 
 def memory_of(params: HardwareParams, mhz: float, bandwidth: float | None, latency: int) -> MemoryTiming:
-    """The memory in beats of these parameters; `bandwidth` is in MB/s, None is a beat per cycle."""
+    """The memory in beats of these parameters; `bandwidth` is in MB/s, None is a beat per cycle.
+
+    A beat takes the time of the whole port, also if it carries less.
+    """
     timing = MemoryTiming(read_latency=latency)
-    return timing if bandwidth is None else replace(timing, bandwidth=bandwidth / (mhz * params.word_bytes))
+    return timing if bandwidth is None else replace(timing, bandwidth=bandwidth / (mhz * params.port_bytes))

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from intloom.compiler.program.memory import initial_memory, pack_tensor
 from intloom.compiler.program.program import Role
 from intloom.compiler.schedule import compile_graph
@@ -41,6 +39,8 @@ def render_testbench(params: HardwareParams) -> dict[str, str]:
     word = params.word_bytes
     values: dict[str, object] = {
         "WORD_BYTES": word,
+        "PORT_BYTES": params.port_bytes,
+        "BEAT_BYTES": params.beat_bytes,
         "MEMORY_WORDS": len(memory) // word,
         "OUTPUT_WORDS": len(expected) // word,
         "OUTPUT_AT": output.address,
@@ -48,7 +48,6 @@ def render_testbench(params: HardwareParams) -> dict[str, str]:
         "INSTRUCTIONS": len(program.instructions),
         "ADDRESS_BITS": params.axi_addr_bits,
         "REGISTER_BITS": regs.ADDRESS_BITS,
-        "SIZE": int(np.log2(word)),
         "LIMIT": _LIMIT,
     }
     names = ("CONTROL", "STATUS", "PROGRAM", "LENGTH", "BASE_LOW", "BASE_HIGH", "LIMIT", "IRQ_ENABLE", "FINGERPRINT")

@@ -102,6 +102,7 @@ def run_firmware(
     memory.tofile(files.memory)
     job = Job(
         word_bytes=params.word_bytes,
+        port_bytes=params.port_bytes,
         memory_words=firmware.memory_bytes // params.word_bytes,
         program_word=0,
         instructions=0,

@@ -174,7 +174,7 @@ class BoardBackend:
             macs=program.macs,
             vector_macs=program.vector_macs,
             mac_use=array_use(program.macs, cycles, program.params),
-            dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * word,
+            dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * program.params.beat_bytes,
             counters=counters,
             report=report,
         )

@@ -73,7 +73,7 @@ class Planner:
         self._times = _finish_times(program, timing)
         p = program.params
         self._prologue = prologue_length(p)
-        fetched = max(_PREFETCHED, 2 * p.axi_burst * p.word_bytes // INSTRUCTION_BYTES)
+        fetched = max(_PREFETCHED, 2 * p.burst_words * p.word_bytes // INSTRUCTION_BYTES)
         self._ahead = fetched + len(QUEUED_UNITS) * p.queue_depth
 
     def plan(self, segments: int) -> Plan:

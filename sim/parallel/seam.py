@@ -102,6 +102,6 @@ def _other_fetch(segment: Segment, recording: Recording) -> int:
     bursts = recording.bursts
     if bursts is None:
         raise ValueError("seams are found with the bursts on the bus; record them")
-    last = bursts["address"] + bursts["beats"] * np.uint64(program.params.word_bytes)
+    last = bursts["address"] + bursts["beats"] * np.uint64(program.params.beat_bytes)
     epilogue = (bursts["write"] == 0) & (last > end - EPILOGUE * INSTRUCTION_BYTES) & (bursts["address"] < end)
     return int(bursts["cycle"][epilogue][0])

@@ -137,6 +137,7 @@ def run_program(
     space = _space(program)
     job = Job(
         word_bytes=program.params.word_bytes,
+        port_bytes=program.params.port_bytes,
         memory_words=space // program.params.word_bytes,
         program_word=program.program_word,
         instructions=len(program.code()) // 64,

@@ -176,7 +176,7 @@ class WriteChannels:
     ----------
     slave
         cocotbext-axi's slave for writes; its channels are replaced.
-    word_bytes
+    beat_bytes
         Bytes a beat.
     pace
         The bandwidth limit.
@@ -185,10 +185,10 @@ class WriteChannels:
     """
 
     def __init__(
-        self, slave: Any, word_bytes: int, pace: BandwidthLimiter, report: Callable[[int, int, int], None]
+        self, slave: Any, beat_bytes: int, pace: BandwidthLimiter, report: Callable[[int, int, int], None]
     ) -> None:
         self._address_channel, self._data_channel = slave.aw_channel, slave.w_channel
-        self._word_bytes = word_bytes
+        self._beat_bytes = beat_bytes
         self._pace = pace
         self._report = report
         self._bursts: deque[int] = deque()
@@ -205,7 +205,7 @@ class WriteChannels:
         # Write beats take their bandwidth here; read beats take theirs in `ResponseDelay`.
         await self._pace.take()
         self._report(self._bursts[0], int(item.wstrb), int(item.wdata))
-        self._bursts[0] += self._word_bytes
+        self._bursts[0] += self._beat_bytes
         if int(item.wlast):
             self._bursts.popleft()
         return item
@@ -248,7 +248,8 @@ class AxiSlaveModel:
         pace = BandwidthLimiter(dut.clk, count, job.memory.bandwidth)
         read.r_channel = ResponseDelay(read.r_channel, self, Direction.READ, pace)
         write.b_channel = ResponseDelay(write.b_channel, self, Direction.WRITE)
-        WriteChannels(write, job.word_bytes, pace, self._record)
+        WriteChannels(write, job.beat_bytes, pace, self._record)
+        self._data = self._mask = 0
 
     def _stall(self, channels: tuple[Any, ...]) -> None:
         permille = self.job.memory.stall_permille
@@ -257,10 +258,18 @@ class AxiSlaveModel:
             channel.set_pause_generator(stalls(self.job.memory.seed * 8 + number, permille))
 
     def _record(self, address: int, strobe: int, data: int) -> None:
-        width = self.job.word_bytes
-        if self.job.log_writes and self.memory.response_to(address, width, Direction.WRITE) == AxiResp.OKAY:
+        width, beat = self.job.word_bytes, self.job.beat_bytes
+        if not self.job.log_writes or self.memory.response_to(address, beat, Direction.WRITE) != AxiResp.OKAY:
+            return
+        lane, part = address % (self.job.port_bytes or width), address % width
+        if part == 0:
+            self._data = self._mask = 0
+        self._data |= (data >> 8 * lane) % (1 << 8 * beat) << 8 * part
+        self._mask |= strobe >> lane << part
+        if part + beat == width:
             word = (address - self.job.first_byte) // width
-            self.writes += pack_write(self.count(), Writer.STORE, word, strobe, data.to_bytes(width, "little"))
+            written = self._data.to_bytes(width, "little")
+            self.writes += pack_write(self.count(), Writer.STORE, word, self._mask, written)
 
 
 def stalls(seed: int, permille: int) -> Iterator[bool]:

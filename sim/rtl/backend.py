@@ -68,6 +68,7 @@ def make_job(program: Program, options: RtlOptions, ends: Sequence[Boundary] | N
     """The bench's view of a program; `ends` are the boundaries of its layers."""
     return Job(
         word_bytes=program.params.word_bytes,
+        port_bytes=program.params.port_bytes,
         memory_words=program.memory_words,
         program_word=program.instructions_at,
         instructions=len(program.instructions),
@@ -185,7 +186,7 @@ def run_result(program: Program, recording: Recording, memory: MemorySettings, b
         mac_use=array_use(program.macs, cycles, program.params),
         sim_hz=cycles / report.seconds if report.seconds else 0.0,
         clock_stopped=stopped_shares(recording.clocked, recording.status.cycle),
-        dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * program.params.word_bytes,
+        dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * program.params.beat_bytes,
         conditions=memory.conditions(),
         counters=counters,
         memory=recording.memory,

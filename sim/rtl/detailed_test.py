@@ -112,7 +112,7 @@ class Testbench:
         self.registers = AxiLiteRegisters(dut)
         self.trace = TraceMonitor(dut) if hasattr(dut, "trace_started") else None
         self.snapshots = LayerSnapshots(self.registers, job.boundaries)
-        self._axi = Axi4Monitor(dut, "m_axi") if job.monitors else None
+        self._axi = Axi4Monitor(dut, "m_axi", job.beat_bytes) if job.monitors else None
         self._lite = AxiLiteMonitor(dut, "s_axi") if job.monitors else None
 
     async def reset(self) -> None:

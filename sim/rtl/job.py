@@ -85,6 +85,8 @@ class Job:
     """One run of the accelerator."""
 
     word_bytes: int
+    port_bytes: int = 0
+    """Width of the memory port; 0: a word."""
     memory_words: int
     program_word: int
     instructions: int
@@ -112,6 +114,11 @@ class Job:
     """Registers that the bare loop writes after that, with their values."""
     boundaries: Sequence[tuple[int, int]] = ()
     """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
+
+    @property
+    def beat_bytes(self) -> int:
+        """Bytes that a beat on the memory port carries."""
+        return min(self.word_bytes, self.port_bytes or self.word_bytes)
 
     @property
     def memory_bytes(self) -> int:
@@ -177,6 +184,7 @@ def _lines(job: Job, files: RunFiles) -> str:
     writes = [*job.setup().register_writes(), ("CONTROL", regs.pack("CONTROL", start=1))]
     lines = {
         "word_bytes": job.word_bytes,
+        "port_bytes": job.port_bytes or job.word_bytes,
         "base": job.first_byte,
         "memory_bytes": job.memory_bytes,
         "memory_file": files.memory,

@@ -68,11 +68,17 @@ def _render(template: str, verilog: str, taps: tuple[Tap, ...] = (), *, hdl_cloc
             widths={p.name: p.width for p in ports.values()},
             resets=_RESETS,
             taps=taps,
+            word_bits=_word_bits(taps),
             hdl_clock=hdl_clock,
             data_bits=ports["m_axi_wdata"].width,
             registers=True,
         )
     )
+
+
+def _word_bits(taps: tuple[Tap, ...]) -> int:
+    """Width of a word in the local memories."""
+    return max((tap.bits for tap in taps), default=0)
 
 
 def bench_shell(verilog: str, taps: bool = False, *, hdl_clock: bool = False) -> str:
@@ -86,15 +92,15 @@ def bench_shell(verilog: str, taps: bool = False, *, hdl_clock: bool = False) ->
 
 def log_shell(verilog: str) -> str:
     """SystemVerilog of a module with the accelerator's ports, which logs writes, and contents at the end."""
-    ports = _ports(verilog)
+    ports, taps = _ports(verilog), find_taps(verilog)
     template = _environment().get_template("logged.sv.j2")
     return template.render(
         top=TOP,
         name=LOG_TOP,
         ports=[*ports.values()],
-        taps=find_taps(verilog),
+        taps=taps,
         contents=find_contents(verilog),
-        data_bits=ports["m_axi_wdata"].width,
+        word_bits=_word_bits(taps),
     )
 
 

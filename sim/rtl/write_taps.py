@@ -23,6 +23,8 @@ class Tap:
     """High in a cycle in which a word is written."""
     address: str
     data: str
+    bits: int
+    """Of `data`."""
     mask: str
 
 
@@ -105,30 +107,32 @@ def _tap(verilog: str, writer: Writer, module: str, port: str, outer_port: str) 
     around = module.rpartition(".")[0]
     modules = (_Module(module, port, _module(verilog, module)), _Module(around, outer_port, _module(verilog, around)))
 
-    def needed(*members: str) -> str:
+    def needed(*members: str) -> tuple[str, int]:
         wire = _wire(modules, members)
         if wire is None:
             raise FileFormatError(f"module {TOP}.{module} must have a signal {port}__{members[0]} to be watched")
         return wire
 
     ready = _wire(modules[:1], ("ready",))
-    valid = needed("valid", "en")
+    valid, _ = needed("valid", "en")
+    data, bits = needed("data")
     return Tap(
         writer=writer,
-        taken=f"{valid} & {ready}" if ready else valid,
-        address=needed("addr"),
-        data=needed("data"),
-        mask=f"32'({mask})" if (mask := _wire(modules, ("mask",))) else _ALL_BYTES,
+        taken=f"{valid} & {ready[0]}" if ready else valid,
+        address=needed("addr")[0],
+        data=data,
+        bits=bits,
+        mask=f"32'({mask[0]})" if (mask := _wire(modules, ("mask",))) else _ALL_BYTES,
     )
 
 
-def _wire(modules: tuple[_Module, ...], members: tuple[str, ...]) -> str | None:
-    """The first of a port's members that is a wire in one of the modules, as seen from the bench."""
+def _wire(modules: tuple[_Module, ...], members: tuple[str, ...]) -> tuple[str, int] | None:
+    """The first of a port's members that is a wire in one of the modules, as seen from the bench, and its width."""
     for module, member in product(modules, members):
-        wire = rf"^\s*wire\s+(?:\[\d+:0\]\s+)?(\\?{module.port}__{member}(?:\$\d+)?)\s*;"
+        wire = rf"^\s*wire\s+(?:\[(\d+):0\]\s+)?(\\?{module.port}__{member}(?:\$\d+)?)\s*;"
         if (found := re.search(wire, module.text, re.MULTILINE)) is not None:
             # An escaped name ends with a space.
-            return f"dut.{module.path}.{found.group(1)} "
+            return f"dut.{module.path}.{found[2]} ", int(found[1] or 0) + 1
     return None
 
 

@@ -12,6 +12,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.bus.width_converter import WidthConverter
 from intloom.hw.engine import Engine
 from intloom.hw.fpga.harness import Harness
 from intloom.hw.npu import Npu
@@ -45,6 +46,8 @@ ARGUMENTS: dict[str, Any] = {
     "read_latency": 2,
 }
 """What components are made of."""
+OWN_PARAMS = {WidthConverter: preset("nano").replace(axi_data_bits=64)}
+"""Of components that not every hardware has."""
 
 
 @cache
@@ -166,7 +169,8 @@ def test_benches_simulate_with_monitors() -> None:
 
 def _make(component: type[wiring.Component]) -> wiring.Component:
     needed = [p.name for p in inspect.signature(component).parameters.values() if p.default is inspect.Parameter.empty]
-    return component(**{name: ARGUMENTS[name] for name in needed})
+    arguments = ARGUMENTS | ({"params": OWN_PARAMS[component]} if component in OWN_PARAMS else {})
+    return component(**{name: arguments[name] for name in needed})
 
 
 class Courteous(wiring.Component):

@@ -27,6 +27,8 @@ class Goal:
     """What a search minimizes, and how widely it searches."""
 
     memory: MemoryTiming
+    word_beats: int
+    """Beats of the memory's port for a word."""
     stripe_heights: int
     """Stripe heights that are tried for each group, beside the largest."""
     word_price: float = tuning.WORD_PRICE
@@ -34,7 +36,7 @@ class Goal:
     @property
     def word_cycles(self) -> float:
         """Cycles in which the memory moves a word."""
-        return 1 / self.memory.words_per_cycle
+        return self.word_beats / self.memory.beats_per_cycle
 
     def price(self, words: float) -> float:
         """The price of moving words."""

@@ -34,7 +34,7 @@ void bench_memory(uint64_t cycle, uint32_t flags, uint64_t araddr, uint64_t awad
     environment->memory.step(m, cycle);
     const bench::AxiSlave& s = environment->memory.slave();
     // svBitVecVal has 32 bits, so DPI passes at least 4 bytes.
-    std::memcpy(rdata, s.rdata, std::max<size_t>(4, environment->memory.word_bytes()));
+    std::memcpy(rdata, s.rdata, std::max<size_t>(4, environment->memory.port_bytes()));
     *result = s.arready | s.rvalid << 1 | s.rlast << 2 | s.awready << 3 | s.wready << 4 | s.bvalid << 5 | s.rresp << 6 |
               s.bresp << 8 | !environment->memory.idle() << 10 | !environment->memory.violation().empty() << 11 |
               uint32_t(s.rid) << 16 | uint32_t(s.bid) << 24;

@@ -20,6 +20,8 @@ unsigned log2_of(unsigned value) {
 
 Memory::Memory(const Job& job, unsigned word_bytes, WriteLog& log, BusLog& bursts)
     : word_bytes_(word_bytes),
+      port_bytes_(static_cast<unsigned>(job.number("port_bytes"))),
+      beat_bytes_(std::min(word_bytes_, port_bytes_)),
       base_(job.number("base")),
       bytes_(job.number("memory_bytes")),
       read_latency_(job.number("read_latency")),
@@ -86,13 +88,13 @@ void Memory::check_burst(const char* channel, uint64_t address, unsigned beats, 
     if (!violation_.empty()) return;
     std::ostringstream text;
     text << channel << " of " << beats << " beats at 0x" << std::hex << address << std::dec;
-    const uint64_t last = address + uint64_t(beats) * word_bytes_ - 1;
-    if (address % word_bytes_ != 0)
-        text << " is not aligned to " << word_bytes_ << " bytes";
+    const uint64_t last = address + uint64_t(beats) * beat_bytes_ - 1;
+    if (address % beat_bytes_ != 0)
+        text << " is not aligned to " << beat_bytes_ << " bytes";
     else if (address / kPage != last / kPage)
         text << " crosses a 4 KiB boundary";
-    else if (size != log2_of(word_bytes_))
-        text << " must have size " << log2_of(word_bytes_) << ", not " << size;
+    else if (size != log2_of(beat_bytes_))
+        text << " must have size " << log2_of(beat_bytes_) << ", not " << size;
     else if (burst != kIncrementing)
         text << " must be an incrementing burst, not of type " << burst;
     else
@@ -100,19 +102,30 @@ void Memory::check_burst(const char* channel, uint64_t address, unsigned beats, 
     violation_ = text.str();
 }
 
+void Memory::check_beat(const AxiMaster& master, unsigned lane) {
+    const uint64_t lanes = (uint64_t{1} << beat_bytes_) - 1 << lane;
+    if (violation_.empty() && (master.wstrb & ~lanes)) violation_ = "WSTRB outside the lanes of its beat";
+}
+
 void Memory::take_write_beat(const AxiMaster& master, uint64_t cycle) {
     Burst& burst = writes_.front();
     ++write_beats_;
+    const unsigned lane = burst.address % port_bytes_, part = burst.address % word_bytes_;
+    check_beat(master, lane);
     const uint8_t response = response_at(burst.address, kWriteDirection);
     // A burst has one response: the worst of its beats. DECERR is the larger code.
     burst.response = std::max(burst.response, response);
     if (response == OKAY) {
-        log_.record(cycle, Writer::STORE, (burst.address - base_) / word_bytes_, master.wstrb, master.wdata);
-        uint8_t* const word = store_.data() + (burst.address - base_);
-        for (unsigned byte = 0; byte < word_bytes_; ++byte)
-            if (master.wstrb >> byte & 1) word[byte] = master.wdata[byte];
+        uint8_t* const stored = store_.data() + (burst.address - base_);
+        for (unsigned byte = 0; byte < beat_bytes_; ++byte)
+            if (master.wstrb >> (lane + byte) & 1) stored[byte] = master.wdata[lane + byte];
+        if (part == 0) written_mask_ = 0;
+        std::memcpy(written_ + part, master.wdata + lane, beat_bytes_);
+        written_mask_ |= master.wstrb >> lane << part;
+        if (part + beat_bytes_ == word_bytes_)
+            log_.record(cycle, Writer::STORE, (burst.address - base_) / word_bytes_, written_mask_, written_);
     }
-    burst.address += word_bytes_;
+    burst.address += beat_bytes_;
     --burst.beats;
     if (violation_.empty() && master.wlast != (burst.beats == 0))
         violation_ = master.wlast ? "WLAST before the last beat of its burst" : "no WLAST on the last beat of a burst";
@@ -132,12 +145,11 @@ void Memory::offer_read_beat(uint64_t cycle) {
     slave_.rid = burst.id;
     slave_.rlast = burst.beats == 1;
     slave_.rresp = response_at(burst.address, kReadDirection);
+    // Data of an error response, and on other lanes than the beat's, are not memory content.
+    std::memset(slave_.rdata, 0, port_bytes_);
     if (slave_.rresp == OKAY)
-        std::memcpy(slave_.rdata, store_.data() + (burst.address - base_), word_bytes_);
-    else
-        // Data of an error response is not memory content.
-        std::memset(slave_.rdata, 0, word_bytes_);
-    burst.address += word_bytes_;
+        std::memcpy(slave_.rdata + burst.address % port_bytes_, store_.data() + (burst.address - base_), beat_bytes_);
+    burst.address += beat_bytes_;
     if (--burst.beats == 0) reads_.pop_front();
 }
 
@@ -150,7 +162,7 @@ void Memory::offer_response(uint64_t cycle) {
 }
 
 uint8_t Memory::response_at(uint64_t address, unsigned direction) const {
-    if (address < base_ || address - base_ + word_bytes_ > bytes_) return DECERR;
+    if (address < base_ || address - base_ + beat_bytes_ > bytes_) return DECERR;
     const bool injected = (error_directions_ & direction) && error_address_ / word_bytes_ == address / word_bytes_;
     return injected ? static_cast<uint8_t>(error_response_) : OKAY;
 }

@@ -41,7 +41,7 @@ class Memory {
     bool idle() const;
     // The first AXI rule that the master broke; empty if none.
     const std::string& violation() const { return violation_; }
-    unsigned word_bytes() const { return word_bytes_; }
+    unsigned port_bytes() const { return port_bytes_; }
     uint64_t read_beats() const { return read_beats_; }
     uint64_t write_beats() const { return write_beats_; }
 
@@ -59,10 +59,13 @@ class Memory {
     void offer_read_beat(uint64_t cycle);
     void offer_response(uint64_t cycle);
     uint8_t response_at(uint64_t address, unsigned direction) const;
+    void check_beat(const AxiMaster& master, unsigned lane);
     void check_burst(const char* channel, uint64_t address, unsigned beats, unsigned size, unsigned burst);
     bool stall();
 
-    const unsigned word_bytes_;
+    const unsigned word_bytes_, port_bytes_;
+    // Bytes that a beat carries: a part of a word on a narrower port, one word on a wider one.
+    const unsigned beat_bytes_;
     const uint64_t base_, bytes_;
     const uint64_t read_latency_, write_latency_;
     const double bandwidth_;
@@ -78,6 +81,9 @@ class Memory {
     bool last_was_read_ = false;
     uint64_t last_cycle_ = 0, random_;
     uint64_t read_beats_ = 0, write_beats_ = 0;
+    // The word of which beats are written, for the log.
+    uint8_t written_[kMaxWordBytes] = {};
+    uint32_t written_mask_ = 0;
     std::string violation_;
 };
 

@@ -1,8 +1,9 @@
 """Monitor of an AXI4 port, seen from the memory's side.
 
 1, 2. The handshake rules on all five channels.
-4. Bursts are incrementing, of whole words, aligned, and do not cross a 4 KiB boundary.
-5. WLAST marks the last beat of every write burst and no other; no write data comes without its address.
+4. Bursts are incrementing, of whole beats, aligned, and do not cross a 4 KiB boundary.
+5. WLAST marks the last beat of every write burst and no other; no write data comes without its address, and no strobe
+   is outside the lanes of its beat.
 6. Every response belongs to a burst: a B for each completed write, an R for each requested beat, RLAST on the last.
 7. At the end nothing is outstanding.
 """
@@ -33,13 +34,17 @@ class Axi4Monitor:
         The module with the port.
     prefix
         Its name, such as `m_axi`.
+    beat_bytes
+        Bytes that a beat carries.
     """
 
-    def __init__(self, dut: Any, prefix: str) -> None:
+    def __init__(self, dut: Any, prefix: str, beat_bytes: int) -> None:
         self._name = prefix
-        self._bytes = len(getattr(dut, f"{prefix}_wdata")) // 8
+        self._bytes = beat_bytes
+        self._lanes = len(getattr(dut, f"{prefix}_wdata")) // 8
         self._channels = watch_channels(dut, prefix, _PAYLOADS)
         self._writes: deque[int] = deque()
+        self._write_addresses: deque[int] = deque()
         self._reads: deque[int] = deque()
         self._beat = 0
         self._owed_responses = 0
@@ -52,6 +57,8 @@ class Axi4Monitor:
             if (request := taken[name]) is not None:
                 self._check_burst(name, request)
                 pending.append(request["len"] + 1)
+                if name == "aw":
+                    self._write_addresses.append(request["addr"])
         if taken["w"] is not None:
             self._write_beat(taken["w"])
         if taken["r"] is not None:
@@ -86,12 +93,16 @@ class Axi4Monitor:
     def _write_beat(self, beat: dict[str, int]) -> None:
         if not self._writes:
             self._broken("5: write data without an address")
+        lane = (self._write_addresses[0] + self._beat * self._bytes) % self._lanes
+        if beat["strb"] & ~((1 << self._bytes) - 1 << lane):
+            self._broken(f"5: strobes {beat['strb']:#x} must be inside lanes {lane} to {lane + self._bytes - 1}")
         self._beat += 1
         is_last = self._beat == self._writes[0]
         if bool(beat["last"]) != is_last:
             self._broken(f"5: WLAST must be {int(is_last)} on beat {self._beat} of {self._writes[0]}")
         if is_last:
             self._writes.popleft()
+            self._write_addresses.popleft()
             self._beat = 0
             self._owed_responses += 1
 

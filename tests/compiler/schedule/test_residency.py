@@ -31,7 +31,7 @@ BASE = preset("base")
 
 def slots_of(graph, params: HardwareParams) -> tuple[Slot, ...]:
     stages = build_stages(graph, params, keep_intermediates=False)
-    return make_plan(stages, Goal(memory=MemoryTiming(), stripe_heights=1)).slots
+    return make_plan(stages, Goal(memory=MemoryTiming(), word_beats=1, stripe_heights=1)).slots
 
 
 def check_addresses(slots: Sequence[Slot], params: HardwareParams) -> None:
@@ -93,7 +93,7 @@ def test_a_skip_connection_that_does_not_fit_goes_through_dram():
 
 def test_more_effort_never_gives_a_worse_program():
     graph, _ = yolo_graph(96)
-    goal = Goal(memory=MemoryTiming(), stripe_heights=1)
+    goal = Goal(memory=MemoryTiming(), word_beats=1, stripe_heights=1)
     first, second = (compile_graph(graph, BASE.replace(scratch_kib=64), effort=e) for e in (1, 2))
     assert goal.score(second) <= goal.score(first)
 

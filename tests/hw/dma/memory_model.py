@@ -14,7 +14,7 @@ FACTOR = int("9E3779B97F4A7C15F39CC0605CEDC835" * 8, 16)
 
 def content(word: int, params: HardwareParams) -> int:
     """What memory holds at a word: different everywhere, easy to expect."""
-    return (word * FACTOR + 0x1234567) % (1 << params.axi_data_bits)
+    return (word * FACTOR + 0x1234567) % (1 << params.word_bits)
 
 
 NO_ERRORS: Mapping[int, int] = MappingProxyType({})
@@ -50,7 +50,7 @@ def read_memory(
                 open_bursts -= queue.popleft()[2]
             if asked:
                 assert (word % (4096 // params.word_bytes)) + beats < 4096 // params.word_bytes, "4 KiB crossed"
-                assert beats < params.axi_burst
+                assert beats < params.burst_words
                 queue += [(cycle + latency, word + i, i == beats) for i in range(beats + 1)]
                 open_bursts += 1
             ctx.set(bursts.ready, int(open_bursts < limit and rng.random() < rate))

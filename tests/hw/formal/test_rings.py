@@ -38,7 +38,7 @@ class EntriesBench(Elaboratable):
 
     def __init__(self, params: HardwareParams, unit: Unit, slot: int, greedy: bool = False) -> None:
         self.params, self.unit, self.slot, self.greedy = params, unit, slot, greedy
-        self.slots = EntrySlots(params.axi_data_bits)
+        self.slots = EntrySlots(params.word_bits)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -76,11 +76,11 @@ class EntriesBench(Elaboratable):
 
     def _shift(self) -> int:
         """Bit offset of the content in its word."""
-        return 0 if self.slot < UNITS else self._needed() % self.params.axi_data_bits
+        return 0 if self.slot < UNITS else self._needed() % self.params.word_bits
 
     def _needed(self) -> int:
         """A bit of the followed word that the unit keeps, and the one above it."""
-        first = (self.slot - UNITS) * self.params.axi_data_bits
+        first = (self.slot - UNITS) * self.params.word_bits
         return next(max(low, first) for low, high in needed_bits(self.unit) if high - WIDTH >= max(low, first))
 
     def _leave(self, m: Module, queues: InstructionQueues) -> tuple[Value, Value]:
@@ -170,7 +170,7 @@ class FetchBench(Elaboratable):
 
     def _answer(self, m: Module, fetch: Fetch) -> None:
         """Beats come only of bursts that were taken, in their order; the last one of each is marked."""
-        lengths = [Signal(range(self.params.axi_burst + 1), name=f"length{i}") for i in range(4)]
+        lengths = [Signal(range(self.params.burst_words + 1), name=f"length{i}") for i in range(4)]
         asked = fetch.bursts.valid & fetch.bursts.ready
         beat = fetch.r.valid & fetch.r.ready
         ends = beat & (lengths[0] == 1)
@@ -185,7 +185,7 @@ class FetchBench(Elaboratable):
             m.d.comb += Assume(~fetch.r.valid | (lengths[0] != 0))
 
 
-SHORT = SimpleNamespace(axi_burst=2, axi_data_bits=256, axi_addr_bits=12, word_bytes=32)
+SHORT = SimpleNamespace(burst_words=2, word_bits=256, axi_addr_bits=12, word_bytes=32)
 """Shorter blocks than hardware may have, so that a ring is soon gone round."""
 RING = 4
 

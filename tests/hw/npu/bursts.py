@@ -34,14 +34,14 @@ class BurstRules:
         getattr(self, f"_{channel}")(payload)
 
     def _address(self, channel: str, payload: dict[str, int]) -> int:
-        beats, at, word = payload["len"] + 1, payload["addr"], self.params.word_bytes
-        assert 1 << payload["size"] == word, f"{channel}: a beat must be a word"
+        beats, at, size = payload["len"] + 1, payload["addr"], self.params.beat_bytes
+        assert 1 << payload["size"] == size, f"{channel}: a beat must have {size} bytes"
         assert payload["burst"] == Burst.INCR, f"{channel}: bursts must increment"
         assert beats <= self.params.axi_burst, f"{channel}: {beats} beats are more than a burst may have"
-        assert at % word == 0, f"{channel}: {at:#x} is not a word's address"
+        assert at % self.params.word_bytes == 0, f"{channel}: {at:#x} is not a word's address"
         for name in {"prot", "cache", "qos", "user"} & payload.keys():
             assert payload[name] == getattr(self.params, f"axi_{name}"), f"{channel}: {name} must be the parameter's"
-        last = at + beats * word - 1
+        last = at + beats * size - 1
         assert at in self.window and last in self.window, f"{channel}: {at:#x} to {last:#x} leaves the window"
         assert at // BOUNDARY_BYTES == last // BOUNDARY_BYTES, f"{channel}: {at:#x} to {last:#x} crosses 4 KiB"
         return beats

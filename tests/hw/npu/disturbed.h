@@ -91,20 +91,25 @@ class Memory {
     };
     void read(uint8_t error) {
         Burst& burst = reads_.front();
-        require(burst.at + BENCH_WORD <= bytes.size(), "a read outside the memory");
-        std::memcpy(slave.rdata, &bytes[burst.at], BENCH_WORD);
+        require(burst.at + BENCH_BEAT <= bytes.size(), "a read outside the memory");
+        // Lanes that the beat does not use.
+        for (unsigned i = 0; i < BENCH_PORT; ++i) slave.rdata[i] = uint8_t(random.next());
+        std::memcpy(slave.rdata + burst.at % BENCH_PORT, &bytes[burst.at], BENCH_BEAT);
         slave.rvalid = true;
         slave.rresp = error;
-        burst.at += BENCH_WORD;
+        burst.at += BENCH_BEAT;
         slave.rlast = --burst.beats == 0;
         if (slave.rlast) reads_.pop_front();
     }
     void write(const bench::AxiMaster& m) {
         Burst& burst = writes_.front();
-        require(burst.at + BENCH_WORD <= bytes.size(), "a write outside the memory");
-        for (unsigned i = 0; i < BENCH_WORD; ++i)
-            if (m.wstrb >> i & 1) bytes[burst.at + i] = m.wdata[i];
-        burst.at += BENCH_WORD;
+        require(burst.at + BENCH_BEAT <= bytes.size(), "a write outside the memory");
+        const unsigned lane = burst.at % BENCH_PORT;
+        require((m.wstrb >> lane >> (BENCH_BEAT - 1) >> 1) == 0 && (uint64_t{m.wstrb} << (32 - lane) & 0xFFFFFFFF) == 0,
+                "strobes outside the lanes of a beat");
+        for (unsigned i = 0; i < BENCH_BEAT; ++i)
+            if (m.wstrb >> (lane + i) & 1) bytes[burst.at + i] = m.wdata[lane + i];
+        burst.at += BENCH_BEAT;
         require(m.wlast == (--burst.beats == 0), "WLAST must be high in the last beat and in no other");
         if (m.wlast) writes_.pop_front(), responses_.push_back(0);
     }

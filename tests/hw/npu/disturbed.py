@@ -50,6 +50,8 @@ def _header(params: HardwareParams) -> str:
     values = {f"BENCH_{name}": regs.register(name).offset for name in offsets} | {
         "BENCH_BASE": _BASE,
         "BENCH_WORD": params.word_bytes,
+        "BENCH_BEAT": params.beat_bytes,
+        "BENCH_PORT": params.port_bytes,
         "BENCH_WORDS": MEMORY_WORDS,
         "BENCH_CYCLES": _CYCLES,
         "BENCH_START": regs.pack("CONTROL", start=1),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec import regs
+from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.bare import without_initial_values
 from intloom.sim.rtl.ports import parse_ports
 from tests.hw.npu.short_programs import MEMORY_WORDS, Program
@@ -84,12 +85,14 @@ def _ports(verilog: str) -> Iterator[str]:
 _WRITES = ("IRQ_ENABLE", "BASE_LOW", "LIMIT", "PROGRAM", "LENGTH", "CONTROL")
 
 
-def build(verilog: str, word_bytes: int, folder: Path) -> None:
+def build(verilog: str, params: HardwareParams, folder: Path) -> None:
     """Compile the accelerator without initial values, and the bench."""
     verilog = exact(without_initial_values(verilog))
     settings = {
         "MEMORY_WORDS": MEMORY_WORDS,
-        "WORD": word_bytes,
+        "WORD": params.word_bytes,
+        "BEAT": params.beat_bytes,
+        "PORT": params.port_bytes,
         "BASE": f"32'h{_BASE:x}",
         "LIMIT": _LIMIT,
         "STATUS": regs.register("STATUS").offset,

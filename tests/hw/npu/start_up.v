@@ -41,11 +41,12 @@ module bench;
     reg [7:0] ar_length [0:15];
     integer ar_first, ar_end, aw_first, aw_end, b_count, beat;
     wire read_fires = m_axi_rvalid & m_axi_rready, write_fires = m_axi_wvalid & m_axi_wready;
-    wire [31:0] read_word = (ar_address[ar_first % 16] - `BASE) / `WORD + beat;
-    reg [31:0] write_address;
+    wire [31:0] read_at = ar_address[ar_first % 16] - `BASE + beat * `BEAT, write_at = aw_address[aw_first % 16] - `BASE;
 
     always @* begin
-        m_axi_rdata = m_axi_rvalid ? memory[read_word] : 'bx;
+        m_axi_rdata = 'bx;
+        if (m_axi_rvalid)
+            m_axi_rdata[8 * (read_at % `PORT) +: 8 * `BEAT] = memory[read_at / `WORD][8 * (read_at % `WORD) +: 8 * `BEAT];
         m_axi_rlast = m_axi_rvalid ? beat == ar_length[ar_first % 16] : 1'bx;
         m_axi_rresp = m_axi_rvalid ? 2'd0 : 2'bx;
         m_axi_bresp = m_axi_bvalid ? 2'd0 : 2'bx;
@@ -75,12 +76,13 @@ module bench;
             end
             if (!m_axi_rvalid | read_fires)
                 m_axi_rvalid <= noise[2] & ar_end != ar_first + (read_fires & m_axi_rlast);
-            // Data is taken only for an address that is there, so `write_address` is that of the current burst.
+            // Data is taken only for an address that is there, so `write_at` is that of the current burst.
             m_axi_wready <= noise[3] & aw_end != aw_first & !(write_fires & m_axi_wlast);
             if (write_fires) begin
-                for (part = 0; part < `WORD; part = part + 1)
-                    if (m_axi_wstrb[part]) memory[(aw_address[aw_first % 16] - `BASE) / `WORD][8 * part +: 8] <= m_axi_wdata[8 * part +: 8];
-                aw_address[aw_first % 16] <= aw_address[aw_first % 16] + `WORD;
+                for (part = 0; part < `BEAT; part = part + 1)
+                    if (m_axi_wstrb[write_at % `PORT + part])
+                        memory[write_at / `WORD][8 * (write_at % `WORD + part) +: 8] <= m_axi_wdata[8 * (write_at % `PORT + part) +: 8];
+                aw_address[aw_first % 16] <= aw_address[aw_first % 16] + `BEAT;
                 if (m_axi_wlast) aw_first <= aw_first + 1;
             end
             b_count <= b_count + (write_fires & m_axi_wlast) - (m_axi_bvalid & m_axi_bready);

@@ -36,7 +36,7 @@ def without_reset(verilog: str, module: str, register: str) -> str:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_x_reaches_a_handshake_an_output_or_a_result(shape: str, tmp_path: Path, seed: int) -> None:
     params = SHAPES[shape]
-    build(verilog_of(params), params.word_bytes, tmp_path)
+    build(verilog_of(params), params, tmp_path)
     for number in range(PROGRAMS if params is NANO else 1):
         program = random_short_program(random.Random(seed + number), params, 0)
         found = run(tmp_path, program)
@@ -48,7 +48,7 @@ def test_no_x_reaches_a_handshake_an_output_or_a_result(shape: str, tmp_path: Pa
 @pytest.mark.needs("iverilog")
 @pytest.mark.parametrize(("module", "register"), RESETS)
 def test_a_missing_reset_is_found(module: str, register: str, tmp_path: Path) -> None:
-    build(without_reset(verilog_of(NANO), module, register), NANO.word_bytes, tmp_path)
+    build(without_reset(verilog_of(NANO), module, register), NANO, tmp_path)
     found = run(tmp_path, random_short_program(random.Random(0), NANO, 0))
     assert RESETS[module, register] in found.text, found.text
     assert not found.is_done

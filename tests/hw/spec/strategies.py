@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from intloom.hw.spec.isa import INSTRUCTIONS, Field, Instruction, InstructionSpec, make
-from intloom.hw.spec.params import PRESETS, HardwareParams
+from intloom.hw.spec.params import DATA_BITS, PRESETS, HardwareParams
 
 
 def legal(field: Field) -> st.SearchStrategy[int]:
@@ -41,9 +41,10 @@ def hardware(draw: st.DrawFn) -> HardwareParams:
         scratch_kib=draw(powers(4, 1024)),
         scratch_banks=draw(powers(2, 16)),
         weight_kib=draw(powers(16, 1024)),
-        axi_data_bits=0,
+        axi_data_bits=draw(st.sampled_from(DATA_BITS)),
         axi_addr_bits=draw(st.integers(32, 64)),
-        axi_burst=draw(powers(4, 4096 // max(rows, 16))),
+        # At least four words of 32 bytes on a port of 4, at most 4 KiB.
+        axi_burst=draw(powers(32, 128)),
         axi_outstanding=draw(powers(1, 32)),
         mantissa_bits=24 if match == "ort" else draw(st.integers(8, 24)),
         acc_bits=draw(st.integers(20, 32)),

@@ -86,7 +86,11 @@ def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path):
         ({"lanes": 32}, "lanes must divide rows and cols, but 32 does not divide 16 and 16"),
         ({"vector_lanes": 32}, "vector_lanes must divide rows, but 32 does not divide 16"),
         ({"vector_lanes": 3}, "vector_lanes must be a power of two from 1 to 32, not 3"),
-        ({"axi_data_bits": 64}, "axi_data_bits must be 8*rows = 128, not 64"),
+        ({"axi_data_bits": 512}, "axi_data_bits must be one of 32, 64, 128, 256, not 512"),
+        (
+            {"axi_burst": 4, "axi_data_bits": 64},
+            "axi_burst of 4 beats of 8 bytes is less than 4 words of 16 bytes: at least 8",
+        ),
         (
             {"axi_burst": 256, "rows": 32, "axi_data_bits": 256},
             "axi_burst of 256 beats of 32 bytes crosses 4 KiB: at most 128",
@@ -111,14 +115,20 @@ def test_fields_that_depend_on_a_change_follow_unless_they_are_named():
     assert changed(BASE, {"rows": 4}) == BASE.replace(rows=4, axi_data_bits=32, lanes=4, vector_lanes=4)
     wide = changed(BASE, {"cols": 64, "rows": 32, "axi_burst": 128})
     assert (wide.strip, wide.axi_burst, wide.axi_data_bits) == (64, 128, 256)
-    with pytest.raises(ParameterError, match=r"axi_data_bits must be 8\*rows = 64, not 128; .* axi_data_bits = 64$"):
-        changed(BASE, {"rows": 8, "axi_data_bits": 128})
+    short = changed(BASE, {"axi_data_bits": 64, "axi_burst": 16})
+    assert (short.axi_burst, short.burst_words, short.word_beats, short.beat_bytes) == (16, 8, 2, 8)
+    # A port that is not a word wide stays, and bursts keep four words of it at least.
+    tall = changed(short, {"rows": 32, "axi_data_bits": 32})
+    assert (changed(short, {"rows": 4}).axi_data_bits, tall.axi_burst, tall.burst_words) == (64, 32, 4)
+    with pytest.raises(ParameterError, match=r"axi_data_bits must be one of .*, not 100; .* axi_data_bits = 128$"):
+        changed(BASE, {"axi_data_bits": 100})
 
 
 @pytest.mark.parametrize(
     ("word", "message"),
     [
         ("rows=12", "rows must be a power of two from 4 to 32, not 12; the nearest valid value is rows = 8"),
+        ("lanes=many", "lanes must be an integer, not 'many'; the nearest valid value is lanes = 1"),
         ("acc_bits=40", "acc_bits must be from 20 to 32, not 40; the nearest valid value is acc_bits = 32"),
         ("weight_kib=2048", "the nearest valid value is weight_kib = 1024"),
         ("multiplier_bits=27", "the nearest valid value is multiplier_bits = 25"),
@@ -192,7 +202,9 @@ def test_parameters_are_frozen():
 
 @given(hardware())
 def test_derived_sizes_agree(params: HardwareParams):
-    assert params.word_bytes * 8 == params.axi_data_bits
+    assert params.beat_bytes == min(params.word_bytes, params.port_bytes)
+    assert params.beat_bytes * params.word_beats == params.word_bytes == params.word_bits // 8
+    assert params.burst_words * params.word_beats == params.axi_burst
     assert params.scratch_words * params.word_bytes == params.scratch_kib * 1024
     assert params.weight_words * params.word_bytes == params.weight_kib * 1024
     assert params.tile_words * params.word_bytes == params.macs

@@ -63,7 +63,8 @@ class RtlBoard:
             check=True,
         )
         job = Job(
-            word_bytes=params.word_bytes, memory_words=self.memory_bytes // params.word_bytes, program_word=0,
+            word_bytes=params.word_bytes, port_bytes=params.port_bytes,
+            memory_words=self.memory_bytes // params.word_bytes, program_word=0,
             instructions=0, limit=_LIMIT, memory_base=memory_base, first_byte=memory_base,
         )  # fmt: skip
         simulator = FastBench().build(verilog_of(params))

@@ -58,6 +58,7 @@ def ending(
         files.memory.write_bytes(memory)
         job = Job(
             word_bytes=params.word_bytes,
+            port_bytes=params.port_bytes,
             memory_words=len(memory) // params.word_bytes,
             program_word=PROGRAM_BYTE // params.word_bytes,
             instructions=len(program) // INSTRUCTION_BYTES,
