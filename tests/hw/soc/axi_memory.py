@@ -7,10 +7,11 @@ from intloom.hw.bus.axi4 import Resp
 
 
 class AxiMemory:
-    """Words by word address; addresses in `bad` answer with SLVERR."""
+    """Words by word address; addresses in `bad` answer with SLVERR. On a wider port each beat carries a word."""
 
     def __init__(self, port: Any, word_bytes: int, rng: random.Random, rate: float = 0.6) -> None:
         self.port, self.word_bytes, self.rng, self.rate = port, word_bytes, rng, rate
+        self.port_bytes = len(port.w.payload.data) // 8
         self.words: dict[int, int] = {}
         self.bad: set[int] = set()
         self.order: list[tuple[str, int, int]] = []
@@ -42,6 +43,9 @@ class AxiMemory:
     def _response(self, word: int) -> int:
         return Resp.SLVERR if word in self.bad else Resp.OKAY
 
+    def _lane(self, word: int) -> int:
+        return word * self.word_bytes % self.port_bytes
+
     async def _reads(self, ctx: Any) -> None:
         while True:
             request = await self._take(ctx, self.port.ar)
@@ -49,7 +53,8 @@ class AxiMemory:
             self.order.append(("ar", request.id, first))
             for beat in range(request.len + 1):
                 word = first + beat
-                fields = {"id": request.id, "data": self.words.get(word, 0), "resp": self._response(word)}
+                data = self.words.get(word, 0) << 8 * self._lane(word)
+                fields = {"id": request.id, "data": data, "resp": self._response(word)}
                 await self._offer(ctx, self.port.r, **fields, last=int(beat == request.len))
 
     async def _writes(self, ctx: Any) -> None:
@@ -60,7 +65,9 @@ class AxiMemory:
             for beat in range(request.len + 1):
                 data = await self._take(ctx, self.port.w)
                 assert data.last == (beat == request.len)
-                mask = sum(0xFF << 8 * i for i in range(self.word_bytes) if data.strb >> i & 1)
+                lane = self._lane(first + beat)
+                mask = sum(0xFF << 8 * i for i in range(self.word_bytes) if data.strb >> (lane + i) & 1)
+                assert data.strb >> lane << lane == data.strb < 1 << lane + self.word_bytes
                 old = self.words.get(first + beat, 0)
-                self.words[first + beat] = (old & ~mask) | (data.data & mask)
+                self.words[first + beat] = (old & ~mask) | (data.data >> 8 * lane & mask)
             await self._offer(ctx, self.port.b, id=request.id, resp=self._response(first))

@@ -13,7 +13,11 @@ from tests.hw.soc.axi_memory import AxiMemory
 from tests.hw.soc.wishbone_master import LINE_WORDS, read, read_line, write
 from tests.hw.streams import run
 
-WIDTHS = {"nano": 4, "small": 8, "base": 16}
+PORTS = {
+    **{name: preset(name) for name in ("nano", "small", "base")},
+    "narrow": preset("base").replace(axi_data_bits=32),
+    "wide": preset("nano").replace(axi_data_bits=128),
+}
 
 
 async def _writes(bridge: DramBridge, ctx: Any) -> None:
@@ -35,10 +39,11 @@ async def _bursts(bridge: DramBridge, word_bytes: int, ctx: Any) -> None:
                 check_burst(payload, word_bytes)
 
 
-@pytest.mark.parametrize("name", WIDTHS)
+@pytest.mark.parametrize("name", PORTS)
 def test_reads_return_what_was_written(name: str, rng: random.Random) -> None:
-    bridge = DramBridge(preset(name))
-    memory = AxiMemory(bridge.memory, WIDTHS[name], rng)
+    params = PORTS[name]
+    bridge = DramBridge(params)
+    memory = AxiMemory(bridge.memory, params.beat_bytes, rng)
     model = [0] * (4 * LINE_WORDS)
     base = 0x1000_0000
 
@@ -55,7 +60,11 @@ def test_reads_return_what_was_written(name: str, rng: random.Random) -> None:
                 at = rng.randrange(len(model))
                 assert await read(ctx, bridge.data, base + at) == model[at]
 
-    run(bridge, cpu, background=[*memory.processes(), partial(_writes, bridge), partial(_bursts, bridge, WIDTHS[name])])
+    run(
+        bridge,
+        cpu,
+        background=[*memory.processes(), partial(_writes, bridge), partial(_bursts, bridge, params.beat_bytes)],
+    )
 
 
 def test_writes_without_a_response_are_bounded() -> None:
