@@ -8,12 +8,16 @@ import struct
 import time
 from pathlib import Path
 
+from intloom.sim.board.barrier import barrier
 from intloom.sim.board.bus import WORD_BYTES, BoardError
 from intloom.sim.host.run_program import Ending
 
 
 class MappedBus:
     """A device file's address space.
+
+    As with Linux's readl and writel, a barrier precedes each write of a single word and follows each read of one: the
+    accelerator sees all of the memory that was written before START, and results are read after STATUS.
 
     Parameters
     ----------
@@ -39,6 +43,7 @@ class MappedBus:
                 os.close(descriptor)
         except (OSError, ValueError) as error:
             raise BoardError(f"cannot map {length:#x} bytes of {path} at {offset:#x}: {error}") from None
+        self._barrier = barrier()
         # Elements of 32 bits: each is one access of the bus.
         self._words = memoryview(self._map).cast("I")
 
@@ -53,13 +58,16 @@ class MappedBus:
         """The `length` bytes from `address` on."""
         where = self._index(address, length)
         if length == WORD_BYTES:
-            return self._words[where.start].to_bytes(WORD_BYTES, "little")
+            word = self._words[where.start]
+            self._barrier()
+            return word.to_bytes(WORD_BYTES, "little")
         return self._words[where].tobytes()
 
     def write(self, address: int, data: bytes) -> None:
         """Store `data` from `address` on."""
         where = self._index(address, len(data))
         if len(data) == WORD_BYTES:
+            self._barrier()
             self._words[where.start] = int.from_bytes(data, "little")
         else:
             self._words[where] = memoryview(data).cast("I")
