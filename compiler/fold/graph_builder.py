@@ -236,10 +236,14 @@ class GraphBuilder:
 
     def result(self, unit: QuantizationUnit) -> Tensor:
         """Describe the tensor that a unit produces, from its QuantizeLinear."""
-        shape = self.model.shape(unit.output)
+        return self.tensor(unit.output, as_image(self.shape(unit.output)), self.params(unit))
+
+    def shape(self, value: str) -> tuple[int, ...]:
+        """The shape of a value, which a lowering needs."""
+        shape = self.model.shape(value)
         if shape is None:
-            raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
-        return self.tensor(unit.output, as_image(shape), self.params(unit))
+            raise Refusal.OPEN_SIZE(f"the shape of {value!r} is unknown", "export the model with fixed sizes")
+        return shape
 
     def params(self, unit: QuantizationUnit) -> QParams:
         """Quantization parameters of a unit's result."""
@@ -281,10 +285,7 @@ class GraphBuilder:
 
     def bind(self, stored: str, tensor: str) -> None:
         """Record which tensor holds a quantized value of the model."""
-        shape = self.model.shape(stored)
-        if shape is None:
-            raise Refusal.OPEN_SIZE(f"the shape of {stored!r} is unknown", "export the model with fixed sizes")
-        self.views[stored] = (tensor, shape)
+        self.views[stored] = (tensor, self.shape(stored))
 
     def assign(self, unit: QuantizationUnit, target: Target, note: str = "") -> None:
         """Assign a unit's nodes to a target."""

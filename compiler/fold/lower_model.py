@@ -196,31 +196,29 @@ def _add_input(builder: GraphBuilder, stored: str) -> None:
     if maker is not None and not is_quantize(maker):
         maker = None
     reader = maker or next((n for n in builder.model.users(stored) if is_dequantize(n)), None)
-    shape = builder.model.shape(stored)
-    if reader is None or shape is None:
-        return
     try:
-        params = read_qparams(builder.model, reader)
-        tensor = builder.tensor(stored, as_image(shape), params)
+        if reader is not None:
+            _read_from_host(builder, stored, reader)
     except UnsupportedError as error:
         if maker is not None:
             builder.findings[maker.name] = _on_host(error)
-        return
-    builder.tensors[stored] = tensor
-    builder.inputs.append(stored)
-    builder.views[stored] = (stored, shape)
 
 
 def _add_host_computed_input(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Make a quantized value that the host computes an input of the graph for the units after it."""
-    shape = builder.model.shape(unit.output)
-    if shape is None:
-        return
     with contextlib.suppress(UnsupportedError):  # the units after it then run on the host too
-        builder.tensors[unit.output] = builder.tensor(unit.output, as_image(shape), builder.params(unit))
-        builder.inputs.append(unit.output)
-        builder.host_computed.append(unit.output)
-        builder.views[unit.output] = (unit.output, shape)
+        if _read_from_host(builder, unit.output, unit.quantize):
+            builder.host_computed.append(unit.output)
+
+
+def _read_from_host(builder: GraphBuilder, stored: str, node: OnnxNode) -> bool:
+    """Add an input with the parameters of a node; False if its shape is unknown."""
+    shape = builder.model.shape(stored)
+    if shape is not None:
+        builder.tensors[stored] = builder.tensor(stored, as_image(shape), read_qparams(builder.model, node))
+        builder.inputs.append(stored)
+        builder.views[stored] = (stored, shape)
+    return shape is not None
 
 
 def graph_of(builder: GraphBuilder, file: Model) -> tuple[IntGraph, dict[str, str]]:

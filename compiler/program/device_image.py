@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.program.memory import encode_all
-from intloom.compiler.program.program import Layout, Program, Role, TensorBuffer
+from intloom.compiler.program.program import Program, Role, TensorBuffer
 from intloom.hw.spec.fields import ISA_VERSION
 from intloom.hw.spec.image_format import (
     ALIGNMENT,
@@ -22,8 +22,6 @@ from intloom.hw.spec.image_format import (
     checksum,
 )
 
-_ROLES = {Role.INPUT: ImageRole.INPUT, Role.OUTPUT: ImageRole.OUTPUT}
-_LAYOUTS = {Layout.BLOCKED: ImageLayout.BLOCKED, Layout.PIXELS4: ImageLayout.PIXELS4}
 _LARGEST = 0xFFFFFFFF
 
 
@@ -42,12 +40,7 @@ class ImageTensor:
     @property
     def role(self) -> ImageRole:
         """Its role in the image."""
-        return _ROLES[self.buffer.role]
-
-    @property
-    def layout(self) -> ImageLayout:
-        """Its layout in the image."""
-        return _LAYOUTS[self.buffer.layout]
+        return ImageRole[self.buffer.role.name]
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,7 @@ def plan_image(programs: Sequence[Program]) -> ImagePlan:
         starts.append(_up(end, REGION_ALIGNMENT))
         word = program.params.word_bytes
         earlier = {t.buffer.name: i for i, t in enumerate(tensors)}
-        for buffer in (t for t in program.tensors if t.role in _ROLES):
+        for buffer in (t for t in program.tensors if t.role in (Role.INPUT, Role.OUTPUT)):
             source = earlier.get(buffer.name) if buffer.role is Role.INPUT else None
             at = starts[-1] + buffer.address * word
             tensors.append(ImageTensor(program.region, buffer, at, buffer.words * word, source))
@@ -87,7 +80,7 @@ def _tensor_record(tensor: ImageTensor, name_at: int) -> bytes:
     return TENSOR.pack(
         name_at=name_at,
         role=tensor.role,
-        layout=tensor.layout,
+        layout=ImageLayout[buffer.layout.name],
         channels=channels,
         height=height,
         width=width,

@@ -1,7 +1,7 @@
 """The forecast's memory port: a read stream and a write stream that share its bandwidth."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 
@@ -46,14 +46,8 @@ class _Contention:
 
     start: int
     stop: int
-    load: float
-    """Words per cycle left for a load."""
-    store: float
-    """Words per cycle left for a store."""
-
-    def rate(self, unit: Unit) -> float:
-        """Words per cycle left for a LOAD or STORE."""
-        return self.load if unit is Unit.LOAD else self.store
+    rates: Mapping[Unit, float]
+    """Words per cycle left for a LOAD and for a STORE."""
 
 
 def _contended_rate(cycles: int) -> float:
@@ -98,7 +92,9 @@ class MemoryPort:
         cycles = self._params.cols // self._params.lanes
         if cycles > 1:
             self._changed = True
-            self._contention[Unit.MAC].append(_Contention(start, stop, 1 / (1 + share * (cycles - 1)), 1.0))
+            self._contention[Unit.MAC].append(
+                _Contention(start, stop, {Unit.LOAD: 1 / (1 + share * (cycles - 1)), Unit.STORE: 1.0})
+            )
 
     def compute(self, start: int, stop: int, share: float) -> None:
         """The vector unit executes from `start` to `stop`, and writes results for the fraction `share` of that time.
@@ -109,14 +105,14 @@ class MemoryPort:
         rate = _contended_rate(self._params.vector_slices)
         if rate < 1:
             self._changed = True
-            load = 1 - share if share else rate
-            self._contention[Unit.VEC].append(_Contention(start, stop, load, rate))
+            rates = {Unit.LOAD: 1 - share if share else rate, Unit.STORE: rate}
+            self._contention[Unit.VEC].append(_Contention(start, stop, rates))
 
     def convolve(self, start: int, stop: int) -> None:
         """The vector unit executes a depthwise convolution from `start` to `stop`."""
         self._changed = True
-        contention = _Contention(start, stop, hardware.DEPTHWISE_LOAD_RATE, hardware.DEPTHWISE_STORE_RATE)
-        self._contention[Unit.VEC].append(contention)
+        rates = {Unit.LOAD: hardware.DEPTHWISE_LOAD_RATE, Unit.STORE: hardware.DEPTHWISE_STORE_RATE}
+        self._contention[Unit.VEC].append(_Contention(start, stop, rates))
 
     def request(self, unit: Unit, time: int, instruction: Instruction) -> None:
         """A move starts at `time`."""
@@ -204,7 +200,7 @@ class MemoryPort:
                 own[unit] = stream[0].rate
                 # The words per cycle that the scratchpad accepts from a load or returns to a store.
                 if stream[0].scratch and contention:
-                    own[unit] = min(own[unit], *(h.rate(unit) for h in contention))
+                    own[unit] = min(own[unit], *(h.rates[unit] for h in contention))
         bandwidth = self.timing.bandwidth / self._params.word_beats
         # Each direction has its own beat in every cycle, so they do not compete.
         if not 0 < self.timing.bandwidth < 2:

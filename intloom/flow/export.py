@@ -66,7 +66,7 @@ def _tensor_rows(plan: ImagePlan) -> list[str]:
         source = "" if tensor.source is None else f", same content as tensor {tensor.source}"
         rows.append(
             f"    {_identifier(number, tensor)} = {number}, /* region {tensor.region}: {shape}, "
-            f"{tensor.layout.name.lower()}, {tensor.bytes} bytes at 0x{tensor.window_at:x} of the window, "
+            f"{b.layout}, {tensor.bytes} bytes at 0x{tensor.window_at:x} of the window, "
             f"scale {b.scale:.9g}, zero point {b.zero_point}, {'uint8' if b.unsigned else 'int8'}{source} */"
         )
     return rows

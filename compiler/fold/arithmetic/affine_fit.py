@@ -224,12 +224,10 @@ def _near_ties(goal: SampledFunction, ratios: tuple[float, float]) -> SampledFun
     value = goal.x1 * ratios[0] + goal.x2 * ratios[1]
     low, high = goal.limits
     inside = (goal.result > low) & (goal.result < high)
-    offset = float(np.median((goal.result - value)[inside])) if inside.any() else 0.0
     if inside.any():
         # Rounding errors are in [-1/2, 1/2], so the middle of the observed errors is the real offset.
         errors = (goal.result - value)[inside]
-        offset = float(errors.max() + errors.min()) / 2
-    value += offset
+        value += float(errors.max() + errors.min()) / 2
     tie = np.abs(value - np.floor(value) - 0.5) < _NEAR_TIE
     # Ties beyond the clamp limits decide no result.
     keep = tie & (value > low - 1) & (value < high + 1)

@@ -17,9 +17,7 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower an operator that keeps the row-major order of bytes: its result is a view of the same bytes."""
     main = unit.operator
     x = builder.operand(main.input(0))
-    shape = builder.model.shape(unit.output)
-    if shape is None:
-        raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
+    shape = builder.shape(unit.output)
     if shape[:1] != (1,):
         raise Refusal.BATCH(f"its result has the shape {shape}", "keep a batch size of 1")
     if prod(shape) != prod(x.shape):

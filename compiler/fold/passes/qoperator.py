@@ -35,8 +35,6 @@ class _Form:
     """Axis of the scales of the second operand."""
     bias: int | None = None
     """Position of an int32 bias."""
-    drop: frozenset[str] = frozenset()
-    """Attributes that the float operator does not have."""
 
 
 @dataclass
@@ -64,7 +62,7 @@ class _Rewriter:
 
     def finish(self, node: OnnxNode, form: _Form, inputs: tuple[str, ...]) -> None:
         """Add the float operator and the QuantizeLinear after it."""
-        attributes = {k: v for k, v in node.attributes.items() if k not in form.drop}
+        attributes = {k: v for k, v in node.attributes.items() if k not in _OWN}
         stored = node.outputs[0]
         value = f"{stored}/float"
         float_node = OnnxNode(node.name, form.op, inputs, (value,), attributes, origin=node.origins, qoperator=node)
@@ -112,7 +110,8 @@ def _bias(r: _Rewriter, node: OnnxNode, stored: str, x_scale: str, w_scale: str)
     return (r.dequantized(node, stored, (scale, ""), axis=0),)
 
 
-_LAYOUT = frozenset({"channels_last"})
+_OWN = ("channels_last", "opset")
+"""Attributes that the float operators do not have."""
 _FORMS: Mapping[tuple[str, str], _Form] = {
     (STANDARD, "QLinearConv"): _Form("Conv", (0, 3), 6, weight_axis=0, bias=8),
     (STANDARD, "QLinearMatMul"): _Form("MatMul", (0, 3), 6, weight_axis=-1),
@@ -121,9 +120,9 @@ _FORMS: Mapping[tuple[str, str], _Form] = {
     (MICROSOFT, "QLinearMul"): _Form("Mul", (0, 3), 6),
     (MICROSOFT, "QLinearSigmoid"): _Form("Sigmoid", (0,), 3),
     (MICROSOFT, "QLinearLeakyRelu"): _Form("LeakyRelu", (0,), 3),
-    (MICROSOFT, "QLinearAveragePool"): _Form("AveragePool", (0,), 3, drop=_LAYOUT),
-    (MICROSOFT, "QLinearGlobalAveragePool"): _Form("GlobalAveragePool", (0,), 3, drop=_LAYOUT),
-    (MICROSOFT, "QLinearSoftmax"): _Form("Softmax", (0,), 3, drop=frozenset({"opset"})),
+    (MICROSOFT, "QLinearAveragePool"): _Form("AveragePool", (0,), 3),
+    (MICROSOFT, "QLinearGlobalAveragePool"): _Form("GlobalAveragePool", (0,), 3),
+    (MICROSOFT, "QLinearSoftmax"): _Form("Softmax", (0,), 3),
     (MICROSOFT, "QLinearConcat"): _Form("Concat", (), 0),
 }
 
@@ -136,10 +135,14 @@ def rewrite_qoperators(model: Model) -> Model:
         form = _FORMS.get((node.domain, node.op))
         if form is not None and not node.integer("channels_last", 0):
             _rewrite(r, node, form)
-        elif is_data_movement(node) and node.input(0) in r.known:
-            _rewrite_data_movement(r, node)
+        elif is_data_movement(node) and (parameters := r.known.get(node.input(0))) is not None:
+            moved = node if node.op != "Pad" else _float_pad(r, node, parameters)
+            if moved is None:
+                r.nodes.append(node)
+            else:
+                _rewrite_movement(r, moved, 1, parameters)
         elif node.op == "Concat" and not node.domain and (parameters := _common_parameters(r, node)) is not None:
-            _rewrite_stored_concat(r, node, parameters)
+            _rewrite_movement(r, node, len(node.inputs), parameters)
         else:
             r.nodes.append(node)
             if is_quantize(node):
@@ -163,18 +166,11 @@ def _input_parameters(model: Model) -> dict[str, Parameters]:
     return parameters
 
 
-def _rewrite_data_movement(r: _Rewriter, node: OnnxNode) -> None:
-    """Rewrite data movement of quantized values to data movement between DequantizeLinear and QuantizeLinear."""
-    parameters = r.known[node.input(0)]
-    if node.op == "Pad":
-        pad = _float_pad(r, node, parameters)
-        if pad is None:
-            r.nodes.append(node)
-            return
-        node = pad
-    value = r.dequantized(node, node.input(0), parameters)
+def _rewrite_movement(r: _Rewriter, node: OnnxNode, count: int, parameters: Parameters) -> None:
+    """Rewrite movement of a node's first `count` operands to movement between DequantizeLinear and QuantizeLinear."""
+    values = [r.dequantized(node, stored, parameters) for stored in node.inputs[:count]]
     floats = tuple(f"{stored}/float" if stored else "" for stored in node.outputs)
-    r.nodes.append(replace(node, inputs=(value, *node.inputs[1:]), outputs=floats, origin=node.origins))
+    r.nodes.append(replace(node, inputs=(*values, *node.inputs[count:]), outputs=floats, origin=node.origins))
     for made, stored in zip(floats, node.outputs, strict=True):
         if stored:
             r.quantized(node, made, stored, parameters)
@@ -194,14 +190,6 @@ def _common_parameters(r: _Rewriter, node: OnnxNode) -> Parameters | None:
 def _equal(model: Model, one: str, two: str) -> bool:
     a, b = model.constant(one), model.constant(two)
     return one == two or (a is not None and b is not None and np.array_equal(a, b))
-
-
-def _rewrite_stored_concat(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> None:
-    """Rewrite a Concat of quantized values to a Concat between DequantizeLinear and QuantizeLinear."""
-    values = tuple(r.dequantized(node, value, parameters) for value in node.inputs)
-    made = f"{node.outputs[0]}/float"
-    r.nodes.append(replace(node, inputs=values, outputs=(made,), origin=node.origins))
-    r.quantized(node, made, node.outputs[0], parameters)
 
 
 def _float_pad(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> OnnxNode | None:

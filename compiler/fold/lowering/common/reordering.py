@@ -54,8 +54,8 @@ def _split(builder: GraphBuilder, unit: QuantizationUnit, positions: Positions) 
     axis = main.integer("axis", 0) % positions.ndim
     shapes = [builder.model.shape(name) for name in main.outputs]
     sizes = [0 if s is None else s[axis] for s in shapes]
-    start = sum(sizes[: main.outputs.index(unit.unclamped)])
     index = main.outputs.index(unit.unclamped)
+    start = sum(sizes[:index])
     return positions.take(range(start, start + sizes[index]), axis=axis) if all(sizes) else None
 
 
