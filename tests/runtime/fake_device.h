@@ -24,6 +24,8 @@ struct fake_device {
     uint32_t finishes_at; /* The idle call during which a hanging run ends without an interrupt; 0: never. */
     uint32_t accesses; /* Of memory since the last barrier: cache maintenance stands for them. */
     uint32_t unordered; /* Starts without a barrier before. */
+    int status_read;    /* Since the last barrier. */
+    uint32_t early;     /* Accesses to outputs after STATUS without a barrier between. */
     uint32_t milliseconds;
     int locked, unlocked_starts;
 };
@@ -34,6 +36,7 @@ static int fake_read(void *context, uint32_t offset, uint32_t *value)
 
     if (fake->dead)
         return 1;
+    fake->status_read |= offset == INTLOOM_REG_STATUS;
     *value = fake->registers[offset / 4u % FAKE_REGISTERS];
     return 0;
 }
@@ -95,11 +98,13 @@ static void fake_invalidate(void *context, void *start, uint32_t bytes)
 {
     (void)start;
     ((struct fake_device *)context)->invalidated += bytes;
+    ((struct fake_device *)context)->early += ((struct fake_device *)context)->status_read != 0;
 }
 
 static void fake_barrier(void *context)
 {
     ((struct fake_device *)context)->accesses = 0;
+    ((struct fake_device *)context)->status_read = 0;
 }
 
 static uint32_t fake_clock(void *context)

@@ -211,7 +211,7 @@ static int host_part(void *context, struct intloom_device *used, uint32_t region
 static void runs(void)
 {
     struct intloom_tensor tensor;
-    uint8_t one = 0;
+    uint8_t one = 0, output[5 * 5 * 5];
     int failing = -1;
 
     fresh();
@@ -220,6 +220,11 @@ static void runs(void)
     show("run", intloom_run(&device, host_part, &failing));
     printf("starts %u\n", (unsigned)fake.starts);
     printf("unordered_starts %u\n", (unsigned)fake.unordered);
+    fake.invalidated = 0;
+    show("find_output", intloom_find_tensor(&image, "t1", INTLOOM_ROLE_OUTPUT, &tensor));
+    show("read_output", intloom_read_bytes(&device, &tensor, INTLOOM_NCHW, output, sizeof output));
+    printf("invalidated %d\n", fake.invalidated == tensor.bytes);
+    printf("early_reads %u\n", (unsigned)fake.early);
     printf("unlocked_starts %d\n", fake.unlocked_starts);
     failing = (int)image.regions - 1;
     show("host_part_fails", intloom_run(&device, host_part, &failing));
