@@ -1,6 +1,8 @@
-"""`intloom run --frames`: every frame of a folder, and the frame rate."""
+"""`intloom run --frames`: every frame of a folder or file, and the frame rate."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +15,44 @@ from intloom.common.errors import ExitCode
 from intloom.exploration.device import clock_of
 from intloom.flow.bundle import Bundle
 from intloom.flow.frames import FrameRate, frame_files, in_turn
-from intloom.flow.inputs import read_inputs
+from intloom.flow.inputs import read_batch, read_inputs
 from intloom.flow.record import make_record, save_run
 from intloom.flow.running import execute, open_backend
 from intloom.sim.result import RunResult
 
 
-def run_frames(terminal: Terminal, bundle: Bundle, given: RunOptions, folder: Path) -> None:
-    """Run every frame of a folder; the next file is read, and the last result written, while the accelerator runs."""
-    files = frame_files(folder)
+def run_frames(terminal: Terminal, bundle: Bundle, given: RunOptions, path: Path) -> None:
+    """Run all frames of a folder or file; the next is read, and the last result written, while the accelerator runs."""
+    frames: dict[str, Callable[[], dict[str, Array]]]
+    if path.is_file():
+        images = enumerate(read_batch(path, bundle.inputs))
+        frames = {f"{path.stem}-{n}": partial(dict, image) for n, image in images}
+    else:
+        frames = {f.name: partial(read_inputs, [str(f)], bundle.inputs, given.seed) for f in frame_files(path)}
     backend = open_backend(given.backend_name, bundle, given.rtl_options(), keep_tensors=given.check)
     host_s = 0.0
 
     def run(feeds: dict[str, Array]) -> RunResult:
         return execute(bundle, backend, feeds, check=given.check)
 
-    def read(file: Path) -> dict[str, Array]:
+    def read(frame: Callable[[], dict[str, Array]]) -> dict[str, Array]:
         nonlocal host_s
         started = time.perf_counter()
-        feeds = read_inputs([str(file)], bundle.inputs, given.seed)
+        feeds = frame()
         host_s += time.perf_counter() - started
         return feeds
 
     rows: list[dict[str, Any]] = []
     with terminal.progress() as tell:
-        tell("frames", 0, len(files))
-        for file, done in zip(files, in_turn(map(read, files), run), strict=True):
+        tell("frames", 0, len(frames))
+        for name, done in zip(frames, in_turn(map(read, frames.values()), run), strict=True):
             host_s += done.host_s
             if given.output is None:
                 record = make_record(bundle.program, done)
             else:
-                record = save_run(given.output / file.name, bundle.program, done)
-            rows.append({"frame": file.name, **{n: record[n] for n in ("cycles", "compared_bytes", "mismatches")}})
-            tell("frames", len(rows), len(files))
+                record = save_run(given.output / name, bundle.program, done)
+            rows.append({"frame": name, **{n: record[n] for n in ("cycles", "compared_bytes", "mismatches")}})
+            tell("frames", len(rows), len(frames))
     rate = _rate(bundle, rows, host_s)
     result = {"frames": rows, "frames_per_second": None if rate is None else rate.as_dict()}
     terminal.give(result, lambda: _show(terminal, rows, rate))

@@ -132,7 +132,9 @@ class RunOptions:
     ] = None
     frames: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Run every image, .npy or .npz of a folder, and tell the frame rate."),
+        typer.Option(
+            metavar="PATH", help="Run every file of a folder, or every image of a .npy, and tell the frame rate."
+        ),
     ] = None
     check: Annotated[bool, typer.Option("--check", help="Compare with the golden model and onnxruntime.")] = False
     match_original: Annotated[
@@ -249,7 +251,7 @@ def _check_frames(run: RunOptions) -> None:
         "--match-original": run.match_original,
     }
     if run.frames is not None and (other := next((name for name, value in given.items() if value), None)):
-        raise UsageError(f"{other} is for a single run, --frames runs a folder; remove one of them")
+        raise UsageError(f"{other} is for a single run, --frames runs many; remove one of them")
 
 
 def _check_waves(run: RunOptions) -> None:

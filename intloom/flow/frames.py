@@ -39,7 +39,7 @@ def frame_files(folder: Path) -> list[Path]:
         It is no folder, or holds no frame.
     """
     if not folder.is_dir():
-        raise UsageError(f"frames {folder} must be a folder of images, .npy or .npz files")
+        raise UsageError(f"frames {folder} must be a folder of images, .npy or .npz files, or one with several images")
     if files := sample_files(folder):
         return files
     raise UsageError(f"frames {folder} must hold images, .npy or .npz files, but holds none")

@@ -37,12 +37,43 @@ def read_inputs(words: Sequence[str], inputs: Sequence[NodeArg], seed: int) -> d
         for name, array in _read_word(word, known).items():
             if name in arrays:
                 raise UsageError(f"input {name!r} is given twice; give it once")
-            shape = tuple(known[name].shape)
-            whole = array[None] if array.shape == shape[1:] else array
-            arrays[name] = _of_type(as_input(name, whole, shape), known[name])
+            arrays[name] = array
+    return _complete(arrays, known)
+
+
+def read_batch(file: Path, inputs: Sequence[NodeArg]) -> list[dict[str, Array]]:
+    """The inputs of each image of a file whose arrays have a first dimension of N images, else of the one in it.
+
+    Raises
+    ------
+    UsageError
+        The inputs have different numbers of images; and what `read_inputs` raises.
+    FileFormatError
+        The file cannot be read.
+    """
+    known = {i.name: i for i in inputs}
+    arrays = _read_word(str(file), known)
+    counts = {len(array) if array.ndim == len(known[name].shape) else 1 for name, array in arrays.items()}
+    count = max(counts, default=0)
+    if counts != {count} or not count:
+        raise UsageError(
+            f"{file} must hold images, as many for each input, not {' and '.join(map(str, sorted(counts)))}"
+        )
+    if count == 1:
+        return [_complete(arrays, known)]
+    return [_complete({name: a[n : n + 1] for name, a in arrays.items()}, known) for n in range(count)]
+
+
+def _complete(arrays: Mapping[str, Array], known: Inputs) -> dict[str, Array]:
+    """Values of all inputs, checked."""
     if missing := [name for name in known if name not in arrays]:
         raise UsageError(f"input {missing[0]!r} is missing; give --input {missing[0]}=FILE")
-    return arrays
+    checked = {}
+    for name, array in arrays.items():
+        shape = tuple(known[name].shape)
+        whole = array[None] if array.shape == shape[1:] else array
+        checked[name] = _of_type(as_input(name, whole, shape), known[name])
+    return checked
 
 
 def _of_type(array: Array, wanted: NodeArg) -> Array:

@@ -104,6 +104,34 @@ def test_without_cycles_there_is_no_rate(program, folder, capsys):
     assert "frames/s" not in shown.out + shown.err
 
 
+def test_a_batch_runs_image_by_image(program, folder, capsys, tmp_path):
+    batch = np.concatenate([np.load(path) for path in sorted(folder.glob("?.npy"))])
+    for name, images in (("batch", batch), ("one", batch[0])):
+        np.save(folder / f"{name}.npy", images)
+        words = [
+            "run",
+            str(program),
+            "--frames",
+            str(folder / f"{name}.npy"),
+            "--backend",
+            "isa",
+            "--check",
+            "--json",
+            "-q",
+        ]
+        assert main([*words, "-o", str(tmp_path / "runs")]) == ExitCode.OK
+        rows = json.loads(capsys.readouterr().out)["frames"]
+        assert [row["frame"] for row in rows] == [f"{name}-{n}" for n in range(3 if name == "batch" else 1)]
+        assert all(row["mismatches"] == 0 < row["compared_bytes"] for row in rows)
+    outputs = [np.load(tmp_path / "runs" / f / "output0.npy") for f in ("batch-0", "batch-1", "one-0")]
+    np.testing.assert_array_equal(outputs[0], outputs[2])
+    assert (outputs[0] != outputs[1]).any()
+    for wrong, said in ((batch[:, :, 0], "must have shape [1, 3,"), (batch[:0], "must hold images")):
+        np.save(folder / "wrong.npy", wrong)
+        assert main(["run", str(program), "--frames", str(folder / "wrong.npy")]) == ExitCode.USAGE
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("words", "said"), [(["-i", "x.npy"], "--input"), (["--layers", "*"], "--layers")])
 def test_options_of_a_single_run_are_refused(program, folder, words, said, capsys):
     assert main(["run", str(program), "--frames", str(folder), *words]) == ExitCode.USAGE
