@@ -18,7 +18,7 @@ from tools.long_runs import RUNS
 from tools.mutate.score import Score, read_scores
 from tools.mutate.targets import NOT_MUTATED
 from tools.python_coverage import SUMMARY as PYTHON
-from tools.python_coverage import PackageCoverage
+from tools.python_coverage import percent
 
 ROOT = Path(__file__).parents[1]
 _FILES = {
@@ -94,9 +94,8 @@ def _totals(covered: Mapping[str, Mapping[str, Share]], values: Mapping[str, Any
     yield f"| cover points | {values['cover_points'] - missed:,} of {values['cover_points']:,} | {missed} | 0 |\n"
     for row in evidence.read(PYTHON).values():
         for name, counts in row.values.items():
-            package = PackageCoverage(**counts)
-            missed = package.points - package.reached
-            yield f"| branches of `{name}` | {package.percent:.1f} % of {package.points:,} | {missed:,} | 0 |\n"
+            missed = counts["points"] - counts["reached"]
+            yield f"| branches of `{name}` | {percent(counts):.1f} % of {counts['points']:,} | {missed:,} | 0 |\n"
 
 
 def _code(text: str) -> str:
