@@ -30,10 +30,6 @@ class Check:
         count = f"{self.mismatches} of {self.bytes} values"
         return f"tensor {self.tensor!r} differs from {self.against} in {count}, {self.first}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class OutputDistance:
@@ -65,10 +61,6 @@ class OriginalComparison:
     def matches(self) -> bool:
         """Whether the runtime loads the file and no value differs."""
         return not self.error and not any(o.differing for o in self.outputs)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

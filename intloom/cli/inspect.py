@@ -91,7 +91,7 @@ def _as_dict(folded: FoldedModel) -> dict[str, Any]:
                 "inputs": g.inputs,
                 "outputs": g.outputs,
                 "host_before": part is not None,
-                **crossing.to_dict(),
+                **asdict(crossing),
             }
             for g, part, crossing in zip(folded.regions, folded.host_parts, _crossings(folded), strict=True)
         ],

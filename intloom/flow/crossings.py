@@ -1,7 +1,6 @@
 """Cost of every change between host and accelerator, and the nodes that cause it."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import onnx
 
@@ -23,10 +22,6 @@ class Crossing:
     """Nodes that the host runs before the region, without QuantizeLinear and DequantizeLinear."""
     remedy: str
     """What to change so that the first of them runs on the accelerator."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
 
 
 def find_crossings(folded: FoldedModel, params: HardwareParams) -> tuple[Crossing, ...]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -82,9 +82,9 @@ def make_record(program: Program, result: RunResult, notes: Notes = _NO_NOTES) -
         "clock_stopped": dict(result.clock_stopped),
         "layers": _layers(program, result),
         "chains": _chains(program),
-        "checks": [c.to_dict() for c in checks],
+        "checks": [asdict(c) for c in checks],
         "first_divergence": None if result.first_divergence is None else result.first_divergence.to_dict(),
-        "original": None if result.original is None else result.original.to_dict(),
+        "original": None if result.original is None else asdict(result.original),
     }
 
 
