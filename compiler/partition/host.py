@@ -101,14 +101,10 @@ def _requantize(model: Model, stored: str, value: str) -> OnnxNode:
 
 def before(model: Model, values: Iterable[str], given: Iterable[str]) -> tuple[OnnxNode, ...]:
     """Nodes that `values` depend on, up to the `given` values."""
-    stop = set(given)
-    wanted: set[str] = set()
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        node = model.producers.get(value)
-        if value in stop or node is None or node.name in wanted:
-            continue
-        wanted.add(node.name)
-        pending += [v for v in node.reads if v]
-    return tuple(n for n in model.nodes if n.name in wanted)
+    wanted, stop = set(values), {"", *given}
+    nodes = []
+    for node in reversed(model.nodes):
+        if not wanted.isdisjoint({*node.outputs} - stop):
+            nodes.append(node)
+            wanted.update(node.reads)
+    return tuple(reversed(nodes))

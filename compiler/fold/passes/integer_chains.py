@@ -105,26 +105,22 @@ def _rewrite(model: Model, chain: _Chain, constants: dict[str, Constant]) -> lis
     zero = model.constant(start.input(3)) if start.input(3) else None
     zeros = np.broadcast_to(np.zeros((), weights.array.dtype) if zero is None else zero.ravel(), scale.shape)
     constants[f"{name}/zero"] = Constant(np.ascontiguousarray(zeros), weights.dtype)
-    x, w = f"{name}/x", f"{name}/w"
-    nodes = [
-        OnnxNode(f"{x}/DQ", DEQUANTIZE, (start.inputs[0], *maker.inputs[1:]), (x,), origin=origin),
-        OnnxNode(
-            f"{w}/DQ",
-            DEQUANTIZE,
-            (start.inputs[1], f"{name}/scale", f"{name}/zero"),
-            (w,),
-            {"axis": axis},
-            origin=origin,
-        ),
+    nodes: list[OnnxNode] = []
+
+    def dequantized(part: str, *stored: str, **attributes: int) -> str:
+        value = f"{name}/{part}"
+        nodes.append(OnnxNode(f"{value}/DQ", DEQUANTIZE, stored, (value,), attributes, origin=origin))
+        return value
+
+    inputs = [
+        dequantized("x", start.inputs[0], *maker.inputs[1:]),
+        dequantized("w", start.inputs[1], f"{name}/scale", f"{name}/zero", axis=axis),
     ]
-    inputs = [x, w]
     if chain.integer_bias is not None:
         constants[f"{name}/bias"] = Constant(np.ascontiguousarray(chain.integer_bias).astype(np.int32), "int32")
         product = (x_scale * constants[f"{name}/scale"].array).astype(np.float32)
         constants[f"{name}/bias_scale"] = Constant(product, "float")
-        bias = (f"{name}/bias", f"{name}/bias_scale")
-        nodes.append(OnnxNode(f"{name}/b/DQ", DEQUANTIZE, bias, (f"{name}/b",), {"axis": 0}, origin=origin))
-        inputs.append(f"{name}/b")
+        inputs.append(dequantized("b", f"{name}/bias", f"{name}/bias_scale", axis=0))
     elif chain.float_bias is not None:
         constants[f"{name}/bias"] = Constant(np.ascontiguousarray(chain.float_bias).astype(np.float32), "float")
         inputs.append(f"{name}/bias")

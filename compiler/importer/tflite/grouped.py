@@ -68,15 +68,9 @@ def _stacked(tensors: list[TfliteTensor], group: _Group, position: int) -> int:
     """Add the constants of all parts as one tensor with a scale for each filter; returns its index."""
     parts = [tensors[p.inputs[position]] for p in group.parts]
     data = np.concatenate([p.data for p in parts if p.data is not None])
-    counts = [1 if p.data is None else p.data.shape[0] for p in parts]
-    scales = tuple(
-        s for p, n in zip(parts, counts, strict=True) for s in (p.scales if len(p.scales) > 1 else p.scales * n)
-    )
-    zeros = tuple(
-        z
-        for p, n in zip(parts, counts, strict=True)
-        for z in (p.zero_points if len(p.scales) > 1 else p.zero_points * n)
-    )
+    times = [1 if p.data is None or len(p.scales) > 1 else len(p.data) for p in parts]
+    scales = tuple(s for p, n in zip(parts, times, strict=True) for s in p.scales * n)
+    zeros = tuple(z for p, n in zip(parts, times, strict=True) for z in p.zero_points * n)
     name = f"{parts[0].name}/grouped{group.split.index}"
     tensors.append(TfliteTensor(name, data.shape, parts[0].dtype, scales, zeros, 0, data))
     return len(tensors) - 1
