@@ -108,6 +108,9 @@ def _shifted(value: Int64, shift: Int64 | np.int64, *, even: bool) -> Int64:
 def _significant(magnitude: Int64) -> Int64:
     """Integers from 0 on rounded to the significant bits of fp32, ties to even."""
     excess, rest = np.zeros_like(magnitude), magnitude >> FP32_SIGNIFICAND_BITS
+    # Most sums of a network are exact.
+    if not rest.any():
+        return magnitude
     # The number of bits in `rest`, at most 32, by halves.
     for bits in (16, 8, 4, 2, 1):
         large = rest >> bits > 0

@@ -97,7 +97,7 @@ def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, watch: BuildWatch |
         parts = join_sources(objects, own, MAKE_JOBS)
         # Verilation, the library and linking are a step each, like every file that is compiled between them.
         steps = len(parts) + 3
-        make = make_command(work, tools, MAKEFILE, plan.optimize)
+        make = make_command(work, tools, MAKEFILE, plan.optimize, tools.model_compiler(plan.verilator_flags))
         run_logged([*make, "parts"], work, env, lambda: tell(1 + _existing(objects, parts), steps))
         # Copied, because a path with spaces would be several words for make.
         shutil.copy2(library(), objects / LIBRARY)

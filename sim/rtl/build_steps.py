@@ -42,11 +42,11 @@ def verilate_command(work: Path, tools: Toolchain, top: str) -> list[str]:
     return [*command, "--x-assign", "fast", "--x-initial", "fast"]
 
 
-def make_command(work: Path, tools: Toolchain, makefile: str, optimize: str) -> list[str]:
+def make_command(work: Path, tools: Toolchain, makefile: str, optimize: str, compiler: str | None = None) -> list[str]:
     """The command of make, without targets; `optimize` are the compiler flags of fast parts."""
     variables = {
         **tools.verilator.make_variables(),
-        "CXX": tools.compiler,
+        "CXX": compiler or tools.compiler,
         "LINK": tools.compiler,
         "OPT_FAST": optimize,
         "OPT_SLOW": "-O0",  # runs once; at -O1 it would be most of the build

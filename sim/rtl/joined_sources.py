@@ -14,7 +14,7 @@ _SLOW_SHARE = 0.4
 """Time to compile a byte of slow code, relative to fast code."""
 _OWN_BYTES = 350_000
 """Generated fast code that takes as long to compile as the benches' own files."""
-_SLOW_FROM_HERE = '#pragma GCC optimize ("O0")\n'
+_SLOW_FROM_HERE = '#pragma GCC optimize ("O0")\n#pragma clang optimize off\n'
 """Slow code runs once; to optimize it takes longer than to run it."""
 _LIST = re.compile(r"^(VM_\w+) \+= \\\n((?:  \S+ \\\n)*)", re.MULTILINE)
 

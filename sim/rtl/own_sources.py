@@ -13,6 +13,7 @@ FASTEST = "-O1 -fgcse -ftree-vrp -march=native"
 
 Measured on base with GCC 12, bare loop: 760 kHz, against 734 kHz at -O3, which takes 1.6 times as long to compile, and
 640 kHz at -O1 alone.
+Clang ignores the two options after -O1.
 """
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -80,10 +80,19 @@ class Toolchain:
 
     verilator: Verilator
     compiler: str
+    clang: str | None
     make: str
     ccache: str | None
     versions: tuple[str, ...]
     """Name and version of every tool that shapes the binary; part of the build key."""
+
+    def model_compiler(self, flags: Sequence[str]) -> str:
+        """The compiler of a model that Verilator wrote with these flags; its library is compiled by `compiler`.
+
+        Measured on base with YOLOv8n@160: Clang 14 takes 8.5 s instead of the 12.1 s of GCC 12, the simulation 1.9 s
+        instead of 2.2 s. With --timing a model has coroutines, which Clang 14 cannot compile with GCC's library.
+        """
+        return self.compiler if self.clang is None or "--timing" in flags else self.clang
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -175,9 +184,12 @@ def _wave_library_tool() -> Tool:
     purpose = "records waves (--waves)"
     if compiler is None:
         return Tool("liblz4", "", "", purpose, _WAVE_REMEDY, False, False)
+    return Tool("liblz4", "", compiler, purpose, _WAVE_REMEDY, _compiles(compiler, _WAVE_HEADERS), False)
+
+
+def _compiles(compiler: str, text: str) -> bool:
     command = [compiler, "-x", "c++", "-fsyntax-only", "-"]
-    done = subprocess.run(command, input=_WAVE_HEADERS, text=True, capture_output=True, check=False)
-    return Tool("liblz4", "", compiler, purpose, _WAVE_REMEDY, done.returncode == 0, False)
+    return not subprocess.run(command, input=text, text=True, capture_output=True, check=False).returncode
 
 
 def require_wave_library() -> None:
@@ -187,19 +199,31 @@ def require_wave_library() -> None:
 
 
 _COMPILERS = ("g++", "clang++", "c++")
+_CLANGS = ("clang++", *(f"clang++-{version}" for version in range(20, 13, -1)))
+"""Debian's packages clang-14 and later have no command without a version."""
 _MISSING: Mapping[str, Tool] = {
     name: Tool(name, "", "", purpose, f"apt-get install {package}", False, required)
     for name, package, purpose, required in (
         ("c++", "g++", "compiles the simulator", True),
         ("make", "make", "drives the compiler", True),
         ("perl", "perl", "runs Verilator's driver script", True),
+        ("clang++", "clang", "compiles simulators in two thirds of the time, used instead of g++", False),
         ("ccache", "ccache", "makes repeated builds quick", False),
         ("iverilog", "iverilog", "a second simulator, to check the first", False),
     )
 }
+
+
+def _clang_tool() -> Tool:
+    tool = _program(_MISSING["clang++"], _CLANGS, "--version", COMPILER_MINIMUM)
+    # Clang has no C++ library of its own, and may find none.
+    return replace(tool, ok=tool.ok and _compiles(tool.path, "#include <utility>\n"))
+
+
 _FINDERS: tuple[Callable[[], Tool], ...] = (
     _verilator_tool,
     lambda: _program(_MISSING["c++"], _COMPILERS, "--version", COMPILER_MINIMUM),
+    _clang_tool,
     lambda: _program(_MISSING["make"], ("make", "gmake"), "--version", (3, 82)),
     lambda: _program(_MISSING["perl"], ("perl",), "-v", ()),
     _cocotb_tool,
@@ -236,9 +260,10 @@ def toolchain() -> Toolchain:
     return Toolchain(
         verilator=verilator,
         compiler=by_name["c++"].path,
+        clang=by_name["clang++"].path if by_name["clang++"].ok else None,
         make=by_name["make"].path,
         ccache=by_name["ccache"].path if by_name["ccache"].ok else None,
-        versions=tuple(f"{n}: {by_name[n].version}" for n in ("verilator", "c++", "cocotb")),
+        versions=tuple(f"{n}: {by_name[n].version}" for n in ("verilator", "c++", "clang++", "cocotb")),
     )
 
 

@@ -1,5 +1,6 @@
 """The tools are found, and what is missing is named with the command that fixes it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,17 @@ def test_without_a_compiler_the_toolchain_is_refused(fresh, tmp_path, monkeypatc
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentFault, match=r"c\+\+ is missing: apt-get install g\+\+.*make is missing"):
         toolchain.toolchain()
+
+
+def test_clang_is_used_where_it_compiles_and_gcc_for_coroutines(fresh, tmp_path, monkeypatch):
+    for tool in ("g++", "make", "perl"):
+        (tmp_path / tool).symlink_to(shutil.which(tool))
+    script = tmp_path / "clang++-15"
+    monkeypatch.setenv("PATH", f"{tmp_path}")
+    for status, expected in ((0, script), (1, tmp_path / "g++")):
+        script.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "clang version 15.0.0" && exit\nexit {status}\n')
+        script.chmod(0o755)
+        toolchain.toolchain.cache_clear()
+        tools = toolchain.toolchain()
+        assert tools.model_compiler(("--no-timing",)) == str(expected)
+        assert tools.model_compiler(("--timing",)) == tools.compiler == str(tmp_path / "g++")
