@@ -26,6 +26,7 @@ _FILES = {
     "coverage of the Python packages": PYTHON,
     "random programs of a night": RUNS,
     "FPGA": ROOT / "hw/fpga/measured.json",
+    "FPGA, counts by Yosys": ROOT / "docs/data/fpga-counts.json",
     "bitstreams of boards": ROOT / "docs/data/bitstreams.json",
     "standard cells": ROOT / "docs/data/asic.json",
     "area": MEASURED,

@@ -1,13 +1,24 @@
-"""Place and route a design; that of a preset is recorded in the manual: `python -m intloom.hw.fpga small`."""
+"""Place and route a design, or count its cells; a preset's are recorded: `python -m intloom.hw.fpga small`."""
 
 import argparse
 import sys
 from pathlib import Path
 
 from intloom.common.errors import IntloomError
+from intloom.hw.fpga.counts import FAMILIES, count
 from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES, Flow, pack, place_and_route
 from intloom.hw.fpga.report import Resource, TooLargeError
-from intloom.hw.fpga.table import PAGE, path_row, record, row, size_record, update, update_size
+from intloom.hw.fpga.table import (
+    PAGE,
+    count_row,
+    path_row,
+    record,
+    row,
+    size_record,
+    update,
+    update_count,
+    update_size,
+)
 from intloom.hw.options import add_hardware, hardware
 from intloom.hw.spec.params import PRESETS, preset_name
 
@@ -37,11 +48,18 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=Path("out/fpga"), help="folder for netlists, logs and reports")
     parser.add_argument("--seed", type=int, default=1, help="seed of the placer")
     parser.add_argument("--fit", action="store_true", help="synthesize and pack only: report the cell counts")
+    parser.add_argument("--count", choices=FAMILIES, help="count the cells on another family by Yosys, minutes")
     options = parser.parse_args()
     name = ""
     try:
         params = hardware(options)
         name = preset_name(params)
+        if options.count:
+            counted = count(params, options.count)
+            print(count_row(name, counted))
+            if _has_row(name):
+                update_count(DOCS, name, options.count, counted)
+            return 0
         device = DEVICES[options.device or PRESET_DEVICES.get(name, "85F")]
         flow = Flow(options.output / name, _print, options.seed)
         if options.fit:

@@ -7,6 +7,7 @@ from typing import Any
 
 from intloom.common import evidence
 from intloom.common.atomic_write import write_text
+from intloom.hw.fpga.counts import Count
 from intloom.hw.fpga.flow import GRADES
 from intloom.hw.fpga.report import KINDS, Bitstream, Resource, Result
 
@@ -14,6 +15,7 @@ PAGE = "fpga.md"
 DATA = "../hw/fpga/measured.json"
 """In the package, since reports show the measured clock; like the other names relative to the folder of the page."""
 BITSTREAMS = "data/bitstreams.json"
+COUNTS = "data/fpga-counts.json"
 _SOURCES = ("hw/npu.py", "hw/fpga/flow.py")
 """What a layout depends on, with what they import."""
 
@@ -21,6 +23,7 @@ _FMAX = " | ".join(f"Fmax, MHz, grade {grade}" for grade in GRADES)
 _HEADS = {
     "sizes": f"| preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | {_FMAX} | minutes |",
     "paths": "| preset | Fmax, MHz | delay, ns | routing, ns | cells | from | to |",
+    "counts": "| preset | device | LUT | FF | DSP | RAM | hash of the Verilog |",
     "bitstreams": "| board | preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | clocks, MHz | minutes |",
 }
 """Tables of the page by the name in their markers."""
@@ -77,6 +80,11 @@ def _bitstream_row(board: str, of: Mapping[str, Any]) -> str:
     return _line(board, of["preset"], of["device"], *used, clocks, of["minutes"])
 
 
+def count_row(preset: str, of: Count) -> str:
+    """The preset's line of the table of counts."""
+    return _line(preset, of.device, *map(of.cell, KINDS), f"`{of.verilog}`")
+
+
 def _line(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
@@ -100,6 +108,14 @@ def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None
     write_text(docs / PAGE, rendered(docs))
 
 
+def update_count(docs: Path, preset: str, family: str, of: Count) -> None:
+    """Record what Yosys counted and rewrite the page's tables."""
+    command = f"make fpga PRESET={preset} COUNT={family}"
+    row = evidence.measured(asdict(of), command, docs.parent, ("hw/npu.py", "hw/fpga/counts.py"))
+    evidence.record(docs / COUNTS, f"{preset} {family}", row)
+    write_text(docs / PAGE, rendered(docs))
+
+
 def read(docs: Path) -> dict[str, Record]:
     """The records of the data file by preset."""
     return {name: row.values for name, row in evidence.read(docs / DATA).items()}
@@ -111,6 +127,7 @@ def rendered(docs: Path) -> str:
     tables = {
         "sizes": [row(name, records[name]) for name in sorted(records)],
         "paths": [path_row(name, records[name]["path"]) for name in sorted(records) if "path" in records[name]],
+        "counts": [count_row(n.split()[0], Count(**row.values)) for n, row in evidence.read(docs / COUNTS).items()],
         "bitstreams": [_bitstream_row(name, bitstreams[name]) for name in sorted(bitstreams)],
     }
     text = (docs / PAGE).read_text(encoding="utf-8")

@@ -1,0 +1,105 @@
+"""Cells of the whole accelerator on FPGA families that this flow does not place: Yosys counts them."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from intloom.common.temporary_files import temporary_folder
+from intloom.hw.area.components import CELLS, FAMILY_FIELDS
+from intloom.hw.fpga.report import KINDS
+from intloom.hw.generate import generate_verilog
+from intloom.hw.npu import TOP_NAME
+from intloom.hw.resources import run_yosys
+from intloom.hw.spec.params import HardwareParams, changed
+
+_DESIGN, _STATISTICS = "npu.v", "statistics.json"
+Weights = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family: the command that maps to it, and what a cell counts for each kind, by the beginning of its name."""
+
+    device: str
+    synthesis: str
+    cells: Weights
+    available: Mapping[str, int] = field(default_factory=dict)
+    """Cells of the device; none for a whole family."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters that suit the family."""
+
+
+FAMILIES = {
+    "gw2a": Family(
+        "GW2A-18",
+        "synth_gowin -family gw2a -noiopads",
+        {
+            "LUT": {"LUT": 1, "ALU": 1, "RAM16SDP4": 4},
+            "FF": {"DFF": 1},
+            "DSP": {"MULT18X18": 1, "MULT9X9": 0.5},
+            "RAM": {"DP": 1, "SP": 1, "SDP": 1},
+        },
+        {"LUT": 20736, "FF": 15552, "DSP": 48, "RAM": 46},
+        {"lut_products": 0},
+    ),
+    "xcup": Family(
+        "UltraScale+",
+        "synth_xilinx -family xcup -flatten -noiopad -noclkbuf",
+        {
+            "LUT": {"RAM32M16": 8, "RAM64M8": 8, "RAM32X16DR8": 8, "RAM64X8SW": 8, **CELLS["xc7"]["LUT"]},
+            "FF": {"FD": 1},
+            "DSP": {"DSP48E2": 1},
+            "RAM": {"RAMB36E2": 1, "RAMB18E2": 0.5},
+        },
+        parameters=FAMILY_FIELDS["xc7"],
+    ),
+}
+"""Families by Yosys' name."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """What Yosys counted."""
+
+    device: str
+    used: Mapping[str, float]
+    available: Mapping[str, int]
+    verilog: str
+    """Hash of the Verilog."""
+
+    def cell(self, kind: str) -> str:
+        """A cell of the table of counts."""
+        of = f" of {self.available[kind]}" if self.available else ""
+        return f"{self.used[kind]:g}{of}"
+
+
+def count(params: HardwareParams, family: str) -> Count:
+    """Map the accelerator with the family's parameters; raises as `counted`."""
+    return counted(generate_verilog(changed(params, FAMILIES[family].parameters)), TOP_NAME, family)
+
+
+def counted(verilog: str, top: str, family: str) -> Count:
+    """Map the module `top`, flattened, and count its cells.
+
+    Raises
+    ------
+    EnvironmentFault
+        Yosys is missing or failed.
+    """
+    of = FAMILIES[family]
+    with temporary_folder() as folder:
+        (folder / _DESIGN).write_text(verilog, encoding="utf-8")
+        run_yosys(f"read_verilog {_DESIGN}; {of.synthesis} -top {top}; tee -q -o {_STATISTICS} stat -json", folder)
+        design = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["design"]
+    digest = hashlib.sha256(verilog.encode()).hexdigest()[:16]
+    return Count(of.device, _used(of.cells, design["num_cells_by_type"]), of.available, digest)
+
+
+def _used(cells: Weights, numbers: Mapping[str, int]) -> dict[str, float]:
+    return {kind: sum(_weight(cells[kind], cell) * number for cell, number in numbers.items()) for kind in KINDS}
+
+
+def _weight(weights: Mapping[str, float], cell: str) -> float:
+    return next((weight for start, weight in weights.items() if cell.removeprefix("\\").startswith(start)), 0)
