@@ -3,6 +3,7 @@
 import onnx
 import pytest
 
+from intloom.cli import main
 from intloom.common.errors import EnvironmentFault
 from intloom.reading.pretrained import pretrained
 from intloom.zoo import build
@@ -54,3 +55,26 @@ def quantized_models(float_models, tmp_path_factory):
         return path
 
     return get
+
+
+@pytest.fixture(scope="session")
+def programs(quantized_models, tmp_path_factory):
+    """Programs for `nano` as files, compiled on first use."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def get(name, imgsz=None, **options):
+        model = quantized_models(name, imgsz, **options)
+        path = folder / f"{model.stem}.loom"
+        if not path.exists():
+            assert main(["compile", str(model), "--preset", "nano", "-o", str(path), "-q"]) == 0
+        return path
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def rtl_run(programs, tmp_path_factory):
+    """The folder of a checked run in RTL."""
+    folder = tmp_path_factory.mktemp("rtl") / "run"
+    assert main(["run", str(programs("c2f")), "--backend", "rtl", "--check", "-o", str(folder), "-q"]) == 0
+    return folder

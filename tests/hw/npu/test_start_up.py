@@ -13,7 +13,7 @@ from tests.hw.npu.start_up import build, exact, handshakes, run
 from tests.support.shapes import SHAPES
 
 NANO = SHAPES["nano"]
-PROGRAMS = 6
+PROGRAMS = 3
 RESETS = {
     ("npu.engine.fetch", "outstanding"): "no end",
     ("npu.engine.mac.sequencer", "banks_in_use"): "is not 0 or 1",

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from intloom.cli import main
 from intloom.common.cache.housekeeping import items
 from intloom.common.cache.store import read_record
 from intloom.common.cache_folder import cache_folder
@@ -91,13 +90,6 @@ def often(few, many):
     return pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.nightly)])
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory, quantized_models):
-    path = tmp_path_factory.mktemp("program") / "net.loom"
-    assert main(["compile", str(quantized_models("tiny")), "--preset", "nano", "-o", str(path), "-q"]) == 0
-    return path
-
-
 @pytest.mark.slow
 @often(2, 5)
 def test_compile(tmp_path, quantized_models, rng, count):
@@ -116,9 +108,9 @@ def test_compile(tmp_path, quantized_models, rng, count):
 
 @pytest.mark.slow
 @often(1, 4)
-def test_run(tmp_path, program, rng, count):
+def test_run(tmp_path, programs, rng, count):
     """While Verilog is generated and the simulator is built."""
-    words = ["run", program, "--backend", "rtl", "--check", "-o", tmp_path / "run"]
+    words = ["run", programs("tiny"), "--backend", "rtl", "--check", "-o", tmp_path / "run"]
     for after in moments(rng, 0.3, 9.0, count):
         print(f"interrupted after {after:.3f} s")
         ending = interrupt(words, after, tmp_path)
@@ -129,11 +121,10 @@ def test_run(tmp_path, program, rng, count):
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @often(1, 2)
-def test_run_of_minutes(tmp_path, quantized_models, rng, jobs, count):
-    path = tmp_path / "net.loom"
-    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
+def test_run_of_minutes(tmp_path, programs, rng, jobs, count):
     # A slow bus lets one simulation, and segments of it, run for longer than the last moment.
-    words = ["run", path, "--jobs", str(jobs), "-o", tmp_path / "run", "--bandwidth", "0.001", "--limit", "1000000000"]
+    words = ["run", programs("c2f"), "--jobs", str(jobs), "-o", tmp_path / "run", "--limit", "1000000000"]
+    words += ["--bandwidth", "0.001"]
     (tmp_path / "cache").symlink_to(cache_folder())
     for after in moments(rng, 1.0, 6.0, count):
         print(f"interrupted after {after:.3f} s")

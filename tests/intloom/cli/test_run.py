@@ -19,11 +19,9 @@ KEYS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory, quantized_models):
-    path = tmp_path_factory.mktemp("program") / "net.loom"
-    assert main(["compile", str(quantized_models("tiny")), "--preset", "nano", "-o", str(path), "-q"]) == 0
-    return path
+@pytest.fixture
+def program(programs):
+    return programs("tiny")
 
 
 def run(capsys, *words):
@@ -101,12 +99,9 @@ def test_a_difference_is_exit_code_one_and_named(program, capsys, monkeypatch):
 
 
 @pytest.fixture
-def int8_program(quantized_models, tmp_path):
+def int8_program(programs):
     """A network that onnxruntime computes in float if it runs the file itself."""
-    path = tmp_path / "net.loom"
-    model = quantized_models("mini_yolo", activations=ActivationType.INT8)
-    assert main(["compile", str(model), "--preset", "nano", "-o", str(path), "-q"]) == 0
-    return path
+    return programs("mini_yolo", activations=ActivationType.INT8)
 
 
 def test_int8_activations_have_the_bytes_of_the_integer_form(int8_program, capsys):
@@ -175,17 +170,21 @@ def test_a_bug_in_the_verilog_is_named_to_the_instruction(program, tampered, cap
     assert first["expected"] != first["got"]
 
 
+WITH_WAVES = [pytest.mark.nightly, pytest.mark.needs("liblz4-dev")]
+"""Of the whole accelerator; those of the stand-in are recorded in tests/sim/rtl/test_detailed.py."""
+
+
 @pytest.mark.slow
-@pytest.mark.needs("liblz4-dev")
-def test_the_detailed_bench_checks_every_layer_tells_stalls_and_leaves_waves(program, tmp_path, capsys):
-    words = ["--backend", "rtl", "--bench", "detailed", "--check", "--stalls", 200, "--waves", tmp_path / "waves"]
-    code, record = run(capsys, program, *words)
+@pytest.mark.parametrize("waves", [False, pytest.param(True, marks=WITH_WAVES)])
+def test_the_detailed_bench_checks_every_layer_tells_stalls_and_leaves_waves(waves, program, tmp_path, capsys):
+    words = ["--backend", "rtl", "--bench", "detailed", "--check", "--stalls", 200]
+    code, record = run(capsys, program, *words, *(["--waves", tmp_path / "waves"] if waves else []))
     assert code == ExitCode.OK
     assert record["mismatches"] == 0
     assert record["compared_bytes"] > 0
     assert sum(sum(layer["stalls"].values()) for layer in record["layers"]) > 0
     assert sum(layer["cycles"] for layer in record["layers"]) == record["cycles"]
-    assert (tmp_path / "waves" / "dump.fst").stat().st_size > 1000
+    assert not waves or (tmp_path / "waves" / "dump.fst").stat().st_size > 1000
 
 
 @pytest.mark.parametrize(
@@ -275,9 +274,8 @@ def test_doctor_is_content_where_everything_is_there(capsys):
 
 
 @pytest.mark.slow
-def test_segments_at_the_same_time_give_the_record_of_one_simulation(quantized_models, tmp_path, capsys):
-    path = tmp_path / "net.loom"
-    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
+def test_segments_at_the_same_time_give_the_record_of_one_simulation(programs, capsys):
+    path = programs("c2f")
     code, one = run(capsys, path, "--check")
     assert code == ExitCode.OK
     code, two = run(capsys, path, "--check", "--jobs", 2)
@@ -302,9 +300,8 @@ def test_jobs_that_contradict_other_options_are_refused(program, capsys, words, 
 
 
 @pytest.mark.slow
-def test_layers_alone_in_rtl_equal_golden_and_are_kept(quantized_models, tmp_path, capsys):
-    path = tmp_path / "net.loom"
-    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
+def test_layers_alone_in_rtl_equal_golden_and_are_kept(programs, capsys):
+    path = programs("c2f")
     code, first = run(capsys, path, "--layers", "model.1.*", "--jobs", 2)
     assert code == ExitCode.OK
     assert first["compared_bytes"] > 0
@@ -328,9 +325,8 @@ def test_layers_alone_leave_records_and_waves_and_tell_stalls(program, tmp_path,
 
 
 @pytest.mark.slow
-def test_one_tile_alone_in_rtl_equals_what_the_network_makes_of_it(quantized_models, tmp_path, capsys):
-    path = tmp_path / "net.loom"
-    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
+def test_one_tile_alone_in_rtl_equals_what_the_network_makes_of_it(programs, capsys):
+    path = programs("c2f")
     code, record = run(capsys, path, "--layers", "model.0.*", "--tile", 0)
     assert code == ExitCode.OK
     assert record["mismatches"] == 0

@@ -34,10 +34,8 @@ WRITERS = [
 
 
 @pytest.fixture(scope="module")
-def things(tmp_path_factory, float_models, quantized_models):
-    folder = tmp_path_factory.mktemp("things")
-    loom = folder / "net.loom"
-    assert main(["compile", str(quantized_models("tiny")), "--preset", "nano", "-o", str(loom), "-q"]) == 0
+def things(tmp_path_factory, float_models, quantized_models, programs):
+    folder, loom = tmp_path_factory.mktemp("things"), programs("tiny")
     assert main(["disasm", str(loom), "-o", str(folder / "net.s")]) == 0
     assert main(["run", str(loom), "--backend", "isa", "-o", str(folder / "run"), "-q"]) == 0
     return {

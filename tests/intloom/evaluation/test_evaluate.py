@@ -76,13 +76,9 @@ def test_a_detector_from_float_to_accelerator(detections, float_models, tmp_path
 
 
 @pytest.mark.slow
-def test_a_program_is_evaluated_with_its_model(detections, quantized_models, tmp_path, capsys, cache_folder):
-    loom = tmp_path / "net.loom"
-    model = quantized_models("mini_yolo", 64)
-    assert main(["compile", str(model), "--preset", "nano", "-o", str(loom), "-q"]) == 0
-    code, result = evaluate(
-        capsys, loom, "--data", detections, "--task", "detect", "--images", "2", "-o", tmp_path / "out"
-    )
+def test_a_program_is_evaluated_with_its_model(detections, programs, tmp_path, capsys, cache_folder):
+    words = ("--data", detections, "--task", "detect", "--images", "2", "-o", tmp_path / "out")
+    code, result = evaluate(capsys, programs("mini_yolo", 64), *words)
     assert code == ExitCode.OK and result["images"] == 2
     assert list(result["scores"]) == ["quantized", "accelerator"]
     assert "--float" in result["suggestions"][0]

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -274,9 +275,8 @@ def test_processes_give_the_same_points(model, explored):
     assert parallel.to_dict() == explored.to_dict()
 
 
-def test_a_run_estimates_its_energy_as_the_exploration_does(tmp_path, model, capsys):
-    program, (point,) = tmp_path / "c2f.loom", explore([(model, 1.0)], Space(preset("nano")), budget()).points
-    assert main(["compile", str(model), "--preset", "nano", "-o", str(program), "-q"]) == 0
+def test_a_run_estimates_its_energy_as_the_exploration_does(model, programs, capsys):
+    program, (point,) = programs("c2f"), explore([(model, 1.0)], Space(preset("nano")), budget()).points
     assert main(["run", str(program), "--technology", "45nm", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     spent, counted = record["energy"]["microjoules"], record["dram_bytes"] / point.params.word_bytes
@@ -309,10 +309,8 @@ def test_advice_compiles_fewer_changes_of_a_longer_program(model, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_report_of_a_run_opens_with_what_limits_it(tmp_path, model):
-    program, folder = tmp_path / "c2f.loom", tmp_path / "run"
-    assert main(["compile", str(model), "--preset", "nano", "-o", str(program), "-q"]) == 0
-    assert main(["run", str(program), "-o", str(folder), "-q"]) == 0
+def test_the_report_of_a_run_opens_with_what_limits_it(rtl_run, tmp_path):
+    folder = shutil.copytree(rtl_run, tmp_path / "run")
     record = json.loads((folder / "run.json").read_text())
     why = record["why"]
     assert "% of the cycles go to the array" in why and "rows 8: -" in why

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from intloom.cli import main
 from intloom.exploration.device import clock_of
 from intloom.hw.spec.params import preset
 from intloom.report import write_report
@@ -63,15 +62,6 @@ setTimeout(() => {
 """
 
 
-@pytest.fixture(scope="module")
-def run_folder(tmp_path_factory, quantized_models):
-    folder = tmp_path_factory.mktemp("browser")
-    loom = folder / "net.loom"
-    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(loom), "-q"]) == 0
-    assert main(["run", str(loom), "--backend", "rtl", "--check", "-o", str(folder / "run"), "-q"]) == 0
-    return folder / "run"
-
-
 def drive(page, folder, width, script=SCRIPT, *, quiet=True):
     """What the script saw in a window of this width."""
     (folder / "drive.html").write_text(with_scripts(page.read_text(), script))
@@ -79,11 +69,11 @@ def drive(page, folder, width, script=SCRIPT, *, quiet=True):
 
 
 @pytest.mark.parametrize("width", [1400, 500])
-def test_everything_on_the_page_works(run_folder, width):
-    page = write_report(run_folder)
-    record = json.loads((run_folder / "run.json").read_text())
+def test_everything_on_the_page_works(rtl_run, width):
+    page = write_report(rtl_run)
+    record = json.loads((rtl_run / "run.json").read_text())
     layers = record["layers"]
-    seen = drive(page, run_folder, width)
+    seen = drive(page, rtl_run, width)
     assert seen["rows"] == seen["skyline"] == seen["traffic"] == seen["comparison"] == len(layers)
     assert seen["units"] == 4
     assert seen["sorted"] and seen["blanks"] and seen["focus"]
@@ -125,8 +115,8 @@ def _poisoned(value):
     return value + ATTACK if isinstance(value, str) else value
 
 
-def test_a_hostile_record_runs_no_script(run_folder, tmp_path):
-    record, timeline = (json.loads((run_folder / f"{name}.json").read_text()) for name in ("run", "timeline"))
+def test_a_hostile_record_runs_no_script(rtl_run, tmp_path):
+    record, timeline = (json.loads((rtl_run / f"{name}.json").read_text()) for name in ("run", "timeline"))
     hostile = _poisoned({**record, "hardware": "x", "created": "x"})
     # Values that the page's script writes: tile and index numbers, names of units, texts of instructions.
     times = [[t[0], t[1], ATTACK, t[3], t[4], f"{t[5]}  # {ATTACK}"] for t in timeline["timeline"]]

@@ -17,11 +17,9 @@ from tests.intloom.report.pages import evaluation, memory, misplaced_values, reg
 
 
 @pytest.fixture(scope="module")
-def run_folder(tmp_path_factory, quantized_models):
+def run_folder(tmp_path_factory, programs):
     folder = tmp_path_factory.mktemp("run")
-    loom = folder / "net.loom"
-    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(loom), "-q"]) == 0
-    assert main(["run", str(loom), "--backend", "isa", "--check", "-o", str(folder / "run"), "-q"]) == 0
+    assert main(["run", str(programs("c2f")), "--backend", "isa", "--check", "-o", str(folder / "run"), "-q"]) == 0
     return folder / "run"
 
 
