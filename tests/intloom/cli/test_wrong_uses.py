@@ -51,7 +51,7 @@ LATER = [
     (["run", Q, "--backend", "golden"], ExitCode.BAD_FILE, "intloom compile"),
     (["run", LOOM, "--waves", "w", "--from-layer", "nothing"], ExitCode.USAGE, "one of the layers"),
     (["run", LOOM, "--match-original", "--backend", "golden"], ExitCode.USAGE, "--check"),
-    (["run", LOOM, "--backend", "golden", "-i", "{npy}", "-i", "{npy}"], ExitCode.USAGE, "shape"),
+    (["run", LOOM, "--backend", "golden", "-i", "{npy}", "-i", "{npy}"], ExitCode.USAGE, "given twice"),
     (["run", LOOM, "--backend", "golden", "--input", "{text}"], ExitCode.USAGE, ".npy"),
     (["run", LOOM, "--backend", "golden", "--dim", "batch=2"], ExitCode.USAGE, "batch"),
     (["run", LOOM, "--bench", "slow"], ExitCode.USAGE, "slow"),
