@@ -25,15 +25,20 @@ def values_of(
     model: onnx.ModelProto, names: Sequence[str], samples: Sequence[Sample], most: int
 ) -> dict[str, list[NDArray[np.float64]]]:
     """Values of each tensor on each sample, and how many each stands for: at most `most`, and the extremes."""
-    return _collect(model, names, samples, lambda a: thinned(np.ravel(a), most))
+    return _collect(model, names, samples, lambda _, a: thinned(np.ravel(a), most))
 
 
 def rows_of(
     model: onnx.ModelProto, names: Sequence[str], samples: Sequence[Sample], most: int
 ) -> dict[str, NDArray[np.float64]]:
-    """Rows of each tensor, along its last axis: random ones, as many of each sample, about `most` in all."""
-    rng, count = np.random.default_rng(0), -(-most // len(samples))
-    drawn = _collect(model, names, samples, lambda a: rng.permutation(a.reshape(-1, a.shape[-1]))[:count])
+    """Random rows of each tensor, along its last axis: the same of all tensors with as many, about `most` in all."""
+    count = -(-most // len(samples))
+
+    def draw(sample: int, values: NDArray[Any]) -> NDArray[np.float64]:
+        rows: NDArray[np.float64] = values.reshape(-1, values.shape[-1])
+        return np.random.default_rng(sample).permutation(rows)[:count]
+
+    drawn = _collect(model, names, samples, draw)
     return {name: np.concatenate(rows).astype(np.float64) for name, rows in drawn.items()}
 
 
@@ -43,7 +48,15 @@ def channel_means(model: onnx.ModelProto, name: str, samples: Sequence[Sample]) 
     return np.array(means)
 
 
-def _channel_means(values: NDArray[Any]) -> NDArray[np.float64]:
+def channel_maxima(
+    model: onnx.ModelProto, names: Sequence[str], samples: Sequence[Sample]
+) -> dict[str, NDArray[np.float64]]:
+    """Largest absolute value of each tensor on all samples, by channel: its last dimension."""
+    drawn = _collect(model, names, samples, lambda _, a: np.abs(a.reshape(-1, a.shape[-1])).max(axis=0))
+    return {name: np.max(rows, axis=0) for name, rows in drawn.items()}
+
+
+def _channel_means(_sample: int, values: NDArray[Any]) -> NDArray[np.float64]:
     by_channel = np.moveaxis(values, 1, 0).reshape(values.shape[1], -1)
     return np.asarray(by_channel.mean(axis=1, dtype=np.float64))
 
@@ -52,11 +65,11 @@ def _collect(
     model: onnx.ModelProto,
     names: Sequence[str],
     samples: Sequence[Sample],
-    reduce: Callable[[NDArray[Any]], NDArray[np.float64]],
+    reduce: Callable[[int, NDArray[Any]], NDArray[np.float64]],
 ) -> dict[str, list[NDArray[np.float64]]]:
-    """What `reduce` keeps of each tensor on each sample; only one sample's tensors are in memory at a time."""
+    """What `reduce` keeps of each tensor on each numbered sample; only one sample's tensors are in memory at a time."""
     session = open_session(with_values(model, names).SerializeToString())
-    rows = [[reduce(value) for value in session.run(list(names), dict(sample))] for sample in samples]
+    rows = [[reduce(k, value) for value in session.run(list(names), dict(s))] for k, s in enumerate(samples)]
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 

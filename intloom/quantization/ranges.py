@@ -5,7 +5,9 @@ almost to 0, and single outliers widen the range for all others. For each tensor
 pair with the smallest squared error of f(x) against f(quantized x) is taken, where f is the activation function that
 reads the tensor. Errors are relative to the power of each sample, so that one sample with large values does not
 decide for all. What only a layer normalization reads is compared after it, row by row: one large value, as
-transformers have in their first token, must not take the codes of all other tokens.
+transformers have in their first token, must not take the codes of all other tokens. Where it is the sum of a layer's
+result and a residual, the range of the layer's result is searched with that of the sum: what is cut off of both need
+not be representable.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,13 +63,34 @@ def best_range(samples: Sequence[Floats], function: Callable[[Floats], Floats]) 
 def best_range_of_rows(rows: Floats) -> Range:
     """The range for values whose rows are normalized."""
     wanted = normalized(rows)
+    return _smallest(lambda *ends: _row_error(rows, ends, wanted), float(rows.min()), float(rows.max()))
 
-    def error(low: float, high: float) -> float:
-        codes, levels = rounded(rows, low, high)
-        # Squared again: a token that is lost weighs more than small errors of all tokens.
-        return float(np.square(np.square(normalized(levels[codes]) - wanted).sum(axis=-1)).sum())
 
-    return _smallest(error, float(rows.min()), float(rows.max()))
+def best_ranges_of_sum(term: Floats, rest: Floats, total: Range) -> tuple[Range, Range]:
+    """Ranges of a term and of its sum with the rest, whose rows are normalized; `total` is the best without the term.
+
+    The four ends are moved one after the other, from those of all values of the term.
+    """
+    wanted = normalized(term + rest)
+    extremes = [float(end(v)) for v in (term, term + rest) for end in (np.min, np.max)]
+    ends = [*extremes[:2], *total]
+
+    def error(low: float, high: float, *ends: float) -> float:
+        if low >= high or ends[0] >= ends[1]:
+            return float("inf")
+        return _row_error(restored(term, low, high) + rest, ends, wanted)
+
+    for k in (*range(len(ends)), *range(len(ends))):
+        tried = [*(_SHARES * extremes[k]).tolist(), ends[k]]
+        ends[k] = min(tried, key=lambda end: error(*ends[:k], end, *ends[k + 1 :]))
+    return (ends[0], ends[1]), (ends[2], ends[3])
+
+
+def _row_error(rows: Floats, ends: Sequence[float], wanted: Floats) -> float:
+    """The error of quantized rows after the normalization."""
+    rest = normalized(restored(rows, ends[0], ends[1])) - wanted
+    # Squared again: a token that is lost weighs more than small errors of all tokens.
+    return float(np.square(np.square(rest).sum(axis=-1)).sum())
 
 
 def _smallest(error: Callable[[float, float], float], least: float, most: float) -> Range:
@@ -86,22 +109,27 @@ def normalized(rows: Floats) -> Floats:
 
 def _before_norms(model: onnx.ModelProto, samples: Sequence[Sample], ranges: Mapping[str, Range]) -> dict[str, Range]:
     """Ranges of the tensors that only layer normalizations read, and of the terms of such a sum."""
-    readers: dict[str, set[str]] = {}
+    readers: dict[str, list[str]] = {}
     for node in model.graph.node:
         for name in node.input:
-            readers.setdefault(name, set()).add(node.op_type)
-    names = [name for name in ranges if readers.get(name) == {"LayerNormalization"}]
+            readers.setdefault(name, []).append(node.op_type)
+    names = [name for name in ranges if {*readers.get(name, [])} == {"LayerNormalization"}]
     if not names:
         return {}
-    made = {name: best_range_of_rows(rows) for name, rows in rows_of(model, names, samples, _ROWS).items()}
     makers = {o: n for n in model.graph.node for o in n.output}
+    sums = {name: makers[name] for name in names if name in makers and makers[name].op_type == "Add"}
+    operands = {name: [i for i in node.input if i in makers] for name, node in sums.items()}
+    rows = rows_of(model, list(dict.fromkeys([*names, *(i for ops in operands.values() for i in ops)])), samples, _ROWS)
+    made = {}
     for name in names:
-        # A term beyond the range of the sum is cut off in the sum.
-        for term in makers[name].input if makers[name].op_type == "Add" else ():
-            while term in makers and makers[term].op_type == "Reshape" and readers[term] == {"Add"}:
+        made[name] = best_range_of_rows(rows[name])
+        for operand in operands.get(name, ()):
+            term = operand
+            while term in makers and makers[term].op_type == "Reshape" and len(readers[term]) == 1:
                 term = makers[term].input[0]
             if term in ranges and len(readers[term]) == 1:
-                made[term] = max(ranges[term][0], made[name][0]), min(ranges[term][1], made[name][1])
+                rest = rows[name] - rows[operand]
+                made[term], made[name] = best_ranges_of_sum(rows[operand], rest, made[name])
     return made
 
 
@@ -125,6 +153,12 @@ def rounded(values: Floats, low: float, high: float) -> tuple[NDArray[np.uint8],
     zero = np.rint(-low / scale)
     codes = np.clip(np.rint(values / scale) + zero, 0, _CODES).astype(np.uint8)
     return codes, (np.arange(_CODES + 1) - zero) * scale
+
+
+def restored(values: Floats, low: float, high: float) -> Floats:
+    """The real values of the codes of values."""
+    codes, levels = rounded(values, low, high)
+    return levels[codes]
 
 
 def activation_function(model: onnx.ModelProto, tensor: str) -> Callable[[Floats], Floats]:

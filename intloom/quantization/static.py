@@ -36,6 +36,7 @@ from intloom.quantization.options import (
     QuantizeOptions,
     WeightScales,
 )
+from intloom.quantization.outlier_channels import copy_outlier_channels
 from intloom.quantization.ranges import as_overrides, best_ranges
 from intloom.quantization.samples import Samples, input_specs, load_samples, warn_of_bytes
 from intloom.quantization.snr import TensorNoise, measure_noise
@@ -128,7 +129,8 @@ def quantize(
     samples = _samples(model, calibration, options, preparation)
     excluded = _excluded(model.graph, options)
     with atomic_path(target) as temporary, temporary_folder() as folder:
-        floats = _rewritten(model, prepared.path, folder / source.name, options)
+        seen = samples if calibration is not None else None
+        floats = _rewritten(model, prepared.path, folder / source.name, options, seen)
         if options.calibration is Calibration.AUTO and calibration is None:
             # Synthetic images do not show which values of real ones are outliers.
             options = replace(options, calibration=Calibration.MINMAX)
@@ -153,9 +155,13 @@ def quantize(
     return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed, agreed)
 
 
-def _rewritten(model: onnx.ModelProto, path: Path, target: Path, options: QuantizeOptions) -> Path:
-    """Change the float model so that it quantizes better; where it is stored then."""
+def _rewritten(
+    model: onnx.ModelProto, path: Path, target: Path, options: QuantizeOptions, samples: Samples | None
+) -> Path:
+    """Change the float model so that it quantizes better; where it is stored then. Samples are those of a user."""
     changed = without_linear_resize(model)
+    if samples is not None:
+        changed |= copy_outlier_channels(model, samples)
     if options.equalize:
         equalize(model)
     if not changed and not options.equalize:

@@ -125,7 +125,8 @@ def test_terms_of_a_normalized_sum_have_no_wider_range():
     graph = helper.make_graph(nodes, "sums", ends[:1], ends[1:], [ones, eye])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     ranges = best_ranges(model, [{"x": values}])
-    assert ranges["m"][1] == ranges["sum"][1] < 300 == ranges["x"][1]
+    assert ranges["sum"][1] < 300 == ranges["x"][1]
+    assert ranges["m"][1] < ranges["sum"][1] / 4, "the residual alone is beyond the range of the sum"
 
 
 def chain(groups=1, seed=0):
