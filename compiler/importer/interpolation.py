@@ -3,6 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+TRANSFORMS = ("half_pixel", "pytorch_half_pixel", "asymmetric")
+"""Coordinate transformations for which results lie outside of the first and last pixel."""
+
 
 def linear_axis(factor: int, transform: str) -> tuple[NDArray[np.float64], tuple[int, int]]:
     """The weights of an axis, and how many results both ends have too many.

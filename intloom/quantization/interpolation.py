@@ -1,7 +1,8 @@
 """Linear enlargement by whole factors as a depthwise transposed convolution, whose quantized form has exact integers.
 
-onnxruntime interpolates in float between quantized tensors, and rounds ties irregularly, so that no integers reproduce
-a quantized Resize. A transposed convolution with triangular weights is the same function of floats.
+onnxruntime interpolates in float between quantized tensors, and rounds ties irregularly, so that integers reproduce
+only a quantized Resize without ties (`compiler.fold.lowering.resize`). A transposed convolution with triangular weights
+is the same function of floats.
 """
 
 from collections.abc import Mapping
@@ -11,9 +12,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from intloom.compiler.importer.interpolation import linear_axis
+from intloom.compiler.importer.interpolation import TRANSFORMS, linear_axis
 
-_TRANSFORMS = ("half_pixel", "pytorch_half_pixel", "asymmetric")
 _LARGEST = 4
 """A transposed convolution of larger factors has more parts than the accelerator computes at a gain."""
 
@@ -41,7 +41,7 @@ def _factors(
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     x, y = shapes.get(node.input[0], []), shapes.get(node.output[0], [])
     mode = given.get("coordinate_transformation_mode", b"half_pixel").decode()
-    if given.get("mode") != b"linear" or mode not in _TRANSFORMS:
+    if given.get("mode") != b"linear" or mode not in TRANSFORMS:
         return None
     if len(x) != 4 or len(y) != 4 or min(*x, *y) < 1 or x[:2] != y[:2] or given.get("antialias"):
         return None

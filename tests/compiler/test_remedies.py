@@ -35,6 +35,13 @@ def _mode(m: OnnxMaker, x: Value, fixed: bool) -> None:
     m.output(m.pair(value, (1, 8, 12, 12), x.scale))
 
 
+def _linear(m: OnnxMaker, x: Value, fixed: bool) -> None:
+    factor = 3 if fixed else 2
+    scales = m.constant(np.array([1, 1, factor, factor], np.float32))
+    (value,) = m.node("Resize", [x.name, "", scales], mode="linear")
+    m.output(m.pair(value, (1, 8, 6 * factor, 6 * factor), x.scale))
+
+
 def _coordinates(m: OnnxMaker, x: Value, fixed: bool) -> None:
     scales = m.constant(np.array([1, 1, 2, 2], np.float32))
     transformation = "asymmetric" if fixed else "align_corners"
@@ -82,6 +89,7 @@ CASES: dict[str, tuple[str, str, Build]] = {
     "pair after": ("Sigmoid", "add a QuantizeLinear, DequantizeLinear pair after it", _pair_after),
     "pair inside": ("AveragePool", "quantize the output of", _pair_inside),
     "mode": ("Resize", "use mode nearest", _mode),
+    "linear": ("Resize", "enlarge by 3", _linear),
     "coordinates": ("Resize", "coordinate_transformation_mode asymmetric and nearest_mode floor", _coordinates),
     "padding": ("Pad", "use mode constant", _padding),
     "padded axis": ("Pad", "pad along height and width", _padded_axis),

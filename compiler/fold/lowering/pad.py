@@ -43,16 +43,16 @@ def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if main.text("mode", "constant") == "constant":
         padded = mover.pad(tensor, (top, left, bottom, right), _byte(builder, unit, main), result.name)
     else:
-        padded = _repeated(mover, tensor, ((top, bottom), (left, right)), main, result.name)
+        reflected = main.text("mode", "constant") == "reflect"
+        padded = repeated(mover, tensor, ((top, bottom), (left, right)), result.name, reflected=reflected)
     builder.bind(unit.output, padded.name)
     builder.assign(unit, Target.VECTOR)
 
 
-def _repeated(
-    mover: SpatialOps, x: Tensor, borders: tuple[tuple[int, int], tuple[int, int]], node: OnnxNode, name: str
+def repeated(
+    mover: SpatialOps, x: Tensor, borders: tuple[tuple[int, int], tuple[int, int]], name: str, *, reflected: bool
 ) -> Tensor:
     """The image with rows, then columns, of itself around it."""
-    reflected = node.text("mode", "constant") == "reflect"
     if sum(map(sum, borders)) > _MOST_REPEATED:
         raise Refusal.SELECTION(f"it repeats {borders} rows and columns", f"at most {_MOST_REPEATED} are supported")
     for axis, (before, after) in enumerate(borders):

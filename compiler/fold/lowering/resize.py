@@ -1,33 +1,52 @@
-"""Resize and Upsample: nearest-neighbor enlargement by whole factors."""
+"""Resize and Upsample: enlargement by whole factors, nearest-neighbor and, where it is exact, linear.
+
+onnxruntime interpolates in float. With odd factors and one scale, no result is half way between two codes: the nearest
+such point is 1/18 away for a factor of 3 along both axes, and float errors are below 10^-4. With scales and factors
+that are powers of two, float arithmetic is exact, and ties go to even as in the array. Other ties are irregular.
+"""
 
 from itertools import zip_longest
+from math import frexp, prod
 
 import numpy as np
 
-from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.arithmetic.tabulation import clamp_table
+from intloom.compiler.fold.arithmetic.weights import Weights, array_bias, array_scales, array_weights
+from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
 from intloom.compiler.fold.lowering.common.limits import LARGEST_FACTOR
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
+from intloom.compiler.fold.lowering.pad import repeated
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
-from intloom.compiler.ir import Resize
+from intloom.compiler.importer.interpolation import TRANSFORMS, linear_axis
+from intloom.compiler.ir import Conv, Resize, Tensor
+from intloom.compiler.ir.ops.conv_transpose import transposed
 from intloom.compiler.refusals import Refusal
+
+_LARGEST_INTERPOLATION = 4
+_HALF = 0.5
+"""The mantissa of a power of two."""
 
 
 @lowers("Resize", "Upsample")
 def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower an enlargement in which output pixel `i` is input pixel `i // factor`."""
+    """Lower an enlargement in which output pixel `i` is input pixel `i // factor`, or a linear one without ties."""
     main = unit.operator
     x, result = builder.image(main.input(0)), builder.result(unit)
     size, wanted = x.tensor.shape, result.shape
     factors = (wanted[2] // size[2], wanted[3] // size[3])
     if wanted != (1, size[1], size[2] * factors[0], size[3] * factors[1]):
         raise Refusal.RESIZE(f"it resizes {size} to {wanted}", "enlarge height and width by whole factors")
+    _check_scales(builder.model, main, factors)
+    if main.text("mode", "nearest") == "linear":
+        _interpolate(builder, unit, x, result, factors)
+        return
     if main.text("mode", "nearest") != "nearest":
         raise Refusal.RESIZE(f"it interpolates ({main.text('mode', 'nearest')})", "use mode nearest")
-    _check_scales(builder.model, main, factors)
     for index, factor in enumerate(factors):
         if not np.array_equal(_picked(main, size[2 + index], factor), np.arange(wanted[2 + index]) // factor):
             raise Refusal.RESIZE(
@@ -42,6 +61,59 @@ def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         tensor = mover.emit(node, tensor, (tensor.height * step[0], tensor.width * step[1]))
     node = Resize(name=name, inputs=(tensor.name,), output="", factors=last)
     finish_data_movement(builder, unit, x, node, Target.VECTOR)
+
+
+def _interpolate(
+    builder: GraphBuilder, unit: QuantizationUnit, x: Operand, result: Tensor, factors: tuple[int, int]
+) -> None:
+    """Lower to a transposed convolution of the image with its border twice, if no result is an irregular tie."""
+    transform = _transform(unit.operator)
+    if transform not in TRANSFORMS or max(factors) > _LARGEST_INTERPOLATION:
+        raise Refusal.RESIZE(
+            f"it interpolates by {factors} with {transform}",
+            f"use half_pixel or asymmetric and factors up to {_LARGEST_INTERPOLATION}, or mode nearest",
+        )
+    odd = all(f % 2 for f in factors) and x.tensor.scale == result.scale
+    if not odd and not all(frexp(n)[0] == _HALF for n in (x.tensor.scale, result.scale, *factors)):
+        raise Refusal.RESIZE(
+            "it interpolates, and onnxruntime rounds results between two codes irregularly",
+            "`intloom quantize` the float model, enlarge by 3, enlarge by 2 or 4 with scales that are powers of two, "
+            "or use mode nearest",
+        )
+    (rows, (top, bottom)), (columns, (left, right)) = (linear_axis(f, transform) for f in factors)
+    # Weights along an axis are multiples of the factor's reciprocal, with centers and even factors of half of it.
+    power = prod(f if f % 2 or transform == "asymmetric" else 2 * f for f in factors)
+    filters = np.rint(np.multiply.outer(rows, columns) * power).astype(np.int32)
+    channels, name = x.tensor.channels, unit_name(unit)
+    padded = repeated(
+        SpatialOps(builder, unit.origins), x.tensor, ((1, 1), (1, 1)), f"{result.name}/padded", reflected=False
+    )
+    window = Window(filters.shape, factors, (1, 1), (top, left, bottom, right))
+    values = np.broadcast_to(filters, (channels, 1, *filters.shape)).copy()
+    weights = Weights(values, np.array(1 / power, np.float32), window, channels, (0, 0))
+    mantissa, shift = array_scales(weights, x.params, result, name)
+    table = clamp_table(builder, unit)
+    node = Conv(
+        name=name,
+        inputs=(padded.name,),
+        output=result.name,
+        weights=array_weights(values, name),
+        bias=array_bias(weights, None, x.params.zero_int8, name=name, wraps=False),
+        mantissa=mantissa,
+        shift=shift,
+        zp_in=x.tensor.zero_point,
+        zp_out=result.zero_point,
+        pads=window.pads,
+        strides=window.strides,
+        group=channels,
+        table=None if table is None else table.tobytes(),
+    )
+    builder.finish(unit, transposed(node, output_padding=(0, 0)), result, Target.ARRAY)
+
+
+def _transform(node: OnnxNode) -> str:
+    """How the node maps coordinates."""
+    return node.text("coordinate_transformation_mode", "half_pixel" if node.op == "Resize" else "asymmetric")
 
 
 def _steps(factor: int) -> list[int]:
@@ -65,7 +137,7 @@ def _check_scales(model: Model, node: OnnxNode, factors: tuple[int, int]) -> Non
 def _picked(node: OnnxNode, size: int, factor: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Input coordinate of each output coordinate along one axis, as ONNX defines it."""
     out = np.arange(size * factor, dtype=np.float64)
-    transform = node.text("coordinate_transformation_mode", "half_pixel" if node.op == "Resize" else "asymmetric")
+    transform = _transform(node)
     if transform == "asymmetric":
         coordinate = out / factor
     elif transform in ("half_pixel", "half_pixel_symmetric") or (

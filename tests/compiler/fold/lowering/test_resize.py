@@ -1,0 +1,63 @@
+"""A linear Resize of quantized images runs on the accelerator where onnxruntime rounds as integers do."""
+
+import numpy as np
+import pytest
+
+from intloom.compiler.fold.target import Target
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
+from tests.support.lowered import compared, kinds
+from tests.support.onnx_maker import OnnxMaker, Value
+
+
+def interpolated(m, factors, transform, scale, after, zero=37, **attributes):
+    x = m.image(3, 6, 5, zero, scale=scale)
+    scales = m.constant(np.array([1, 1, *factors], np.float32))
+    modes = {"mode": "linear", "coordinate_transformation_mode": transform, **attributes}
+    (value,) = m.node("Resize", [x.name, "", scales], **modes)
+    return m.pair(value, (1, 3, 6 * factors[0], 5 * factors[1]), after, zero)
+
+
+@pytest.mark.parametrize("transform", ["half_pixel", "pytorch_half_pixel", "asymmetric"])
+@pytest.mark.parametrize(
+    ("factors", "scale", "after"),
+    [
+        ((3, 3), 0.0173, 0.0173),
+        ((3, 1), 0.11, 0.11),
+        ((2, 2), 1 / 64, 1 / 64),
+        ((4, 2), 1 / 128, 1 / 64),
+        ((4, 1), 0.25, 0.25),
+    ],
+)
+def test_linear_enlargement(transform, factors, scale, after, rng, seed):
+    m = OnnxMaker(rng)
+    m.output(interpolated(m, factors, transform, scale, after))
+    assert kinds(compared(m, seed))[-1] == "ConvTranspose"
+
+
+def test_before_a_clamp_and_a_convolution(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 5), 8)
+    (value,) = m.node("Resize", [x.name, "", m.constant(np.array([1, 1, 3, 3], np.float32))], mode="linear")
+    (value,) = m.node("Clip", [value, m.constant(np.float32(0.1)), m.constant(np.float32(1.0))])
+    stored = m.pair(value, (1, 8, 18, 15), x.scale, 0)
+    m.output(m.conv(Value(stored.name, stored.shape, stored.scale), 4))
+    compared(m, seed)
+
+
+@pytest.mark.parametrize(
+    ("factors", "transform", "scale", "after", "reason"),
+    [
+        ((2, 2), "half_pixel", 0.1, 0.1, "rounds results between two codes irregularly"),
+        ((4, 3), "half_pixel", 0.25, 0.25, "rounds results between two codes irregularly"),
+        ((3, 3), "half_pixel", 0.1, 0.2, "rounds results between two codes irregularly"),
+        ((3, 3), "align_corners", 0.1, 0.1, "with align_corners"),
+        ((5, 5), "half_pixel", 0.1, 0.1, "by (5, 5)"),
+    ],
+)
+def test_what_is_not_exact_runs_on_the_host_with_the_reason(factors, transform, scale, after, reason, rng):
+    m = OnnxMaker(rng)
+    m.output(m.conv(interpolated(m, factors, transform, scale, after), 4))
+    (found,) = (a for a in fold_model(from_proto(m.model(), name="m")).assignments if a.op == "Resize")
+    assert (found.target, found.row) == (Target.HOST, 21)
+    assert reason in found.reason
