@@ -88,10 +88,27 @@ def counted(values: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 def words_of(params: HardwareParams) -> dict[str, dict[str, float]]:
     """Estimated words of each component."""
     counted, fitted = features(params), _fitted()
-    return {
+    estimated = {
         component: {word: float(np.dot(fit, counted[component])) for word, fit in fits.items()}
         for component, fits in fitted.items()
     }
+    for word, number in port_words(params).items():
+        estimated["control"][word] += number
+    return estimated
+
+
+def port_words(p: HardwareParams) -> dict[str, float]:
+    """Words of the width converter, which no measured design has: registers, and multiplexers of data and strobes."""
+    word, port = p.word_bits, p.axi_data_bits
+    steps = abs(int(log2(port / word)))
+    # Twice the bits: no logic around takes these multiplexers up, as it does with half of the others.
+    if port < word:
+        selected = 2 * (word - port) * 9 // 8
+        return {"register": word - port + 2 + 2 * steps, "mux": selected, "add": 2 * steps, "logic": 9}
+    if port == word:
+        return {}
+    lanes = {"mux": 2 * (port - word) + 20, "shift": steps * p.port_bytes, "lut memory": 2 * steps}
+    return lanes | {"register": 40 + 2 * steps, "add": 36 + 4 * steps, "equal": 20, "logic": 26}
 
 
 def count_cells(words: Mapping[str, float], cells: Mapping[str, float]) -> float:

@@ -16,7 +16,7 @@ from intloom.hw.area.__main__ import CHECKS, SAMPLES, drawn, error_rows
 from intloom.hw.area.components import CELLS, KINDS
 from intloom.hw.area.measure import words
 from intloom.hw.area.memories import blocks_of, luts_of, memories
-from intloom.hw.area.model import MEASURED, area_of, cells_of, counted, total
+from intloom.hw.area.model import MEASURED, area_of, cells_of, counted, port_words, total
 from intloom.hw.mac.array.product import OneModule
 from intloom.hw.npu import Npu
 from intloom.hw.spec.params import changed, from_dict, preset
@@ -48,6 +48,22 @@ def test_words_that_are_not_fitted_are_within_8_percent(name, family):
     estimated = total(area_of(params, family))
     for kind in measured:
         assert estimated[kind] == pytest.approx(measured[kind], rel=0.08), kind
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "luts", "registers"),
+    [("base", 64, 84, 68), ("base", 32, 122, 102), ("large", 64, 230, 198), ("nano", 128, 198, 44)],
+)
+def test_a_port_of_another_width_has_the_area_of_its_converter(name, bits, luts, registers):
+    """Yosys 0.70 for the ECP5 makes so much of the converter alone."""
+    params = preset(name)
+    # Bursts of as many words: they are the size of the queue of the program.
+    beats = params.axi_burst * max(1, params.axi_data_bits // bits)
+    converted = changed(params, {"axi_data_bits": bits, "axi_burst": beats})
+    as_wide, other = (total(area_of(p, "ecp5")) for p in (params, converted))
+    assert port_words(params) == {}
+    assert other["LUT"] - as_wide["LUT"] == pytest.approx(luts, rel=0.3)
+    assert other["FF"] - as_wide["FF"] == pytest.approx(registers, rel=0.1)
 
 
 class _Noted(OneModule):
