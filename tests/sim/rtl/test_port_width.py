@@ -57,4 +57,4 @@ def test_a_narrow_port_is_forecast(bandwidth: float) -> None:
     assert abs(whole.error) < 0.03, whole
     # Half the port's width costs this network time: a forecast without it is wrong.
     as_wide = replace(program, params=changed(NARROW, {"axi_data_bits": 64, "axi_burst": 8}))
-    assert compare_forecast(as_wide, result, memory)[0].error < -0.03
+    assert compare_forecast(as_wide, result, memory)[0].error < -0.02
