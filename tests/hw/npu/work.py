@@ -105,7 +105,8 @@ async def compare(host: Host, stalls: float, mac: int, others: tuple[Kind, ...])
     for unit in isa.QUEUED_UNITS:
         assert await host.read(f"{unit.name}_DONE") == sum(i.unit is unit for i in program)
     words = {unit: sum(i["n0"] * i["n1"] * i["n2"] for i in program if i.unit is unit) for unit in _MOVES}
-    assert await host.read("STORE_BUSY") == await host.read("WRITE_BEATS") == words[Unit.STORE]
+    assert await host.read("STORE_BUSY") == words[Unit.STORE]
+    assert await host.read("WRITE_BEATS") == words[Unit.STORE] * p.word_beats
     fetched = len(program) * isa.INSTRUCTION_BYTES // host.word
-    assert await host.read("READ_BEATS") == words[Unit.LOAD] + fetched
+    assert await host.read("READ_BEATS") == (words[Unit.LOAD] + fetched) * p.word_beats
     assert await host.read("LOAD_BUSY") == words[Unit.LOAD]
