@@ -97,7 +97,7 @@ def words_of(params: HardwareParams) -> dict[str, dict[str, float]]:
     return estimated
 
 
-def port_words(p: HardwareParams) -> dict[str, float]:
+def port_words(p: HardwareParams) -> Mapping[str, float]:
     """Words of the width converter, which no measured design has: registers, and multiplexers of data and strobes."""
     word, port = p.word_bits, p.axi_data_bits
     steps = abs(int(log2(port / word)))
