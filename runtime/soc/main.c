@@ -190,8 +190,8 @@ static void run_frames(void)
     struct intloom_device *const devices[2] = {&device, &second};
     struct intloom_window window = device.window;
 
-    for (uint32_t i = 0; i < CHECK_FRAMES; i++)
-        run(i % CHECK_IMAGES);
+    for (uint32_t left = CHECK_FRAMES; left > 0; left--)
+        run((CHECK_FRAMES - left) % CHECK_IMAGES);
     window.memory += SECOND_WINDOW_AT;
     window.bus_address += SECOND_WINDOW_AT;
     machine_expect("second window", intloom_probe(&second, &machine_transport, &window), INTLOOM_OK);

@@ -43,10 +43,10 @@ class SocResult:
     """What the firmware printed."""
 
 
-def soc_plan(sources: SocSources) -> BuildPlan:
-    """The system's simulator."""
+def build_soc(sources: SocSources) -> Build:
+    """The system's simulator, from the cache or built now."""
     width = dict(parse_ports(sources.top, sources.top_name))["m_axi_wdata"].width
-    return BuildPlan(
+    plan = BuildPlan(
         name="soc",
         top=sources.top_name,
         generated={
@@ -58,11 +58,7 @@ def soc_plan(sources: SocSources) -> BuildPlan:
         cpp=("soc_main.cpp",),
         verilator_flags=("--no-timing",),
     )
-
-
-def build_soc(sources: SocSources) -> Build:
-    """The system's simulator, from the cache or built now."""
-    return build(soc_plan(sources))
+    return build(plan)
 
 
 def run_soc(
