@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from intloom.common.errors import ParameterError
+from intloom.common.errors import ParameterError, UsageError
 from intloom.common.typed_json import SchemaError, member_readers, parse, read_members, reader
 from intloom.compiler.program.footprint import footprint
 from intloom.compiler.program.memory import PIXEL_CHANNELS, instruction_words, row_words, tensor_words
-from intloom.compiler.program.program import Layout, Program, Provenance, Role, TensorBuffer
+from intloom.compiler.program.program import Layout, MemoryTiming, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.isa import ISA_VERSION, Instruction
 from intloom.hw.spec.params import HardwareParams, from_dict
 
@@ -71,6 +71,13 @@ def _params(value: Any) -> HardwareParams:
         raise SchemaError(f"must be valid: {str(error)[:200]}") from None
 
 
+def _timing(value: Any) -> MemoryTiming:
+    try:
+        return reader(MemoryTiming)(value)
+    except UsageError as error:
+        raise SchemaError(f"must be valid: {error}") from None
+
+
 def _provenance(value: Any) -> tuple[Provenance, ...]:
     rows: tuple[tuple[int, int, str], ...] = reader(tuple[tuple[int, int, str], ...])(value)
     return tuple(Provenance(layer=layer, tile=tile, note=note) for layer, tile, note in rows)
@@ -85,7 +92,7 @@ def read_manifest(values: dict[str, Any], instructions: tuple[Instruction, ...],
         A value has the wrong type, is out of its range, or contradicts another one.
     """
     readers = member_readers(Program, without=(*_SECTIONS, "params", "provenance"))
-    readers |= {"params": _params, "provenance": _provenance}
+    readers |= {"params": _params, "memory": _timing, "provenance": _provenance}
     own = {name: value for name, value in values.items() if name not in _HARDWARE}
     program = Program(instructions=instructions, image=image, **read_members(Program, own, readers))
     if values["fingerprint"] != program.params.fingerprint():
@@ -133,7 +140,7 @@ def _check_memory(program: Program) -> Iterator[str]:
     for name, (first, words) in parts.items():
         yield from _outside(name, first, words, end)
     yield from _negative("", program, ("predicted_cycles",))
-    yield from _negative(".memory", program.memory, ("read_latency", "write_latency", "bandwidth"))
+    yield from _negative(".memory", program.memory, ("bandwidth",))
 
 
 def _check_names(program: Program) -> Iterator[str]:

@@ -5,8 +5,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from intloom.common.errors import UsageError
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
+
+_LONGEST_LATENCY = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +22,11 @@ class MemoryTiming:
     """Cycles from a burst's last beat to its response."""
     bandwidth: float = 1.0
     """Beats per cycle, reads and writes together; 0: one beat per cycle in each direction."""
+
+    def __post_init__(self) -> None:
+        for name, cycles in (("read_latency", self.read_latency), ("write_latency", self.write_latency)):
+            if not 0 <= cycles <= _LONGEST_LATENCY:
+                raise UsageError(f"memory {name} must be from 0 to {_LONGEST_LATENCY:,} cycles, not {cycles:,}")
 
     @property
     def beats_per_cycle(self) -> float:

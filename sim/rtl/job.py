@@ -68,9 +68,9 @@ class MemorySettings:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "error"}
 
     def __post_init__(self) -> None:
-        for name in ("read_latency", "write_latency", "seed"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"memory {name} must not be negative, not {getattr(self, name)}")
+        MemoryTiming(read_latency=self.read_latency, write_latency=self.write_latency)  # an error if one is invalid
+        if self.seed < 0:
+            raise UsageError(f"memory seed must not be negative, not {self.seed}")
         # The benches count bandwidth in thousandths, so less than one would mean no bound at all.
         if self.bandwidth != 0 and not _LEAST_BANDWIDTH <= self.bandwidth < math.inf:
             raise UsageError(f"memory bandwidth must be 0 or at least {_LEAST_BANDWIDTH}, not {self.bandwidth}")

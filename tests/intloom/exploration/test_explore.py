@@ -195,6 +195,7 @@ def test_a_bad_space_is_one_line(tmp_path, model, capsys, text, code, said):
         (["--technology", "3nm"], "--technology must be one of 45nm, 7nm"),
         (["--weight", "1", "--weight", "2"], "--weight must be given once for each of the 1 models"),
         (["--jobs", "0"], "--jobs must be at least 1"),
+        (["--latency", "1" + 20 * "0"], "memory read_latency must be from 0 to 1,000,000 cycles, not 100,000"),
     ],
 )
 def test_a_wrong_option_is_one_line(tmp_path, model, capsys, words, said):
