@@ -28,12 +28,28 @@ def test_draws_are_the_same_again_and_differ():
 
 
 @pytest.mark.slow
-def test_a_configuration_is_measured(monkeypatch):
+def test_a_configuration_is_measured_again_only_where_verilog_program_or_memory_have_changed(monkeypatch):
     monkeypatch.setattr(forecast_error, "NETWORKS", (("tiny", 16), ("c2f", 32)))
     monkeypatch.setattr(forecast_error, "draw", lambda _seed: (preset("nano"), MemoryTiming(bandwidth=0.5)))
-    values = forecast_error.measure(0)
-    assert [run["network"] for run in values["runs"]] == ["tiny 16", "c2f 32"]
-    assert abs(values["runs"][1]["error"]) < 0.02
+    values = forecast_error.measure({}, 0)
+    tiny, c2f = values["runs"]
+    assert [tiny["network"], c2f["network"]] == ["tiny 16", "c2f 32"] and abs(c2f["error"]) < 0.02
+
+    def run_point(_name, model, params, *_others):
+        again.append((model.stem.partition(".")[0], params))
+        return real(_name, model, params, *_others)
+
+    again, real = [], forecast_error.run_point
+    monkeypatch.setattr(forecast_error, "run_point", run_point)
+    # The forecast is the present one, also of a run that is kept.
+    known = {run["content"]: run | {"predicted": 1, "error": -1.0} for run in values["runs"]}
+    assert forecast_error.measure(known, 0) == values and not again
+    assert forecast_error.measure({c2f["content"]: c2f}, 0) == values and len(again) == 1
+    traced = changed(preset("nano"), {"trace": not preset("nano").trace})
+    for params, memory in ((traced, MemoryTiming(bandwidth=0.5)), (preset("nano"), MemoryTiming(bandwidth=0.25))):
+        monkeypatch.setattr(forecast_error, "draw", lambda _seed, drawn=(params, memory): drawn)
+        assert forecast_error.measure(known, 0) != values
+    assert len(again) == 5
     tall = changed(preset("nano"), {"rows": 32, "weight_kib": 2})
     monkeypatch.setattr(forecast_error, "draw", lambda _seed: (tall, MemoryTiming()))
-    assert "weight" in forecast_error.measure(0)["reason"]
+    assert "weight" in forecast_error.measure({}, 0)["reason"]
