@@ -48,6 +48,19 @@ def move_bursts(i: Instruction, params: HardwareParams) -> int:
     return runs * -(-run // params.burst_words)
 
 
+def waiting_bursts(i: Instruction, params: HardwareParams) -> tuple[int, int]:
+    """The words of the first burst of a LOAD or STORE that waits for the memory, and its bursts if each has one run.
+
+    A burst stays in a block of `burst_words` words. Runs that are contiguous share a burst until the FIFO of runs is
+    full; from then on each run issues as data makes space for it.
+    """
+    run, n1, n2, block = memory_run(i), i["n1"], i["n2"], params.burst_words
+    starts = (i["dram"] + y * i["dram_s2"] + x * i["dram_s1"] for y in range(n2) for x in range(n1))
+    shared = 1 if n1 > 1 and i["dram_s1"] != run else n1 if n2 > 1 and i["dram_s2"] != run * n1 else n1 * n2
+    first = min(block - i["dram"] % block, run * min(shared, params.runs_in_flight))
+    return first, sum((start % block + run - 1) // block + 1 for start in starts)
+
+
 def _strips(pixels: int, params: HardwareParams) -> list[tuple[int, int]]:
     """The strips of a tile as (count, pixels)."""
     strips = -(-pixels // params.strip)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 
-from intloom.compiler.program.cost import move_bursts
+from intloom.compiler.program.cost import move_bursts, waiting_bursts
 from intloom.compiler.program.program import MemoryTiming
 from intloom.hw.spec import timing as hardware
 from intloom.hw.spec.formats import memory_words, move_words
@@ -13,6 +13,8 @@ from intloom.hw.spec.isa import Instruction, LoadTarget, Unit
 from intloom.hw.spec.params import HardwareParams
 
 _OTHER = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}
+_FEW = 8
+"""Bursts in flight up to which each is an event; with more, their mean rate is close, and quicker to compute."""
 _SLACK = 1e-3
 """A remainder below this many words is rounding error."""
 
@@ -29,10 +31,14 @@ class _Move:
     tail: int
     burst: float
     """Words per burst."""
+    count: int
+    """Its bursts."""
     scratch: bool
     """It accesses the scratchpad, where the MAC and vector units have priority."""
     behind: float = 0.0
     """Words that loads have read in all before words of the program arrive."""
+    left: float = inf
+    """Words until its burst ends and the next one may have to wait; infinite: no burst waits."""
 
     @property
     def bursts(self) -> float:
@@ -77,6 +83,16 @@ class MemoryPort:
         """Words that loads have read."""
         self._contention: dict[Unit, deque[_Contention]] = {Unit.MAC: deque(), Unit.VEC: deque()}
         self._now = 0.0
+        self._few = params.axi_outstanding <= _FEW
+        # While a burst is awaited, the memory saves a beat.
+        saved = max(0.0, 1 / timing.bandwidth - 1) if timing.bandwidth > 0 else 0.0
+        self._trips = {
+            Unit.LOAD: timing.read_latency + hardware.LOAD_TRIP - saved,
+            Unit.STORE: timing.write_latency + hardware.STORE_TRIP - saved,
+        }
+        """Cycles from the end of a burst to the first word of the burst that takes its place."""
+        self._ends = {unit: deque([-inf] * params.axi_outstanding, params.axi_outstanding) for unit in self._streams}
+        """Ends of the last bursts, as many as may be in flight."""
         self._change: int | None = None
         self._rates: dict[Unit, float] = {}
         """Words per cycle of the moves that transfer until `_change`."""
@@ -121,25 +137,31 @@ class MemoryPort:
         latency = self.timing.read_latency if load else self.timing.write_latency
         lead = latency + hardware.LOAD if load else hardware.STORE
         tail = 0 if load else latency
-        beats = words / move_bursts(instruction, self._params)
         addresses = hardware.RUN * instruction["n1"] * instruction["n2"]
-        # By Little's formula, at most `axi_outstanding` bursts are in flight during one round trip.
         local = move_words(instruction)
         if words < local:
             runs = instruction["n1"] * instruction["n2"]
             addresses = max(addresses, local + hardware.CODED_RUN * runs)
-        rate = min(
-            1 / self._params.word_beats,
-            words / addresses,
-            beats * self._params.axi_outstanding / (latency + hardware.LOAD),
-        )
+        rate, first = min(1 / self._params.word_beats, words / addresses), inf
+        if self._few:
+            first, count = waiting_bursts(instruction, self._params)
+        else:
+            count = move_bursts(instruction, self._params)
+            # By Little's formula, at most `axi_outstanding` bursts are in flight during one round trip.
+            rate = min(rate, words / count * self._params.axi_outstanding / (latency + hardware.LOAD))
         scratch = not load or instruction["target"] == LoadTarget.SCRATCH
-        move = _Move(unit, time + lead, words, rate, tail, beats, scratch)
+        left = self._burst(unit, words / count, first)
+        move = _Move(unit, time + lead, words, rate, tail, words / count, count, scratch, left=left)
         # `_queued_bursts` excludes the first move, whose remaining bursts change with every advance.
         if self._streams[unit]:
             self._queued_bursts[unit] += move.bursts
         self._streams[unit].append(move)
         self._changed = True
+
+    def _burst(self, unit: Unit, words: float, first: float) -> float:
+        """Words of the first burst, if one of this length may have to wait for the end of an earlier one."""
+        waits = self._few and (self._params.axi_outstanding - 1) * words < self._trips[unit]
+        return first if waits else inf
 
     def fetch(self, due: int, words: int) -> None:
         """Request words of the program, which arrive at `due` at the earliest, and after the loads in flight."""
@@ -151,7 +173,9 @@ class MemoryPort:
                 break
         behind = self._read + ahead
         rate = 1 / self._params.word_beats
-        self._fetches.append(_Move(Unit.CONTROL, due, words, rate, 0, words, scratch=False, behind=behind))
+        burst = min(words, self._params.burst_words)
+        count, left = words // burst, self._burst(Unit.LOAD, burst, burst)
+        self._fetches.append(_Move(Unit.CONTROL, due, words, rate, 0, burst, count, False, behind, left))
         self._changed = True
 
     def takes(self, unit: Unit) -> bool:
@@ -175,8 +199,11 @@ class MemoryPort:
         ahead = [periods[0] for periods in self._contention.values() if periods]
         self._rates = self._current_rates([h for h in ahead if h.start <= now])
         if (fetch := self._next_fetch()) is not None:
-            rate = self._rates.get(Unit.LOAD, 0.0)
-            first_change = max(fetch.due, now + max(0.0, fetch.behind - self._read) / rate if rate else now)
+            rate, behind = self._rates.get(Unit.LOAD, 0.0), max(0.0, fetch.behind - self._read)
+            loads = self._streams[Unit.LOAD]
+            # Bursts of loads that were requested before it wait for nothing but their data.
+            waits = behind > _SLACK and loads and loads[0].due <= now
+            first_change = max(fetch.due, now + behind / rate if rate else inf if waits else now)
         for unit, stream in self._streams.items():
             if not stream:
                 continue
@@ -184,19 +211,25 @@ class MemoryPort:
             if move.scratch:
                 for h in ahead:
                     first_change = min(first_change, h.start if h.start > now else h.stop if h.stop > now else inf)
-            if move.due > now:
-                first_change = min(first_change, move.due)
+            if (due := self._due(unit)) > now:
+                first_change = min(first_change, due)
             elif rate := self._rates[unit]:
                 surplus = self._surplus(unit)
-                words = min(move.words, surplus * move.burst) if surplus >= _SLACK else move.words
+                words = min(move.words, move.left)
+                words = min(words, surplus * move.burst) if surplus >= _SLACK else words
                 first_change = min(first_change, now + words / rate)
         return ceil(first_change) if first_change < inf else None
+
+    def _due(self, unit: Unit) -> float:
+        """When the first word of the burst at the port arrives at the earliest."""
+        due = self._streams[unit][0].due
+        return max(due, self._ends[unit][0] + self._trips[unit]) if self._few else due
 
     def _current_rates(self, contention: Sequence[_Contention]) -> dict[Unit, float]:
         """Words per cycle of the moves that transfer; beats that both directions request alternate."""
         own = {}
         for unit, stream in self._streams.items():
-            if stream and stream[0].due <= self._now:
+            if stream and self._due(unit) <= self._now:
                 own[unit] = stream[0].rate
                 # The words per cycle that the scratchpad accepts from a load or returns to a store.
                 if stream[0].scratch and contention:
@@ -217,9 +250,17 @@ class MemoryPort:
             stream = self._streams[unit]
             move = stream[0]
             move.words -= rate * passed
+            move.left -= rate * passed
             if move.unit is Unit.LOAD:
                 self._read += rate * passed
+            if move.left < _SLACK and move.words >= _SLACK:
+                self._ends[unit].append(time + move.left / rate)
+                if self._due(unit) > time:
+                    # Nothing is transferred after the burst.
+                    move.words, move.left = move.words - move.left, 0.0
+                move.left += move.burst
             if move.words < _SLACK:
+                self._end(unit, move, time, rate)
                 through.append((move.unit, move.tail))
                 stream.popleft()
                 self._queued_bursts[unit] -= stream[0].bursts if stream else 0.0
@@ -230,6 +271,14 @@ class MemoryPort:
             while periods and periods[0].stop <= time:
                 periods.popleft()
         return through
+
+    def _end(self, unit: Unit, move: _Move, time: int, rate: float) -> None:
+        """Note the ends of a move's last bursts."""
+        if move.left < inf:
+            self._ends[unit].append(time)
+        else:
+            last = min(self._params.axi_outstanding, move.count)
+            self._ends[unit].extend(time - n * move.burst / rate for n in reversed(range(last)))
 
     def _next_fetch(self) -> _Move | None:
         """The next words of the program, unless others are at the port."""

@@ -17,11 +17,6 @@ from intloom.hw.spec.isa import COUNT_BITS, Instruction, Kind
 from intloom.hw.spec.params import HardwareParams
 
 
-def runs_in_flight(params: HardwareParams) -> int:
-    """Depth of the FIFO of runs whose data may be in flight."""
-    return max(params.axi_outstanding, 4)
-
-
 class MoveFrontEnd(wiring.Component):
     """Decomposes LOAD and STORE instructions into memory bursts and local addresses.
 
@@ -108,7 +103,7 @@ class MoveFrontEnd(wiring.Component):
         m = Module()
         m.submodules.runs = runs = RunWalker(self._params)
         m.submodules.splitter = splitter = BurstSplitter(self._params)
-        m.submodules.local_runs = local_runs = CreditFifo(local_run_layout(self._params), runs_in_flight(self._params))
+        m.submodules.local_runs = local_runs = CreditFifo(local_run_layout(self._params), self._params.runs_in_flight)
         m.submodules.addresses = addresses = AddressWalker(self._params)
         self._take(m, runs)
         wiring.connect(m, wiring.flipped(self.window), splitter.window)

@@ -11,7 +11,7 @@ from intloom.hw.decode import instruction_layout
 from intloom.hw.dma.address_walker import local_address_layout, word_address
 from intloom.hw.dma.bursts import burst_layout
 from intloom.hw.dma.constant_check import ConstantCheck
-from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
+from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.word_decoder import WordDecoder
 from intloom.hw.ports import UnitPort, WeightWritePort, WindowPort, WritePort, out_of_range
 from intloom.hw.spec.isa import Kind, LoadTarget
@@ -190,7 +190,7 @@ class LoadUnit(wiring.Component):
         finished = write_fire & words.o.payload.last & ~self.unit.fault
         issued = self.unit.valid & self.unit.ready
         # Instructions of one run each: as many as the FIFO of runs holds, plus those in walkers and skid buffers.
-        instructions = Signal(range(runs_in_flight(self._params) + 9))
+        instructions = Signal(range(self._params.runs_in_flight + 9))
         in_flight = Signal()
         # `axi_outstanding` accepted by the arbiter, plus those in its skid buffer and the one offered here.
         bursts = Signal(range(self._params.axi_outstanding + 4))

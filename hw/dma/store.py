@@ -9,7 +9,7 @@ from intloom.hw.bus.axi4 import LENGTH_BITS, RESPONSE_LAYOUT, Resp, address_layo
 from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.dma.address_walker import word_address
-from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
+from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.ports import READ_LATENCY, ReadPort, UnitPort, WindowPort, out_of_range
 from intloom.hw.spec.isa import COUNT_BITS, Kind
 from intloom.hw.spec.params import HardwareParams
@@ -172,7 +172,7 @@ class StoreUnit(wiring.Component):
 
     def _receive_responses(self, m: Module, front: MoveFrontEnd) -> None:
         """Match responses with outstanding bursts and with instructions; both FIFOs bound what is in flight."""
-        depth = 2 * runs_in_flight(self._params)
+        depth = 2 * self._params.runs_in_flight
         m.submodules.awaited = awaited = CreditFifo(1, self._params.axi_outstanding)
         m.submodules.indices = indices = CreditFifo(COUNT_BITS, depth)
         issued = self.unit.valid & self.unit.ready

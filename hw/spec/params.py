@@ -224,6 +224,11 @@ class HardwareParams:
         return min(self.vector_lanes, self.word_bytes // 2)
 
     @property
+    def runs_in_flight(self) -> int:
+        """Runs of loads, and of stores, whose data may be in flight."""
+        return max(self.axi_outstanding, 4)
+
+    @property
     def norm_words(self) -> int:
         """Words of the constants of a group of `softmax_lanes` channels of a normalization."""
         return CONSTANT_WORDS * self.softmax_lanes // self.word_bytes

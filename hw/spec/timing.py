@@ -125,6 +125,10 @@ LOAD = 8
 """What a load adds to the memory's read latency."""
 STORE = 13
 """What a store adds to the memory's write latency."""
+LOAD_TRIP = 1.5
+"""What the end of a load's burst adds to the memory's latency, until the first word of the burst in its place."""
+STORE_TRIP = 4
+"""The same for a store."""
 RUN = 3
 """The least time that a contiguous run of a load or store takes."""
 CODED_RUN = 4

@@ -2,7 +2,14 @@
 
 import pytest
 
-from intloom.compiler.program.cost import conv_busy, cost_key, instruction_cost, move_bursts, window_words
+from intloom.compiler.program.cost import (
+    conv_busy,
+    cost_key,
+    instruction_cost,
+    move_bursts,
+    waiting_bursts,
+    window_words,
+)
 from intloom.compiler.program.mac_pipeline import conv_shape
 from intloom.hw.spec import timing
 from intloom.hw.spec.isa import BY_KIND, Kind, Unit, make
@@ -45,6 +52,22 @@ def test_runs_that_touch_share_bursts():
     assert move_bursts(make(Kind.LOAD, **shape, dram_s1=16, dram_s2=400), BASE) == 2 * 2
     assert move_bursts(make(Kind.LOAD, **shape, dram_s1=16, dram_s2=128), BASE) == 4
     assert move_bursts(make(Kind.LOAD, n0=16, n1=8, dram_s1=20), BASE) == 8
+
+
+def test_runs_that_touch_share_a_burst_until_their_fifo_is_full():
+    shape = {"n0": 16, "n1": 8, "n2": 2}
+    few = BASE.replace(axi_outstanding=2)
+    for params, runs in ((BASE, 4), (few.replace(axi_burst=256), few.runs_in_flight)):
+        assert waiting_bursts(make(Kind.LOAD, **shape, dram_s1=32, dram_s2=512), params) == (16, 16)
+        assert waiting_bursts(make(Kind.LOAD, **shape, dram_s1=16, dram_s2=512), params) == (runs * 16, 16)
+        assert waiting_bursts(make(Kind.LOAD, **shape, dram_s1=16, dram_s2=128), params) == (runs * 16, 16)
+    assert waiting_bursts(make(Kind.LOAD, n0=16, n1=8, dram_s1=32), BASE) == (16, 8)
+
+
+def test_a_burst_ends_at_the_end_of_its_block():
+    assert waiting_bursts(make(Kind.LOAD, n0=64), BASE) == (64, 1)
+    assert waiting_bursts(make(Kind.LOAD, dram=60, n0=64), BASE) == (4, 2)
+    assert waiting_bursts(make(Kind.STORE, dram=60, n0=8, n1=2, dram_s1=64), BASE) == (4, 4)
 
 
 @pytest.mark.parametrize("kind", [k for k in Kind if BY_KIND[k].unit in (Unit.MAC, Unit.VEC)])

@@ -133,6 +133,18 @@ def test_moves_wait_in_their_queue_until_the_bus_has_taken_those_before():
     assert found.started[1][0] > 20 * 64
 
 
+@pytest.mark.parametrize("outstanding", [1, 2])
+@pytest.mark.parametrize("bandwidth", [0.0, 0.25])
+def test_a_burst_waits_for_the_end_of_the_one_whose_place_it_takes(outstanding, bandwidth):
+    few = BASE.replace(axi_outstanding=outstanding, axi_burst=4)
+    memory, origin = MemoryTiming(bandwidth=bandwidth, read_latency=200), Provenance(layer=0, tile=0)
+    short, long = (
+        forecast([make(Kind.LOAD, n0=4 * bursts)], [origin], 1, few, memory).done[0][0] for bursts in (10, 110)
+    )
+    beats = 4 if not bandwidth else 1 + 3 / bandwidth  # the first one is there after a latency
+    assert long - short == pytest.approx(100 / outstanding * (200 + timing.LOAD_TRIP + beats), rel=0.01)
+
+
 def test_a_load_starts_when_the_bus_has_room_for_it_and_a_store_has_its_turn():
     loads = [make(Kind.LOAD, n0=1920)] * 5
     origins = [Provenance(layer=0, tile=0)] * 6

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.dma.address_walker import local_address_layout
-from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
+from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import preset
@@ -128,7 +128,7 @@ def test_an_open_burst_does_not_wait_for_its_own_data(kind: Kind) -> None:
     """Contiguous in memory only, and more runs than may be in flight: each waits for the data of an open burst."""
     params = PARAMS.replace(axi_burst=64)
     front = made(MoveFrontEnd, params, kind)
-    runs = 3 * runs_in_flight(params)
+    runs = 3 * params.runs_in_flight
     move = isa.make(kind, n0=1, n1=runs, dram_s1=1, local_s1=3)
     addresses: list[int] = []
 
