@@ -42,7 +42,7 @@ def main() -> int:
     for network in NETWORKS:
         quantized_network(*network)  # once, before processes read it
     kept = (run for row in evidence.read(RESULTS).values() for run in row.values.get("runs", ()))
-    known = {run["content"]: run for run in kept}
+    known = {run["content"]: run for run in kept if "content" in run}
     work = Work(do=partial(measure, known), key=str, dead=lambda _seed: {"reason": "the process died"})
     while True:
         rows = {name: row for name, row in evidence.read(RESULTS).items() if row.is_current(Path.cwd())}

@@ -73,9 +73,10 @@ def _params(value: Any) -> HardwareParams:
 
 def _timing(value: Any) -> MemoryTiming:
     try:
-        return reader(MemoryTiming)(value)
+        timing: MemoryTiming = reader(MemoryTiming)(value)
     except UsageError as error:
         raise SchemaError(f"must be valid: {error}") from None
+    return timing
 
 
 def _provenance(value: Any) -> tuple[Provenance, ...]:
