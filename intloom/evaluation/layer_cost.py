@@ -46,11 +46,16 @@ def with_float_layer(floats: onnx.ModelProto, quantized: onnx.ModelProto, name: 
     copy.CopyFrom(quantized)
     makers = {o: n for n in copy.graph.node for o in n.output}
     original = {i.name: i for i in floats.graph.initializer}
+    sizes = {i.name: list(i.dims) for i in copy.graph.initializer}
     layer = next(n for n in copy.graph.node if n.name == name)
     theirs = next((n for n in floats.graph.node if n.name == name), None)
     for position, given in enumerate(layer.input[1:], 1):
         source = theirs.input[position] if theirs is not None and position < len(theirs.input) else ""
-        if given in makers and makers[given].op_type == "DequantizeLinear" and source in original:
+        if given not in makers or makers[given].op_type != "DequantizeLinear" or source not in original:
+            continue
+        # Weights of channels that the quantizer has copied have other sizes and stay quantized.
+        size = list(original[source].dims)
+        if sizes.get(makers[given].input[0], size) == size:
             # The quantizer gives the original name to the value after DequantizeLinear.
             layer.input[position] = f"float {source}"
             copy.graph.initializer.add().CopyFrom(original[source])

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 from PIL import Image, ImageDraw
 
 from intloom.cli import main
@@ -195,6 +196,12 @@ def test_the_cost_of_a_layer_is_the_error_that_its_float_form_removes(float_mode
     tensors = [synthetic_image(16, 16, 3)[None]]
     (cost,) = layer_costs(floats, quantized, tensors, lambda _done, _all: None)
     assert cost.layer == name and 0 < cost.share < 1
+    # Weights of other sizes, as channels with copies have, stay quantized.
+    weights = next(n for n in floats.graph.node if n.name == name).input[1]
+    (filters,) = (i for i in floats.graph.initializer if i.name == weights)
+    filters.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(filters)[:1], filters.name))
+    (layer,) = (n for n in with_float_layer(floats, quantized, name).graph.node if n.name == name)
+    assert layer.input[1] not in {i.name for i in made.graph.initializer}
 
 
 @pytest.mark.slow
