@@ -9,6 +9,7 @@
 #include "machine.h"
 #include "program.h"
 
+#define CACHE_BYTES 16384u
 #define SECOND_WINDOW_AT ((PROGRAM_WINDOW_BYTES + INTLOOM_WINDOW_ALIGNMENT - 1u) & ~(INTLOOM_WINDOW_ALIGNMENT - 1u))
 
 extern uint8_t window_start[];
@@ -104,23 +105,27 @@ static void no_maintenance(void *context, void *start, uint32_t bytes)
     (void)bytes;
 }
 
-/* Memory and cache hold zeros in the place of each tensor, as after an application that used them. */
-static void clear_tensors(void)
+/* Memory and cache hold zeros in the place of each tensor, as after an application that used them. Returns their bytes. */
+static uint32_t clear_tensors(void)
 {
     struct intloom_tensor tensor;
+    uint32_t bytes = 0;
 
     for (uint32_t i = 0; !intloom_get_tensor(&image, i, &tensor); i++) {
         memset(window_start + tensor.window_at, 0, tensor.bytes);
         machine_transport.flush(NULL, window_start + tensor.window_at, tensor.bytes);
+        bytes += tensor.bytes;
     }
+    return bytes;
 }
 
-/* Without one of the hooks the accelerator reads old inputs, or the CPU old outputs. */
+/* Without one of the hooks the accelerator reads old inputs, or the CPU old outputs: certain if all stay in the cache. */
 static void check_cache(const char *what, void (**hook)(void *, void *, uint32_t))
 {
     uint32_t equal, outputs;
 
-    clear_tensors();
+    if (clear_tensors() > CACHE_BYTES / 2u)
+        return;
     *hook = no_maintenance;
     machine_expect(what, intloom_run(&device, write_inputs, NULL), INTLOOM_OK);
     outputs = compare_outputs(&device, &equal);
