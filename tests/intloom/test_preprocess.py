@@ -75,7 +75,7 @@ def test_external_data_is_part_of_the_key(tmp_path):
     (tmp_path / "weights.bin").write_bytes(bytes(data))
     assert preprocess(source, cache=cache).key != first.key
     (tmp_path / "weights.bin").unlink()
-    with pytest.raises(ModelError, match="external data"):
+    with pytest.raises(FileFormatError, match="external data"):
         preprocess(source, cache=cache)
 
 

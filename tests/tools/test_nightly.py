@@ -9,6 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 GATES = "tests/hw/fpga/test_gates"
+BITSTREAM = "tests/hw/fpga/board/test_bitstream.py"
+RANDOM = "tests/sim/random_programs/test_random_programs.py"
+STAGES = "tests/hw/formal/test_requantizer_stages.py"
 ALL_TESTS = "nightly or not evidence"
 """Expression of pytest: the tests of `make test`, and the full sizes, marked `nightly`, that it leaves out."""
 SMALLER = {
@@ -20,6 +23,33 @@ SMALLER = {
     ),
     "tests/runtime/test_fuzz.py::test_libfuzzer_finds_nothing": (
         "tests/runtime/test_fuzz.py::test_the_corpus_is_harmless"
+    ),
+    f"{GATES}.py::test_products_in_the_form_for_synthesis_run_as_in_the_simulated_one": (
+        "tests/hw/formal/test_product.py::test_all_forms_are_the_product_of_the_operands"
+    ),
+    f"{BITSTREAM}::test_a_blinker_is_packed_with_the_boards_pins": (
+        f"{BITSTREAM}::test_the_commands_have_their_order_and_options"
+    ),
+    f"{BITSTREAM}::test_a_port_without_a_pin_is_an_error_and_leaves_no_bitstream": (
+        f"{BITSTREAM}::test_a_slow_clock_is_an_error_and_leaves_no_bitstream"
+    ),
+    "tests/hw/formal/test_requantizer.py::test_the_lane_follows_the_definition": (
+        f"{STAGES}::test_a_part_of_the_lane_follows_its_definition"
+    ),
+    "tests/hw/formal/test_requantizer.py::test_another_rounding_rule_is_refuted": (
+        f"{STAGES}::test_a_faulty_part_is_refuted"
+    ),
+    f"{RANDOM}::test_results_do_not_depend_on_registers_and_memories_before_the_reset": (
+        "tests/hw/npu/test_coincidences.py::test_programs_run_after_any_events"
+    ),
+    "tests/sim/parallel/test_dask.py::test_a_killed_worker_loses_nothing": (
+        "tests/sim/regress/test_dask.py::test_a_killed_worker_loses_nothing"
+    ),
+    "tests/compiler/test_without_vnni.py::test_the_reference_is_exact_without_vnni": (
+        "tests/compiler/test_reference.py::test_sums_of_the_largest_products_do_not_saturate"
+    ),
+    "tests/test_typing.py::test_mypy_resolves_types_of_linked_packages_in_a_users_script": (
+        "tests/test_typing.py::test_links_lead_to_the_folders_of_the_repository"
     ),
 }
 """Tests of which the nightly run has all cases, and those that `make test` has instead."""
@@ -38,9 +68,10 @@ pytest.main(["--collect-only", "-q", "-m", sys.argv[1], *sys.argv[2:]], plugins=
 
 
 def functions(expression: str) -> tuple[set[str], set[str]]:
-    """Functions with cases of every day and with nightly ones, from the files that name the marker."""
-    files = [str(p) for p in (ROOT / "tests").rglob("test_*.py") if p != Path(__file__) and "nightly" in p.read_text()]
-    command = [sys.executable, "-c", _COLLECT, expression, *files]
+    """Functions with cases of every day and with nightly ones, from files that name the marker or are named here."""
+    files = {str(p) for p in (ROOT / "tests").rglob("test_*.py") if p != Path(__file__) and "nightly" in p.read_text()}
+    files |= {str(ROOT / name.partition("::")[0]) for name in SMALLER.values()}
+    command = [sys.executable, "-c", _COLLECT, expression, *sorted(files)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     found = re.findall(r"^@ (True|False) (\S+)", done.stdout, re.MULTILINE)
     return {name for marked, name in found if marked == "False"}, {name for marked, name in found if marked == "True"}

@@ -47,7 +47,7 @@ def test_memory_is_written_before_a_register_and_read_after_one(tmp_path: Path, 
     path = tmp_path / "device"
     path.write_bytes(bytes(4096))
     bus = mapped.MappedBus(path, 0, 4096, 0)
-    bus._words = Words(bus._words, events)  # type: ignore[assignment]
+    bus._words = Words(bus._words, events)  # type: ignore[assignment]  # records the accesses
     bus.write(1024, b"operands")
     bus.write(0, b"word")
     BusRegisters(bus, 0).read_now("STATUS")
