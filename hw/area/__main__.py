@@ -5,7 +5,6 @@ synthesized as a whole: the model is compared with them.
 """
 
 import argparse
-import hashlib
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-import intloom.hw.area.measure
 import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import IntloomError, ParameterError
@@ -103,6 +101,11 @@ _LARGEST = 128
 """Products of a design that is drawn; larger ones take Yosys more than ten minutes."""
 _FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
 _GATED = ("add", "compare", "equal", "logic", "mux", "shift", "register", "bits", "product", "part")
+_RULES = (
+    *("hw/area/measure.py", "hw/area/components.py", "hw/resources.py", "hw/fpga/flow.py", "hw/fpga/blocks.py"),
+    *("hw/fpga/loadable_adders.py", "hw/fpga/netlist.py", "hw/fpga/ecp5.v", "hw/fpga/deep_ram.txt"),
+)
+"""Files that say how a design is mapped and what its cells count."""
 _ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
 _MODULES = {
     "array": ARRAY_MODULE,
@@ -191,8 +194,8 @@ def drawn(number: int, family: str) -> HardwareParams:
 
 def _subject(designs: Sequence[HardwareParams]) -> str:
     """A hash of what is counted, and of the rules of counting: sources may change without them."""
-    texts = [Path(intloom.hw.area.measure.__file__).read_text(encoding="utf-8"), *map(generate_verilog, designs)]
-    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
+    verilog = (generate_verilog(design).encode() for design in designs)
+    return evidence.content_hash([*(Path(name).read_bytes() for name in _RULES), *verilog])
 
 
 def _params(sample: tuple[str, Mapping[str, Any]]) -> HardwareParams:

@@ -12,7 +12,7 @@ from intloom.hw.fpga.flow import DEVICES, Flow, map_modules, pack
 from intloom.hw.fpga.report import TooLargeError
 from intloom.hw.memory.macro import LEAST_BITS
 from intloom.hw.npu import TOP_NAME
-from intloom.hw.resources import run_yosys
+from intloom.hw.resources import count_kinds, flat_cells, run_yosys
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.verilog import generate_verilog
 
@@ -108,11 +108,7 @@ def mapped(params: HardwareParams, family: str) -> dict[str, Counts]:
 def alone(params: HardwareParams, family: str, module: str) -> Counts:
     """Cells by kind of a module and those in it, flattened."""
     synthesis = _LATTICE if family == "ecp5" else f"{_SERIES_7} -flatten"
-    with temporary_folder() as folder:
-        (folder / _DESIGN).write_text(generate_verilog(params), encoding="utf-8")
-        run_yosys(f"read_verilog {_DESIGN}; {synthesis} -top {module}; tee -q -o {_STATISTICS} stat -json", folder)
-        design = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["design"]
-    return _kinds(family, design["num_cells_by_type"])
+    return _kinds(family, flat_cells(generate_verilog(params), module, synthesis))
 
 
 def whole(params: HardwareParams, family: str) -> Counts:
@@ -128,9 +124,4 @@ def whole(params: HardwareParams, family: str) -> Counts:
 
 
 def _kinds(family: str, cells: Mapping[str, int]) -> Counts:
-    total: defaultdict[str, float] = defaultdict(float)
-    for name, number in cells.items():
-        for kind, weights in CELLS[family].items():
-            cell = name.removeprefix("\\")
-            total[kind] += number * next((w for start, w in weights.items() if cell.startswith(start)), 0)
-    return {kind: n for kind, n in total.items() if n}
+    return {kind: n for kind, n in count_kinds(cells, CELLS[family]).items() if n}

@@ -23,7 +23,7 @@ class WidthConverter(wiring.Component):
     A beat of a port that is narrower than a word carries a part of a word, the lowest bytes first. Because the units
     make no bursts of more than `burst_words` words, no burst must be split. A beat of a wider port carries one word,
     on the lanes of its address (a narrow transfer, AXI4 A3.4.3): no unit takes more than a word per cycle, and no byte
-    beside the word is addressed, which the window might exclude.
+    outside of the word is addressed, which the window might exclude.
 
     Parameters
     ----------

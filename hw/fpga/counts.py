@@ -1,21 +1,15 @@
 """Cells of the whole accelerator on FPGA families that this flow does not place: Yosys counts them."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from intloom.common.temporary_files import temporary_folder
+from intloom.common import evidence
 from intloom.hw.area.components import CELLS, FAMILY_FIELDS
-from intloom.hw.fpga.report import KINDS
 from intloom.hw.generate import generate_verilog
 from intloom.hw.npu import TOP_NAME
-from intloom.hw.resources import run_yosys
+from intloom.hw.resources import count_kinds, flat_cells
 from intloom.hw.spec.params import HardwareParams, changed
-
-_DESIGN, _STATISTICS = "npu.v", "statistics.json"
-Weights = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -24,7 +18,7 @@ class Family:
 
     device: str
     synthesis: str
-    cells: Weights
+    cells: Mapping[str, Mapping[str, float]]
     available: Mapping[str, int] = field(default_factory=dict)
     """Cells of the device; none for a whole family."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -89,17 +83,5 @@ def counted(verilog: str, top: str, family: str) -> Count:
         Yosys is missing or failed.
     """
     of = FAMILIES[family]
-    with temporary_folder() as folder:
-        (folder / _DESIGN).write_text(verilog, encoding="utf-8")
-        run_yosys(f"read_verilog {_DESIGN}; {of.synthesis} -top {top}; tee -q -o {_STATISTICS} stat -json", folder)
-        design = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["design"]
-    digest = hashlib.sha256(verilog.encode()).hexdigest()[:16]
-    return Count(of.device, _used(of.cells, design["num_cells_by_type"]), of.available, digest)
-
-
-def _used(cells: Weights, numbers: Mapping[str, int]) -> dict[str, float]:
-    return {kind: sum(_weight(cells[kind], cell) * number for cell, number in numbers.items()) for kind in KINDS}
-
-
-def _weight(weights: Mapping[str, float], cell: str) -> float:
-    return next((weight for start, weight in weights.items() if cell.removeprefix("\\").startswith(start)), 0)
+    used = count_kinds(flat_cells(verilog, top, of.synthesis), of.cells)
+    return Count(of.device, used, of.available, evidence.content_hash([verilog.encode()]))

@@ -28,7 +28,6 @@ from intloom.flow.running import can_locate, execute, locate, open_backend
 from intloom.flow.slicing import PieceFiles, block_pieces, run_pieces, slices_record, tile_pieces
 from intloom.flow.waves import check_layer, choose_window, record_waves
 from intloom.sim.backend import open_rtl
-from intloom.sim.forecast_error import timing_of
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.detailed import WAVES
 from intloom.sim.rtl.options import RtlOptions
@@ -170,7 +169,7 @@ def _keep(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any
     spent = _energy(work, done)
     if folder is None:
         return make_record(program, done, Notes(energy=spent))
-    why = advise(work.bundle, timing_of(work.rtl.memory)) if done.cycles else ""
+    why = advise(work.bundle, work.rtl.memory.timing) if done.cycles else ""
     return save_run(folder, program, done, Notes(command=terminal.command, why=why, energy=spent))
 
 

@@ -19,6 +19,9 @@ from typing import Any
 
 from intloom.common.atomic_write import write_text
 
+_DIGITS = 16
+"""Hexadecimal digits of a hash."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -72,6 +75,11 @@ def record(path: Path, name: str, row: Evidence) -> None:
     write(path, read(path) | {name: row})
 
 
+def content_hash(parts: Iterable[bytes]) -> str:
+    """A hash of what is measured, where it is no code of the project."""
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:_DIGITS]
+
+
 def code_hash(root: Path, sources: Iterable[str]) -> str:
     """A hash of the code of files, or of the files of folders, and of all files of the project that they import."""
     paths = (root / name for name in sources)
@@ -85,7 +93,7 @@ def code_hash(root: Path, sources: Iterable[str]) -> str:
     total = hashlib.sha256()
     for name, file in sorted((file.relative_to(root.resolve()).as_posix(), file) for file in seen):
         total.update(f"{name}\n{_code(file)[0]}\0".encode())
-    return total.hexdigest()[:16]
+    return total.hexdigest()[:_DIGITS]
 
 
 @cache

@@ -9,10 +9,9 @@ from intloom.compiler.program.program import MemoryTiming
 from intloom.exploration.explore import Exploration, Tell
 from intloom.exploration.points import memory_of
 from intloom.flow.bundle import bundle_of
-from intloom.flow.compiling import compile_model
+from intloom.flow.compiling import Compiled, compile_model
 from intloom.flow.inputs import read_inputs
 from intloom.flow.running import execute, open_backend
-from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 
@@ -51,18 +50,16 @@ def verify(
     for point, model in jobs:
         tell("RTL", len(results), len(jobs))
         timing = memory_of(point.params, point.clock.mhz, done.budget.bandwidth, done.budget.latency)
-        results.append(run_point(done.name(point), model, point.params, timing, dims))
+        compiled = compile_model(model, point.params, dims=dims, memory=timing)
+        results.append(run_point(done.name(point), model, compiled, timing))
     tell("RTL", len(jobs), len(jobs))
     return results
 
 
-def run_point(
-    name: str, model: Path, params: HardwareParams, timing: MemoryTiming, dims: Mapping[str, int]
-) -> Verified:
-    """Run a model in RTL on one configuration with this memory, and compare every byte."""
-    compiled = compile_model(model, params, dims=dims, memory=timing)
+def run_point(name: str, model: Path, compiled: Compiled, timing: MemoryTiming) -> Verified:
+    """Run a compiled model in RTL on one configuration with this memory, and compare every byte."""
     bundle = bundle_of(compiled, model)
-    settings = MemorySettings(read_latency=timing.read_latency, bandwidth=timing.bandwidth)
+    settings = MemorySettings(**asdict(timing))
     backend = open_backend("rtl", bundle, RtlOptions(memory=settings), keep_tensors=True)
     run = execute(bundle, backend, read_inputs([], bundle.inputs, 0), check=True)
     return Verified(

@@ -5,7 +5,7 @@ x is therefore stored as m * m channels of x / m, of which (m * m - m) / 2 have 
 the sum of their squares is that of x, so that a normalization over all channels has the same result. The constants
 around the tensors are rewritten: columns of the layers that write them, rows of those that read them, embeddings,
 factors and offsets. Only the number of channels by which a normalization divides is larger. The factors correct it for
-the variance; the mean, small beside the standard deviation, is smaller by up to one part in 24.
+the variance; the mean, small against the standard deviation, is smaller by up to one part in 24.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,6 +86,15 @@ def _chosen(stream: _Stream, maxima: Mapping[str, NDArray[np.float64]]) -> _Copi
     return _Copies(np.concatenate(index), np.concatenate(share), stream.channels)
 
 
+def _flag(node: onnx.NodeProto, name: str) -> bool:
+    return any(a.name == name and a.i for a in node.attribute)
+
+
+def _input_axis(node: onnx.NodeProto) -> int:
+    """The axis of a layer's weights that is its input's channels."""
+    return int(_flag(node, "transB"))
+
+
 class _Graph:
     """Constants, makers and readers of a graph."""
 
@@ -107,13 +116,13 @@ class _Graph:
         """Inputs and outputs of a layer with constant weights."""
         if node.op_type not in ("Gemm", "MatMul") or node.input[1] not in self.constants:
             return None
-        given = {a.name: a.i for a in node.attribute}
         dims = list(self.constants[node.input[1]].dims)
-        if len(dims) != 2 or given.get("transA"):
+        if len(dims) != 2 or _flag(node, "transA"):
             return None
         if any(i and i not in self.constants for i in node.input[2:]):
             return None
-        return (dims[1], dims[0]) if given.get("transB") else (dims[0], dims[1])
+        axis = _input_axis(node)
+        return dims[axis], dims[1 - axis]
 
 
 class _Walk(_Graph):
@@ -122,22 +131,22 @@ class _Walk(_Graph):
     def __init__(self, graph: onnx.GraphProto, start: onnx.NodeProto) -> None:
         super().__init__(graph)
         self.channels = next(iter(self.constants[start.input[1]].dims), 0) if start.input[1] in self.constants else 0
-        self.found, self.ends = {start.input[0]}, set[str]()
+        self.values, self.ends = {start.input[0]}, set[str]()
 
     def stream(self) -> _Stream | None:
         """The tensors; None if an operator that gets no copies takes part."""
-        todo = [*self.found]
+        todo = [*self.values]
         while todo:
             near = self._near(todo.pop())
             if near is None:
                 return None
-            todo.extend(near - self.found)
-            self.found |= near
+            todo.extend(near - self.values)
+            self.values |= near
         read = {i for n in self.graph.node if self._passes(n) or self._is_layer(n) for i in n.input}
         if self.ends & read:
             return None
         order = [*self.makers]
-        return _Stream(self.channels, tuple(sorted(self.found, key=order.index)), tuple(sorted(self.ends)))
+        return _Stream(self.channels, tuple(sorted(self.values, key=order.index)), tuple(sorted(self.ends)))
 
     def _near(self, value: str) -> set[str] | None:
         """Other tensors with the channels of this one; None if its maker or a reader allows no copies."""
@@ -200,8 +209,7 @@ class _Rewriting(_Graph):
             if node.output[0] in values:
                 self._write(node)
             elif values & set(node.input[:1]) and self.matrix(node):
-                transposed = any(a.name == "transB" and a.i for a in node.attribute)
-                self._replace(node, 1, axis=1 if transposed else 0)
+                self._replace(node, 1, axis=_input_axis(node))
         for value in self.stream.ends:
             self._cut(value)
         used = {i for n in self.graph.node for i in n.input}
@@ -226,7 +234,7 @@ class _Rewriting(_Graph):
             for k in (k for k, name in enumerate(node.input) if name in self.constants):
                 self._replace(node, k, axis=-1)
         else:
-            self._replace(node, 1, axis=0 if any(a.name == "transB" and a.i for a in node.attribute) else 1)
+            self._replace(node, 1, axis=1 - _input_axis(node))
             for k in (k for k in range(2, len(node.input)) if node.input[k]):
                 self._replace(node, k, axis=-1)
 
@@ -255,9 +263,9 @@ class _Rewriting(_Graph):
             numpy_helper.from_array(np.array([n], np.int64), name)
             for n, name in zip((0, self.stream.channels, -1), names, strict=True)
         )
-        place = [*self.graph.node].index(maker) + 1
+        after = [*self.graph.node].index(maker) + 1
         cut = helper.make_node("Slice", [maker.output[0], *names], [value], name=f"{value}/copies/Slice")
-        self.graph.node.insert(place, cut)
+        self.graph.node.insert(after, cut)
 
     def _replace(self, node: onnx.NodeProto, operand: int, axis: int) -> None:
         """Give a constant the copies along an axis."""

@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 from intloom.common.errors import SimulationError, UsageError
-from intloom.compiler.program.program import MemoryTiming, Program
+from intloom.compiler.program.program import Program
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.parallel.plan import WARM_UP, Plan, Planner
 from intloom.sim.parallel.run import ParallelRun, SegmentSettings
@@ -49,11 +49,7 @@ class ParallelRtlBackend(RtlBackend):
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not complete."""
         _check_trace(program.params)
-        memory = self.options.memory
-        timing = MemoryTiming(
-            read_latency=memory.read_latency, write_latency=memory.write_latency, bandwidth=memory.bandwidth
-        )
-        planner = Planner(program, timing, self._warm_up)
+        planner = Planner(program, self.options.memory, self._warm_up)
         self.plan = planner.plan(self.options.jobs)
         if self.plan.cuts:
             try:

@@ -261,7 +261,7 @@ class AxiSlaveModel:
         width, beat = self.job.word_bytes, self.job.beat_bytes
         if not self.job.log_writes or self.memory.response_to(address, beat, Direction.WRITE) != AxiResp.OKAY:
             return
-        lane, part = address % (self.job.port_bytes or width), address % width
+        lane, part = address % self.job.port_bytes, address % width
         if part == 0:
             self._data = self._mask = 0
         self._data |= (data >> 8 * lane) % (1 << 8 * beat) << 8 * part

@@ -41,21 +41,14 @@ class InjectedError:
     direction: Direction = Direction.READ
 
 
-_DEFAULT = MemoryTiming()
-_LEAST_BANDWIDTH = 0.001
+_MIN_BANDWIDTH = 0.001
 """Beats a cycle."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemorySettings:
+class MemorySettings(MemoryTiming):
     """How the memory behind the AXI port behaves; the default timing is the one that the compiler predicts for."""
 
-    read_latency: int = _DEFAULT.read_latency
-    """Cycles from an accepted read address to its first beat."""
-    write_latency: int = _DEFAULT.write_latency
-    """Cycles from a burst's last beat to its response."""
-    bandwidth: float = _DEFAULT.bandwidth
-    """Beats a cycle, reads and writes together; 0: as many as the port can carry."""
     stall_permille: int = 0
     """Chance, in thousandths, that a channel pauses for a cycle."""
     seed: int = 1
@@ -63,17 +56,22 @@ class MemorySettings:
     """Bursts that the memory holds in each direction before it stops taking addresses."""
     error: InjectedError | None = None
 
+    @property
+    def timing(self) -> MemoryTiming:
+        """What the compiler knows of the memory."""
+        return MemoryTiming(**{f.name: getattr(self, f.name) for f in fields(MemoryTiming)})
+
     def conditions(self) -> dict[str, int | float]:
         """What the cycles of a run depend on, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "error"}
 
     def __post_init__(self) -> None:
-        MemoryTiming(read_latency=self.read_latency, write_latency=self.write_latency)  # an error if one is invalid
+        super().__post_init__()
         if self.seed < 0:
             raise UsageError(f"memory seed must not be negative, not {self.seed}")
         # The benches count bandwidth in thousandths, so less than one would mean no bound at all.
-        if self.bandwidth != 0 and not _LEAST_BANDWIDTH <= self.bandwidth < math.inf:
-            raise UsageError(f"memory bandwidth must be 0 or at least {_LEAST_BANDWIDTH}, not {self.bandwidth}")
+        if self.bandwidth != 0 and not _MIN_BANDWIDTH <= self.bandwidth < math.inf:
+            raise UsageError(f"memory bandwidth must be 0 or at least {_MIN_BANDWIDTH}, not {self.bandwidth}")
         if not 0 <= self.stall_permille < 1000:
             raise UsageError(f"memory stall_permille must be from 0 to 999, not {self.stall_permille}")
         if self.outstanding < 1:
@@ -86,7 +84,7 @@ class Job:
 
     word_bytes: int
     port_bytes: int = 0
-    """Width of the memory port; 0: a word."""
+    """Width of the memory port; 0 means a word."""
     memory_words: int
     program_word: int
     instructions: int
@@ -115,10 +113,13 @@ class Job:
     boundaries: Sequence[tuple[int, int]] = ()
     """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "port_bytes", self.port_bytes or self.word_bytes)
+
     @property
     def beat_bytes(self) -> int:
         """Bytes that a beat on the memory port carries."""
-        return min(self.word_bytes, self.port_bytes or self.word_bytes)
+        return min(self.word_bytes, self.port_bytes)
 
     @property
     def memory_bytes(self) -> int:
@@ -184,7 +185,7 @@ def _lines(job: Job, files: RunFiles) -> str:
     writes = [*job.setup().register_writes(), ("CONTROL", regs.pack("CONTROL", start=1))]
     lines = {
         "word_bytes": job.word_bytes,
-        "port_bytes": job.port_bytes or job.word_bytes,
+        "port_bytes": job.port_bytes,
         "base": job.first_byte,
         "memory_bytes": job.memory_bytes,
         "memory_file": files.memory,

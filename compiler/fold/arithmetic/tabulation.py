@@ -94,8 +94,10 @@ def _bounds(model: Model, node: OnnxNode) -> tuple[Array | float, Array | float]
             f"the bounds of {node.name!r} are not constant scalars", "give Clip constant scalar bounds"
         )
     low, high = (model.constant(node.input(k)) for k in (1, 2))
-    least, most = (node.real(name, default) for name, default in (("min", -np.inf), ("max", np.inf)))
-    return least if low is None else low.reshape(()), most if high is None else high.reshape(())
+    return (
+        node.real("min", -np.inf) if low is None else low.reshape(()),
+        node.real("max", np.inf) if high is None else high.reshape(()),
+    )
 
 
 def evaluate_nodes(

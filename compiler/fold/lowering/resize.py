@@ -5,14 +5,15 @@ such point is 1/18 away for a factor of 3 along both axes, and float errors are 
 that are powers of two, float arithmetic is exact, and ties go to even as in the array. Other ties are irregular.
 """
 
+from dataclasses import replace
 from itertools import zip_longest
 from math import frexp, prod
 
 import numpy as np
 
-from intloom.compiler.fold.arithmetic.tabulation import clamp_table
-from intloom.compiler.fold.arithmetic.weights import Weights, array_bias, array_scales, array_weights
+from intloom.compiler.fold.arithmetic.weights import Weights
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.convolution import biased_convolution
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
 from intloom.compiler.fold.lowering.common.limits import LARGEST_FACTOR
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
@@ -23,8 +24,7 @@ from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.importer.interpolation import TRANSFORMS, linear_axis
-from intloom.compiler.ir import Conv, Resize, Tensor
-from intloom.compiler.ir.ops.conv_transpose import transposed
+from intloom.compiler.ir import Resize, Tensor
 from intloom.compiler.refusals import Refusal
 
 _LARGEST_INTERPOLATION = 4
@@ -84,31 +84,15 @@ def _interpolate(
     # Weights along an axis are multiples of the factor's reciprocal, with centers and even factors of half of it.
     power = prod(f if f % 2 or transform == "asymmetric" else 2 * f for f in factors)
     filters = np.rint(np.multiply.outer(rows, columns) * power).astype(np.int32)
-    channels, name = x.tensor.channels, unit_name(unit)
+    channels = x.tensor.channels
     padded = repeated(
         SpatialOps(builder, unit.origins), x.tensor, ((1, 1), (1, 1)), f"{result.name}/padded", reflected=False
     )
     window = Window(filters.shape, factors, (1, 1), (top, left, bottom, right))
     values = np.broadcast_to(filters, (channels, 1, *filters.shape)).copy()
     weights = Weights(values, np.array(1 / power, np.float32), window, channels, (0, 0))
-    mantissa, shift = array_scales(weights, x.params, result, name)
-    table = clamp_table(builder, unit)
-    node = Conv(
-        name=name,
-        inputs=(padded.name,),
-        output=result.name,
-        weights=array_weights(values, name),
-        bias=array_bias(weights, None, x.params.zero_int8, name=name, wraps=False),
-        mantissa=mantissa,
-        shift=shift,
-        zp_in=x.tensor.zero_point,
-        zp_out=result.zero_point,
-        pads=window.pads,
-        strides=window.strides,
-        group=channels,
-        table=None if table is None else table.tobytes(),
-    )
-    builder.finish(unit, transposed(node, output_padding=(0, 0)), result, Target.ARRAY)
+    node = biased_convolution(builder, unit, replace(x, tensor=padded), weights, None, result)
+    builder.finish(unit, node, result, Target.ARRAY)
 
 
 def _transform(node: OnnxNode) -> str:
