@@ -65,7 +65,6 @@ LATER = [
     (["regress", "smoke", "-o", "{text}"], ExitCode.USAGE, "folder"),
     (["bench", "--preset", "huge"], ExitCode.BAD_PARAMETERS, "huge"),
     (["bench", "--network", "yolov8n"], ExitCode.USAGE, "NAME@SIZE"),
-    (["bench", "--baseline", "none.v"], ExitCode.USAGE, "none.v"),
     (["demo", "--model", "yolov9"], ExitCode.USAGE, "yolov8n"),
     (["demo", "-o", "{text}/out"], ExitCode.DISK, "out"),
     (["evaluate", Q, "--task", "detect"], ExitCode.USAGE, "--data"),
