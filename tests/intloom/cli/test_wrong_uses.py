@@ -133,7 +133,6 @@ WRONG = [
     (["run", LOOM, "--backend", "isa", "--layers", "model.0.*"], ExitCode.USAGE, "RTL only"),
     (["run", LOOM, "--backend", "isa", "--latency", "5"], ExitCode.USAGE, "--latency needs"),
     (["run", LOOM, "--backend", "golden", "--limit", "5"], ExitCode.USAGE, "--limit needs"),
-    (["run", LOOM, "--tile", "1"], ExitCode.USAGE, "--layers"),
     (["run", LOOM, "--backend", "golden", "--seed", "-1"], ExitCode.USAGE, "seed"),
     (["cache", "clear", "--kind", "everything"], ExitCode.USAGE, "everything"),
     (["report", "{dir}"], ExitCode.BAD_FILE, "intloom run -o wrote, but has no run.json"),
