@@ -23,6 +23,7 @@ from intloom.files import check_output, write_text
 from intloom.flow.networks import load_network
 from intloom.hw.spec.params import HardwareParams, preset_name
 from intloom.sim.backend import GoldenBackend, RtlBackend
+from intloom.sim.bench.baseline import read_baseline
 from intloom.sim.bench.compare import compare_benches
 from intloom.sim.bench.measure import Speed
 from intloom.sim.compare import compare
@@ -35,7 +36,7 @@ from intloom.zoo import ZOO
 _HELP = """Measure simulated cycles per second of the bare C++ loop, the fast bench with one and two threads and with
 its clock in HDL, cocotb's default flow and the detailed bench. Then run networks from the start bit to the checked
 result, and compare the predicted cycles of every layer with the measured ones. A prediction error above --within ends
-with exit code 1.
+with exit code 1. --baseline compares the bare loop with that of an earlier version, in alternate runs.
 
 Examples:
 
@@ -67,6 +68,13 @@ class _Options:
     hardware: HardwareOptions
     within: Annotated[float, typer.Option(metavar="PERCENT", help="Largest prediction error of a layer.")] = 3.0
     fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild all simulators, and measure the build time.")] = False
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="npu.v of an earlier version of the same hardware, or a folder that tools.baseline wrote.",
+        ),
+    ] = None
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file for the results.")] = Path(
         "out/bench/speed.json"
     )
@@ -81,10 +89,11 @@ def _run(
     if not 0 <= given.within < math.inf:
         raise UsageError(f"--within must be a finite percentage of at least 0, not {given.within}")
     check_output(given.output)
+    earlier = None if given.baseline is None else read_baseline(given.baseline)
     networks = [(word, _load(word)) for word in given.network or _NETWORKS]
     with _simulators(given.fresh):
         speeds = []
-        for speed in compare_benches(params):
+        for speed in compare_benches(params, earlier):
             speeds.append(speed)
             terminal.say(f"{speed.bench}: {speed.hertz:,.0f} cycles/s")
             if speed.stopped:

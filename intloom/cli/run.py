@@ -25,7 +25,7 @@ from intloom.flow.record import Notes, forget_run, make_record, save_run
 from intloom.flow.reference import host_of
 from intloom.flow.regions import all_inputs
 from intloom.flow.running import can_locate, execute, locate, open_backend
-from intloom.flow.slicing import PieceFiles, block_pieces, run_pieces, slices_record
+from intloom.flow.slicing import PieceFiles, block_pieces, run_pieces, slices_record, tile_pieces
 from intloom.flow.waves import check_layer, choose_window, record_waves
 from intloom.sim.backend import open_rtl
 from intloom.sim.result import RunResult
@@ -93,8 +93,8 @@ def _run(
         return
     feeds = read_inputs(given.inputs or [], bundle.inputs, given.seed)
     work = _Workload(bundle, feeds, given, given.rtl_options(), technology)
-    if given.layers is not None:
-        _run_layers(terminal, work, given.layers)
+    if given.part.layers is not None:
+        _run_layers(terminal, work, given.part.layers)
     else:
         _run_whole(terminal, work)
 
@@ -105,15 +105,18 @@ def _simulator_bytes(bundle: Bundle) -> int:
 
 
 def _run_layers(terminal: Terminal, work: _Workload, pattern: str) -> None:
-    """Run selected layers, each block separately, and compare with the golden model."""
+    """Run selected layers, each block separately, or one tile of them, and compare with the golden model."""
     started, given, bundle = time.monotonic(), work.given, work.bundle
-    folded, params = bundle.need_model("--layers"), bundle.program.params
+    folded, params, tile = bundle.need_model("--layers"), bundle.program.params, given.part.tile
     inputs = all_inputs(folded, host_of(folded), work.feeds, params.match)
     files = None
     if given.output is not None or given.simulator.waves is not None:
         files = PieceFiles(given.output, given.simulator.waves, given.simulator.window)
     with terminal.progress() as tell:
-        pieces = block_pieces(folded, params, inputs, pattern)
+        if tile is None:
+            pieces = block_pieces(folded, params, inputs, pattern)
+        else:
+            pieces = tile_pieces(bundle.programs, folded, inputs, pattern, tile)
         if files is not None:
             files.clear(pieces)
         shown = replace(work.rtl, on_build=lambda built, steps: tell("build", built, steps))
@@ -122,7 +125,7 @@ def _run_layers(terminal: Terminal, work: _Workload, pattern: str) -> None:
     if terminal.as_json:
         terminal.json(record)
     else:
-        show_slices(terminal, record)
+        show_slices(terminal, record, "block" if tile is None else "tile")
         for kind, folder in (("records", given.output), ("waves", given.simulator.waves)):
             if folder is not None:
                 terminal.say(f"{kind} of each are in {folder}, in a folder with its name")

@@ -100,6 +100,20 @@ class SimulatorOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LayerOptions:
+    """Selection of layers that run separately."""
+
+    layers: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="RTL: run only layers such as model.4.*, each block separately."),
+    ] = None
+    tile: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="With --layers: run tile N of each, instruction by instruction."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """All options of a run."""
 
@@ -140,10 +154,7 @@ class RunOptions:
     ] = None
     rtl: RtlFields
     simulator: SimulatorOptions
-    layers: Annotated[
-        str | None,
-        typer.Option(metavar="PATTERN", help="RTL: run only layers such as model.4.*, each block separately."),
-    ] = None
+    part: LayerOptions
 
     @property
     def backend_name(self) -> str:
@@ -169,7 +180,7 @@ class RunOptions:
             memory=replace(self.rtl.memory, seed=self.seed + 1),
             folder=waves,
             # With --layers, blocks run in parallel instead.
-            jobs=self.rtl.jobs if self.layers is None else 1,
+            jobs=self.rtl.jobs if self.part.layers is None else 1,
         )
 
 
@@ -208,13 +219,15 @@ def _check_memory(run: RunOptions) -> None:
 
 def _check_layers(run: RunOptions) -> None:
     """Reject options that contradict a run of selected layers."""
-    if run.layers is not None and not run.kind.capabilities.layer_jobs:
+    if run.part.tile is not None and run.part.layers is None:
+        raise UsageError("--tile needs --layers; give the layers whose tile runs")
+    if run.part.layers is not None and not run.kind.capabilities.layer_jobs:
         raise UsageError(f"--layers runs in RTL only, not with --backend {run.backend}; use --backend rtl")
 
 
 def _check_jobs(run: RunOptions) -> None:
     """Reject options that contradict parallel simulations."""
-    rtl, layers = run.rtl, run.layers
+    rtl, layers = run.rtl, run.part.layers
     if rtl.dask is not None and (rtl.jobs < 2 or layers is not None):
         raise UsageError("--dask distributes the segments of a whole program; add --jobs 2 or more, remove --layers")
     if rtl.jobs < 2 or layers is not None:
@@ -233,7 +246,7 @@ def _check_frames(run: RunOptions) -> None:
     """Reject options of one run for a stream of frames."""
     given = {
         "--input": run.inputs,
-        "--layers": run.layers,
+        "--layers": run.part.layers,
         "--waves": run.simulator.waves,
         "--match-original": run.match_original,
     }
@@ -253,7 +266,7 @@ def _check_waves(run: RunOptions) -> None:
         raise UsageError(f"--waves needs the RTL, not --backend {run.backend}; use --backend rtl")
     if bench_kind(simulator.bench).waves is None:
         raise UsageError(f"--waves needs the fast or the detailed bench, not {simulator.bench}; change --bench")
-    if run.layers is not None and (simulator.bench != "fast" or simulator.from_layer is not None):
+    if run.part.layers is not None and (simulator.bench != "fast" or simulator.from_layer is not None):
         raise UsageError("--waves with --layers records each block on the fast bench; remove --bench and --from-layer")
     if window is not None and simulator.bench != "fast":
         raise UsageError(f"{window} needs --bench fast; the detailed bench records the whole run")

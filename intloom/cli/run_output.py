@@ -15,9 +15,9 @@ _CAUSES = 2
 """Stall causes that are listed of each block."""
 
 
-def show_slices(terminal: Terminal, record: Mapping[str, Any]) -> None:
-    """Print a table of blocks that ran separately."""
-    table = new_table("block", ">cycles", ">utilization", "stalls", ">bytes compared", "result", "")
+def show_slices(terminal: Terminal, record: Mapping[str, Any], kind: str) -> None:
+    """Print a table of blocks or tiles that ran separately."""
+    table = new_table(kind, ">cycles", ">utilization", "stalls", ">bytes compared", "result", "")
     for row in record["slices"]:
         result = Text(row["first"], "red") if row["mismatches"] else Text("equal", "green")
         use, kept = f"{100 * row['mac_use']:.1f} %", "from the cache" if row["cached"] else ""

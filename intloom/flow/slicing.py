@@ -1,4 +1,4 @@
-"""RTL runs of selected layers with golden inputs; results are cached by program, inputs and RTL."""
+"""RTL runs of selected layers or tiles with golden inputs; results are cached by program, inputs and RTL."""
 
 import time
 from collections import Counter
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.compiler.frontend import FoldedModel
-from intloom.compiler.program.program import Program, array_use
+from intloom.compiler.program.program import Program, Role, array_use
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.host import Int8
 from intloom.flow.record import forget_run, safe_name, save_run
@@ -21,6 +21,7 @@ from intloom.sim.result import Arrays, RunResult
 from intloom.sim.result_cache import CachedRun, run_cached
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
+from intloom.sim.tiles import tile_slices
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,30 @@ def block_pieces(folded: FoldedModel, params: HardwareParams, inputs: Mapping[st
             part = make_slice(folded.graph, kept, name, tensors)
             pieces.append(Piece(name, partial(compile_graph, part.graph, params), part.inputs, part.expected))
     return pieces
+
+
+def tile_pieces(
+    programs: Sequence[Program], folded: FoldedModel, inputs: Arrays, pattern: str, tile: int
+) -> list[Piece]:
+    """Every computing instruction of one tile of the layers matching `pattern`, on the memory contents at its start.
+
+    Raises
+    ------
+    UsageError
+        The pattern matches nothing, or no layer has such a tile.
+    """
+    layers = {node.name for node in select(folded.graph, pattern)}
+    pieces = []
+    for program in programs:
+        own = layers & {layer.name for layer in program.layers}
+        given = {p.name: inputs[p.name] for p in program.tensors if p.role is Role.INPUT}
+        slices = tile_slices(program, given, own, tile) if own else ()
+        pieces += [Piece(part.name, partial(_same, part.program), {}, part.expected) for part in slices]
+    return pieces
+
+
+def _same(program: Program) -> Program:
+    return program
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _areas(program: Program) -> Areas:
     return Areas(program.params, program.memory_words)
 
 
-def _alone(program: Program, first: int, last: int, areas: Areas) -> tuple[Instruction, ...]:
+def alone(program: Program, first: int, last: int, areas: Areas) -> tuple[Instruction, ...]:
     """Instructions `first` to `last` (exclusive) as a program: a prologue and an epilogue where they need them."""
     prologue = () if first == 0 else _prologue(program, areas)
     body = program.instructions[first:last]
@@ -118,7 +118,7 @@ def _alone(program: Program, first: int, last: int, areas: Areas) -> tuple[Instr
 
 def make_segment(program: Program, first: int, last: int, state: State) -> Segment:
     """Instructions `first` to `last` (exclusive) of `program`; `state` is that before `first`."""
-    code = _alone(program, first, last, _areas(program))
+    code = alone(program, first, last, _areas(program))
     before = prologue_length(program.params) if first else 0
     nothing = Provenance(layer=-1, tile=0, note="restores or stores the state")
     origin = [nothing] * before + [*program.provenance[first:last]]

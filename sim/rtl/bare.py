@@ -38,6 +38,11 @@ class BareResult:
     registers: tuple[int, ...] = ()
     """Values of `job.registers` at the end."""
 
+    @property
+    def hertz(self) -> float:
+        """Simulated cycles a second."""
+        return self.cycles / self.seconds
+
 
 def without_initial_values(verilog: str) -> str:
     """The Verilog without initial values of registers, as an ASIC starts; only a reset gives them values."""

@@ -14,6 +14,7 @@ from intloom.hw.spec.params import preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
 from intloom.sim.regress.graphs import Maker, Window, softmax
+from intloom.sim.tiles import tile_slices
 
 HARDWARE = {name: preset(name).replace(vector_softmax=True) for name in ("nano", "small", "base")}
 
@@ -57,6 +58,16 @@ def test_exponentials_are_loaded_once(rng: random.Random) -> None:
     kinds = [i.kind for i in program.instructions]
     assert kinds.count(Kind.VEXP) == 3
     assert kinds.count(Kind.VSOFTMAX) > 1
+
+
+def test_a_tile_alone_has_its_exponentials(rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    graph, inputs = maker.finish(softmax(maker, maker.input(20, 5, 4)))
+    program = equal(graph, inputs, HARDWARE["small"])
+    (found,) = tile_slices(program, inputs, {program.layers[0].name}, 0)
+    made = IsaBackend(check=False).run(found.program, {}).outputs
+    for name, expected in found.expected.items():
+        np.testing.assert_array_equal(made[name], expected)
 
 
 @pytest.mark.parametrize(("channels", "reason"), [(8, "lacks the instruction"), (1025, "blocks must be")])

@@ -6,9 +6,11 @@ import pytest
 
 from intloom.cli import main
 from intloom.common.errors import ExitCode
+from intloom.hw.spec.params import preset
 from intloom.sim.bench.measure import Speed
 from intloom.sim.rtl.detailed import DetailedBench
 from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.verilog import verilog_of
 
 
 def _detailed(**options: bool) -> DetailedBench:
@@ -31,13 +33,18 @@ def test_benches_and_networks_are_measured(fast, detailed, tmp_path, capsys, mon
     if fast is _fast:
         monkeypatch.setattr("intloom.sim.bench.compare._LONG", {"side": 12, "repeats": 1})
     target = tmp_path / "speed.json"
-    words = ["bench", "--preset", "nano", "--network", "tiny@16", "--within", "10"]
+    baseline = tmp_path / "npu.v"
+    baseline.write_text(verilog_of(preset("nano")))
+    words = ["bench", "--preset", "nano", "--network", "tiny@16", "--within", "10", "--baseline", str(baseline)]
     assert main([*words, "-o", str(target), "--json", "-q"]) == ExitCode.OK
     record = json.loads(capsys.readouterr().out)
     assert record == json.loads(target.read_text())
+    cycles = {row["bench"]: row["cycles"] for row in record["benches"]}
+    assert cycles["bare loop, baseline"] == cycles["bare loop"]
     speeds = {row["bench"]: row["hertz"] for row in record["benches"]}
     names = (
         "bare loop",
+        "bare loop, baseline",
         "fast bench",
         "fast bench, clock in HDL",
         "fast bench, two threads",
@@ -62,6 +69,14 @@ def test_a_forecast_that_is_too_far_off_is_an_error(tmp_path, capsys, monkeypatc
     assert main(words) == ExitCode.MISMATCH
     assert "must be within 0 %" in capsys.readouterr().err
     assert json.loads(target.read_text())["networks"][0]["forecast"]["worst"] is not None
+
+
+def test_a_missing_baseline_is_named(tmp_path, capsys):
+    assert main(["bench", "--baseline", str(tmp_path / "npu.v")]) == ExitCode.USAGE
+    assert (
+        f"--baseline must be a readable Verilog file or a folder of tools.baseline: {tmp_path / 'npu.v'}"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_network_needs_a_size(capsys):

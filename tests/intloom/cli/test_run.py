@@ -325,6 +325,21 @@ def test_layers_alone_leave_records_and_waves_and_tell_stalls(program, tmp_path,
 
 
 @pytest.mark.slow
+def test_one_tile_alone_in_rtl_equals_what_the_network_makes_of_it(programs, capsys):
+    path = programs("c2f")
+    code, record = run(capsys, path, "--layers", "model.0.*", "--tile", 0)
+    assert code == ExitCode.OK
+    assert record["mismatches"] == 0
+    assert all(" tile 0 #" in part["name"] for part in record["slices"])
+    # The whole scratchpad is compared for every instruction.
+    assert record["compared_bytes"] == len(record["slices"]) * preset("nano").scratch_kib * 1024
+    assert main(["run", str(path), "--layers", "model.0.*", "--tile", "99"]) == ExitCode.USAGE
+    assert "tile must be from 0 to" in capsys.readouterr().err
+    assert main(["run", str(path), "--tile", "0"]) == ExitCode.USAGE
+    assert "--tile needs --layers" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_a_regression_passes_and_is_resumed(tmp_path, capsys):
     words = ["regress", "smoke", "--case", "maxpool*", "-o", str(tmp_path / "r"), "--json", "-q"]
     assert main(words) == ExitCode.OK
