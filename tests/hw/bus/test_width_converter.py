@@ -77,12 +77,17 @@ def _check(
     responses = [{"id": 0, "resp": rng.choice((0, 2, 3))} for _ in writes]
     taken: dict[str, list[int]] = {name: [] for name in ("ar", "aw", "w", "r", "b")}
     cycles = 0
+    longest = 100 * (len(wanted_words) + len(wanted_beats))  # far above the slowest rates: a fault may stop everything
 
     async def count(ctx: Any) -> None:
         nonlocal cycles
-        while len(taken["r"]) < len(wanted_words) or len(taken["w"]) < len(wanted_beats):
+        for cycle in range(longest):
+            if len(taken["r"]) < len(wanted_words) or len(taken["w"]) < len(wanted_beats):
+                cycles = cycle + 1
+            elif len(taken["b"]) == len(responses):
+                return
             await ctx.tick()
-            cycles += 1
+        raise AssertionError(f"nothing more comes after {longest} cycles")
 
     one, other = converter.words, converter.beats
     of_reads = [{"id": 0, "data": data, "resp": resp, "last": last} for data, resp, last in beats]
