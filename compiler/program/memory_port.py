@@ -8,7 +8,7 @@ from math import ceil, inf
 from intloom.compiler.program.cost import move_bursts, waiting_bursts
 from intloom.compiler.program.program import MemoryTiming
 from intloom.hw.spec import timing as hardware
-from intloom.hw.spec.formats import memory_words, move_words
+from intloom.hw.spec.formats import memory_run, memory_words, move_words
 from intloom.hw.spec.isa import Instruction, LoadTarget, Unit
 from intloom.hw.spec.params import HardwareParams
 
@@ -33,6 +33,8 @@ class _Move:
     """Words per burst."""
     count: int
     """Its bursts."""
+    held: float
+    """Bursts of its last run but the first one: the unit starts its next move when a last run begins to be requested."""
     scratch: bool
     """It accesses the scratchpad, where the MAC and vector units have priority."""
     behind: float = 0.0
@@ -149,9 +151,11 @@ class MemoryPort:
             count = move_bursts(instruction, self._params)
             # By Little's formula, at most `axi_outstanding` bursts are in flight during one round trip.
             rate = min(rate, words / count * self._params.axi_outstanding / (latency + hardware.LOAD))
+        held = max(0.0, (memory_run(instruction) - 1) // self._params.burst_words)
         scratch = not load or instruction["target"] == LoadTarget.SCRATCH
-        left = self._burst(unit, words / count, first)
-        move = _Move(unit, time + lead, words, rate, tail, words / count, count, scratch, left=left)
+        burst = (words - first) / (count - 1) if first < words else words / count
+        left = self._burst(unit, burst, first)
+        move = _Move(unit, time + lead, words, rate, tail, burst, count, held, scratch, left=left)
         # `_queued_bursts` excludes the first move, whose remaining bursts change with every advance.
         if self._streams[unit]:
             self._queued_bursts[unit] += move.bursts
@@ -160,7 +164,7 @@ class MemoryPort:
 
     def _burst(self, unit: Unit, words: float, first: float) -> float:
         """Words of the first burst, if one of this length may have to wait for the end of an earlier one."""
-        waits = self._few and (self._params.axi_outstanding - 1) * words < self._trips[unit]
+        waits = self._few
         return first if waits else inf
 
     def fetch(self, due: int, words: int) -> None:
@@ -175,7 +179,7 @@ class MemoryPort:
         rate = 1 / self._params.word_beats
         burst = min(words, self._params.burst_words)
         count, left = words // burst, self._burst(Unit.LOAD, burst, burst)
-        self._fetches.append(_Move(Unit.CONTROL, due, words, rate, 0, burst, count, False, behind, left))
+        self._fetches.append(_Move(Unit.CONTROL, due, words, rate, 0, burst, count, 0.0, False, behind, left))
         self._changed = True
 
     def takes(self, unit: Unit) -> bool:
@@ -185,7 +189,7 @@ class MemoryPort:
     def _surplus(self, unit: Unit) -> float:
         """Outstanding bursts above the limit for the next move."""
         stream = self._streams[unit]
-        first = stream[0].bursts if stream else 0.0
+        first = stream[0].bursts - stream[-1].held if stream else 0.0
         return first + self._queued_bursts[unit] - self._params.axi_outstanding - hardware.QUEUED_BURSTS
 
     def next_change(self) -> int | None:
