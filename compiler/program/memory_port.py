@@ -30,17 +30,17 @@ class _Move:
     """Upper limit, in words per cycle, from its bursts."""
     tail: int
     burst: float
-    """Words per burst."""
+    """Words per burst; the first one may be shorter."""
     count: int
     """Its bursts."""
-    held: float
-    """Bursts of its last run but the first one: the unit starts its next move when a last run begins to be requested."""
+    held: int
+    """Bursts of its last run after the first one: the unit starts its next move before they are requested."""
     scratch: bool
     """It accesses the scratchpad, where the MAC and vector units have priority."""
     behind: float = 0.0
     """Words that loads have read in all before words of the program arrive."""
     left: float = inf
-    """Words until its burst ends and the next one may have to wait; infinite: no burst waits."""
+    """Words until its burst ends and the next one may have to wait; infinite: bursts are not followed."""
 
     @property
     def bursts(self) -> float:
@@ -107,12 +107,11 @@ class MemoryPort:
         A result word that is written in several cycles occupies its bank in each of them. A load accesses
         consecutive banks and waits for it.
         """
-        cycles = self._params.cols // self._params.lanes
-        if cycles > 1:
+        waits = share * (self._params.cols // self._params.lanes - 1)
+        if waits:
             self._changed = True
-            self._contention[Unit.MAC].append(
-                _Contention(start, stop, {Unit.LOAD: 1 / (1 + share * (cycles - 1)), Unit.STORE: 1.0})
-            )
+            rates = {Unit.LOAD: 1 / (1 + waits), Unit.STORE: 1.0}
+            self._contention[Unit.MAC].append(_Contention(start, stop, rates))
 
     def compute(self, start: int, stop: int, share: float) -> None:
         """The vector unit executes from `start` to `stop`, and writes results for the fraction `share` of that time.
@@ -144,28 +143,23 @@ class MemoryPort:
         if words < local:
             runs = instruction["n1"] * instruction["n2"]
             addresses = max(addresses, local + hardware.CODED_RUN * runs)
-        rate, first = min(1 / self._params.word_beats, words / addresses), inf
+        rate, left = min(1 / self._params.word_beats, words / addresses), inf
+        held = 0
         if self._few:
-            first, count = waiting_bursts(instruction, self._params)
+            left, count = waiting_bursts(instruction, self._params)
+            held = (memory_run(instruction) - 1) // self._params.burst_words
         else:
             count = move_bursts(instruction, self._params)
             # By Little's formula, at most `axi_outstanding` bursts are in flight during one round trip.
             rate = min(rate, words / count * self._params.axi_outstanding / (latency + hardware.LOAD))
-        held = max(0.0, (memory_run(instruction) - 1) // self._params.burst_words)
         scratch = not load or instruction["target"] == LoadTarget.SCRATCH
-        burst = (words - first) / (count - 1) if first < words else words / count
-        left = self._burst(unit, burst, first)
+        burst = (words - left) / (count - 1) if left < words else words / count
         move = _Move(unit, time + lead, words, rate, tail, burst, count, held, scratch, left=left)
         # `_queued_bursts` excludes the first move, whose remaining bursts change with every advance.
         if self._streams[unit]:
             self._queued_bursts[unit] += move.bursts
         self._streams[unit].append(move)
         self._changed = True
-
-    def _burst(self, unit: Unit, words: float, first: float) -> float:
-        """Words of the first burst, if one of this length may have to wait for the end of an earlier one."""
-        waits = self._few
-        return first if waits else inf
 
     def fetch(self, due: int, words: int) -> None:
         """Request words of the program, which arrive at `due` at the earliest, and after the loads in flight."""
@@ -178,12 +172,12 @@ class MemoryPort:
         behind = self._read + ahead
         rate = 1 / self._params.word_beats
         burst = min(words, self._params.burst_words)
-        count, left = words // burst, self._burst(Unit.LOAD, burst, burst)
-        self._fetches.append(_Move(Unit.CONTROL, due, words, rate, 0, burst, count, 0.0, False, behind, left))
+        count, left = words // burst, burst if self._few else inf
+        self._fetches.append(_Move(Unit.CONTROL, due, words, rate, 0, burst, count, 0, False, behind, left))
         self._changed = True
 
     def takes(self, unit: Unit) -> bool:
-        """Whether a unit may start its next move: all bursts of earlier moves must have been requested."""
+        """Whether a unit may start its next move: the last runs of all earlier moves must be on their way."""
         return self._surplus(unit) < _SLACK
 
     def _surplus(self, unit: Unit) -> float:

@@ -135,8 +135,6 @@ CODED_RUN = 4
 """What a coded run adds to a load: the decoder starts, takes a beat and its first widths, and makes a word."""
 QUEUED_BURSTS = 2
 """Bursts that a move may hold in registers while `axi_outstanding` bursts are in flight."""
-BURSTS_OFFERED = 3
-"""Bursts that a move has offered and the bus has not accepted: two in the skid buffer, one at the splitter's output."""
 CONTENDED_RATE = 0.56
 """Words per cycle that a load or store moves while the vector unit accesses a word every second cycle.
 
