@@ -108,6 +108,8 @@ class MemoryPort:
         consecutive banks and waits for it.
         """
         waits = share * (self._params.cols // self._params.lanes - 1)
+        if self._few:
+            waits *= hardware.RESULT_CONFLICTS
         if waits:
             self._changed = True
             rates = {Unit.LOAD: 1 / (1 + waits), Unit.STORE: 1.0}

@@ -135,6 +135,11 @@ CODED_RUN = 4
 """What a coded run adds to a load: the decoder starts, takes a beat and its first widths, and makes a word."""
 QUEUED_BURSTS = 2
 """Bursts that a move may hold in registers while `axi_outstanding` bursts are in flight."""
+RESULT_CONFLICTS = 0.5
+"""Fraction of the cycles of a result's write in which a load waits for its bank, while few bursts are in flight.
+
+Measured on the RTL. With more of them, which the forecast does not follow one by one, it is 1.
+"""
 CONTENDED_RATE = 0.56
 """Words per cycle that a load or store moves while the vector unit accesses a word every second cycle.
 

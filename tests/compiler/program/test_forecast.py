@@ -145,6 +145,24 @@ def test_a_burst_waits_for_the_end_of_the_one_whose_place_it_takes(outstanding, 
     assert long - short == pytest.approx(100 / outstanding * (200 + timing.LOAD_TRIP + beats), rel=0.01)
 
 
+def test_a_short_first_burst_is_followed_by_full_ones():
+    few = BASE.replace(axi_outstanding=1, axi_burst=4)
+    memory, origin = MemoryTiming(read_latency=200), Provenance(layer=0, tile=0)
+    aligned, late = (
+        forecast([make(Kind.LOAD, dram=dram, n0=40 + dram % 2)], [origin], 1, few, memory).done[0][0] for dram in (0, 3)
+    )
+    assert late - aligned == pytest.approx(200 + timing.LOAD_TRIP + 1, abs=4)
+
+
+@pytest.mark.parametrize(("runs", "early"), [({"n0": 400}, True), ({"n0": 4, "n1": 100, "dram_s1": 8}, False)])
+def test_a_load_starts_when_the_last_run_before_it_begins(runs, early):
+    few = BASE.replace(axi_outstanding=1, axi_burst=4)
+    origins = [Provenance(layer=0, tile=0)] * 2
+    found = forecast([make(Kind.LOAD, **runs)] * 2, origins, 1, few)
+    assert (found.started[0][1] < 0.05 * found.done[0][0]) == early
+    assert early or found.started[0][1] > 0.9 * found.done[0][0]
+
+
 def test_a_load_starts_when_the_bus_has_room_for_it_and_a_store_has_its_turn():
     loads = [make(Kind.LOAD, n0=1920)] * 5
     origins = [Provenance(layer=0, tile=0)] * 6
