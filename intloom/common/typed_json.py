@@ -1,12 +1,12 @@
 """JSON from outside as instances of dataclasses: the type hints of a class are the schema of its objects.
 
 A value is accepted only with the exact type: no strings for numbers, no fractions for integers, no further or missing
-members. Integers have at most 63 bits, floating-point numbers are finite, and strings are valid Unicode.
+members. Integers have at most 63 bits, other numbers fit float32 (scales are of this type), and strings are valid
+Unicode.
 """
 
 import dataclasses
 import json
-import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin
 
 LARGEST = (1 << 63) - 1
+LARGEST_FLOAT32 = (2 - 2**-23) * 2.0**127
 Reader = Callable[[Any], Any]
 
 
@@ -61,8 +62,8 @@ def _integer(value: Any) -> int:
 
 
 def _number(value: Any) -> float:
-    if type(value) not in (int, float) or abs(value) > LARGEST or not math.isfinite(value):
-        raise _expected("a finite number of at most 63 bits", value)
+    if type(value) not in (int, float) or not abs(value) <= LARGEST_FLOAT32:
+        raise _expected("a number within float32", value)
     return float(value)
 
 

@@ -74,7 +74,8 @@ def quantize_array(values: Array, quant: TensorQuantization, shape: tuple[int, .
 def dequantize_array(codes: Int8, quant: TensorQuantization) -> NDArray[np.float32]:
     """The real values of the accelerator's int8, in the model's shape."""
     whole = stored_array(codes, quant).astype(np.int32) - quant.zero_point
-    return (whole.astype(np.float32) * np.float32(quant.scale)).astype(np.float32)
+    with np.errstate(over="ignore"):  # Beyond float32 it is infinite, as DequantizeLinear says.
+        return (whole.astype(np.float32) * np.float32(quant.scale)).astype(np.float32)
 
 
 def stored_array(codes: Int8, quant: TensorQuantization) -> Array:

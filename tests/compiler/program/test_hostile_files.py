@@ -104,6 +104,7 @@ def test_each_rule_names_the_value(program, changes, said):
         ({"shape": [1, -3, 12, 12]}, r"tensors\[0\]\.shape must be"),
         ({"address": -1}, r"tensors\[0\]\.address must lie inside"),
         ({"scale": 0}, r"tensors\[0\]\.scale must be a positive fp32 number"),
+        ({"scale": 3.5e38}, r"tensors\[0\]\.scale must be a number within float32"),
         ({"zero_point": 128}, r"tensors\[0\]\.zero_point must be from -128 to 127"),
         ({"first_instruction": 10**6}, r"tensors\[0\]\.first_instruction must be the number"),
         ({"name": "\ud800"}, r"tensors\[0\]\.name must be valid Unicode"),
@@ -113,6 +114,13 @@ def test_each_rule_names_the_value(program, changes, said):
 def test_each_rule_of_a_tensor_names_the_value(program, changes, said):
     with pytest.raises(FileFormatError, match=said):
         from_bytes(_first_tensor(to_bytes(program), **changes), FILE)
+
+
+def test_the_largest_scale_of_float32_is_accepted(program):
+    """A scale above 2^63 once compiled and did not load."""
+    largest = float(np.finfo(np.float32).max)
+    (one,) = from_bytes(_first_tensor(to_bytes(program), scale=largest), FILE)
+    assert one.tensors[0].scale == largest
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{", "[]", '{"a": NaN}', "9" * 5_000, "\xff"])

@@ -15,9 +15,11 @@ PARAMS = preset("small")
 
 @pytest.mark.parametrize(("offer", "take"), [(1.0, 1.0), (0.7, 0.7), (1.0, 0.3)])
 def test_runs_of_random_moves(offer: float, take: float, rng: random.Random) -> None:
+    touching = {"n0": 5, "n1": 5, "n2": 2, "dram_s1": 5, "dram_s2": 25}
     moves = [random_fields(rng, PARAMS, (1 << 16) - 1) for _ in range(20)]
+    moves.append(random_fields(rng, PARAMS, 9) | touching)
     runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
-    assert sum(item["memory"]["contiguous"] for item in runs) > 9
+    assert sum(item["memory"]["contiguous"] for item in runs) >= 9
     walker = made(RunWalker, PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng, offer), sink(walker.o, taken, len(runs), rng, take))
