@@ -12,6 +12,7 @@ GATES = "tests/hw/fpga/test_gates"
 BITSTREAM = "tests/hw/fpga/board/test_bitstream.py"
 RANDOM = "tests/sim/random_programs/test_random_programs.py"
 STAGES = "tests/hw/formal/test_requantizer_stages.py"
+DOCS = "tests/intloom/test_docs.py"
 ALL_TESTS = "nightly or not evidence"
 """Expression of pytest: the tests of `make test`, and the full sizes, marked `nightly`, that it leaves out."""
 SMALLER = {
@@ -44,6 +45,9 @@ SMALLER = {
     ),
     "tests/sim/parallel/test_dask.py::test_a_killed_worker_loses_nothing": (
         "tests/sim/regress/test_dask.py::test_a_killed_worker_loses_nothing"
+    ),
+    f"{DOCS}::test_the_tutorial_shows_what_its_blocks_print": (
+        f"{DOCS}::test_the_tutorials_commands_run_for_a_narrow_picture"
     ),
     "tests/compiler/test_without_vnni.py::test_the_reference_is_exact_without_vnni": (
         "tests/compiler/test_reference.py::test_sums_of_the_largest_products_do_not_saturate"

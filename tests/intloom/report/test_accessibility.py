@@ -35,32 +35,35 @@ SCRIPT = """
   parent.postMessage(encodeURIComponent(JSON.stringify(found)), "*");
 })();
 """
-# Chromium has no window narrower than 500 pixels, but an element can be.
+# Chromium has no window narrower than 500 pixels, but an element can be. One browser sees all pages in turn.
 FRAME = """
-<!doctype html><html lang="en"><title>frame</title><body style="margin:0">
-<iframe src="driven.html" style="width:{width}px; height:900px; border:0"></iframe>
-<script>onmessage = (e) => {{ document.title = "SEEN" + e.data; }};</script></body></html>
+<!doctype html><html lang="en"><title>frame</title><body style="margin:0"><script>
+const found = [], views = %s;
+const next = () => {
+  if (found.length === views.length) {
+    document.title = "SEEN" + encodeURIComponent(JSON.stringify(found));
+    return;
+  }
+  const [src, width] = views[found.length], frame = document.createElement("iframe");
+  frame.style = `width:${width}px; height:900px; border:0`;
+  frame.src = src;
+  document.body.replaceChildren(frame);
+};
+onmessage = (e) => { found.push(JSON.parse(decodeURIComponent(e.data))); next(); };
+next();
+</script></body></html>
 """
 
 
-def violations(page, width=1300, *, quiet=True):
-    """Violations of each theme, the rules that were checked, and the page's text."""
+def violations(pages, widths, *, quiet=True):
+    """For each page in a window of each width: violations of each theme, the checked rules, and the page's text."""
     axe = (files(AXE) / "axe.min.js").read_text("utf-8")
-    driven = page.with_name("driven.html")
-    driven.write_text(with_scripts(page.read_text(), axe, SCRIPT))
-    frame = page.with_name("frame.html")
-    frame.write_text(FRAME.format(width=width))
-    return browse(f"file://{frame}", milliseconds=20_000, quiet=quiet)
-
-
-def require_accessible(page, width):
-    """No rule is violated, nothing is said on the console, and the page fits into a window of this width."""
-    found = violations(page, width)
-    assert {"color-contrast", "html-has-lang", "landmark-one-main"} <= set(found["lightPasses"])
-    assert found["darkPasses"] == ["color-contrast"]
-    assert not found["light"] and not found["dark"]
-    assert found["wider"] <= 0
-    assert not misplaced_values(f"<p>{escape(found['text'])}</p>")
+    for page in pages:
+        page.with_suffix(".driven.html").write_text(with_scripts(page.read_text(), axe, SCRIPT))
+    views = [(page, width) for page in pages for width in widths]
+    frame = pages[0].with_name("frame.html")
+    frame.write_text(FRAME % json.dumps([(f"file://{page.with_suffix('.driven.html')}", n) for page, n in views]))
+    return zip(views, browse(f"file://{frame}", milliseconds=20_000 * len(views), quiet=quiet), strict=True)
 
 
 @pytest.fixture(scope="module")
@@ -80,26 +83,23 @@ def runs(tmp_path_factory, rtl_run):
     return folder
 
 
-@pytest.mark.parametrize("width", [390, 1300])
-@pytest.mark.parametrize("kind", ["equal", "different", "comparison", "regression", "evaluation", "memory", "reading"])
-def test_no_rule_is_violated(kind, width, runs, tmp_path):
-    pages = {
-        "equal": lambda: write_report(runs / "a"),
-        "different": lambda: write_report(runs / "b"),
-        "comparison": lambda: write_compare(compare_runs(runs / "a", runs / "b"), tmp_path / "compare.html"),
-        "regression": lambda: regression(tmp_path),
-        "evaluation": lambda: evaluation(tmp_path),
-        "memory": lambda: memory(tmp_path),
-        "reading": lambda: reading(tmp_path),
-    }
-    require_accessible(pages[kind]() or tmp_path / "compare.html", width)
+def test_no_rule_is_violated(runs, tmp_path):
+    """Nothing is said on the console, and each page fits into a window of each width."""
+    write_compare(compare_runs(runs / "a", runs / "b"), tmp_path / "compare.html")
+    pages = [write_report(runs / "a"), write_report(runs / "b"), tmp_path / "compare.html"]
+    pages += [make(tmp_path) for make in (regression, evaluation, memory, reading)]
+    for view, found in violations(pages, (390, 1300)):
+        assert {"color-contrast", "html-has-lang", "landmark-one-main"} <= set(found["lightPasses"]), view
+        assert found["darkPasses"] == ["color-contrast"], view
+        assert not found["light"] and not found["dark"] and found["wider"] <= 0, (view, found)
+        assert not misplaced_values(f"<p>{escape(found['text'])}</p>"), view
 
 
 def test_a_violation_is_found(tmp_path):
     page = tmp_path / "bad.html"
     page.write_text('<html><body><p style="color: #ccc">pale</p><script>console.error("x")</script><img></body></html>')
-    rules = {rule for rule, *_ in violations(page, quiet=False)["light"]}
-    assert {"color-contrast", "image-alt", "html-has-lang"} <= rules
+    ((_, found),) = violations([page], [1300], quiet=False)
+    assert {"color-contrast", "image-alt", "html-has-lang"} <= {rule for rule, *_ in found["light"]}
 
 
 SITE = """
