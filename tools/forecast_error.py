@@ -22,9 +22,9 @@ from intloom.exploration.verify import run_point
 from intloom.flow.compiling import Compiled, compile_model
 from intloom.flow.networks import quantized_network
 from intloom.hw.spec.params import HardwareParams, changed
-from intloom.hw.verilog import generate_verilog
 from intloom.sim.processes import Processes, Work
 from intloom.sim.random_programs.hardware import random_parameters
+from intloom.sim.rtl.verilog import verilog_of
 
 NETWORKS = (("yolov8n", 64), ("mobilenet_v2", 64), ("efficientnet_lite0", 64), ("resnet18", 32), ("shufflenet_v2", 64))
 CONFIGURATIONS = 20
@@ -76,7 +76,7 @@ def measure(known: Mapping[str, Any], seed: int) -> dict[str, Any]:
         made = {name: compile_model(model, params, memory=timing) for name, model in models.items()}
     except IntloomError as error:
         return {"reason": str(error)}
-    runs, verilog = list[dict[str, Any]](), generate_verilog(params)
+    runs, verilog = list[dict[str, Any]](), verilog_of(params)
     for name, compiled in made.items():
         content, predicted = content_of(verilog, compiled, timing), compiled.program.predicted_cycles
         if (run := known.get(content)) is None:
