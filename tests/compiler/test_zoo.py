@@ -16,6 +16,7 @@ from intloom.hw.spec.params import preset
 from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, quantize
 from intloom.quantization.tail import float_tail
 from intloom.zoo import build
+from tests.support.nightly import with_nightly
 from tests.support.parity import assert_equal
 
 
@@ -39,10 +40,10 @@ def test_teaching_networks(
 
 
 _SIZES = {
-    ("yolov8n", Form.QDQ): 96, ("yolov8n-seg", Form.QOPERATOR): 96, ("yolov8n-cls", Form.QDQ): 128,
+    ("yolov8n", Form.QDQ): 96, ("yolov8n-seg", Form.QOPERATOR): 96,
     ("resnet18", Form.QOPERATOR): 128, ("mobilenet_v2", Form.QDQ): 128,
 }  # fmt: skip
-"""Every network in one form; every night in both, which the teaching networks have always."""
+"""Networks in one form; every night in both, which the teaching networks have always."""
 _NIGHTLY = {
     "yolov8n": 320, "yolov8n-pose": 160, "yolov8n-seg": 96, "yolov8n-cls": 128, "resnet18": 128, "yolov8s": 160,
     "yolov8m": 160,
@@ -94,7 +95,7 @@ def _check_that_box_decoding_alone_runs_on_the_host(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["", "-seg", pytest.param("-pose", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("task", with_nightly(["", "-seg", "-pose"], ["", "-pose"]))
 def test_whole_quantized_heads(task: str, tmp_path: Path, rng: random.Random) -> None:
     found = assert_equal(quantized(tmp_path, f"yolov8n{task}", 160, head=Head.WHOLE), rng.getrandbits(32))
     assert any("levels" in w for w in found.folded.warnings), "one scale for pixels and scores is worth a warning"

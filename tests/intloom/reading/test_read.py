@@ -36,7 +36,7 @@ def test_a_picture_is_read_as_in_the_notebook(tmp_path, capsys):
     picture.save(tmp_path / "photograph.png")
     options = ReadOptions(
         folder=tmp_path / "out", picture=tmp_path / "photograph.png", backend="golden", lines=2,
-        shape=(1, 3, 320, 416), pages_to_calibrate=1, lines_to_calibrate=3,
+        shape=(1, 3, 192, 256), pages_to_calibrate=1, lines_to_calibrate=3,
     )  # fmt: skip
     photograph, done, boxed = run_notebook(NOTEBOOK, {"options": options})
     assert photograph.size == boxed.size == picture.size
