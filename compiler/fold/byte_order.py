@@ -71,6 +71,32 @@ def runs_of(channels: Positions) -> list[tuple[int, int]] | None:
     return runs if len(runs) <= MOST_RUNS else None
 
 
+def block_sources(positions: Positions, size: tuple[int, int]) -> Positions | None:
+    """For each channel, row and column in a block the channel of a smaller tensor with those pixels of all blocks.
+
+    Parameters
+    ----------
+    positions
+        Those of an image, (1, channels, height, width).
+    size
+        Height and width of the tensor; it has a pixel for each block.
+
+    Returns
+    -------
+        None if the image is not made of such blocks.
+    """
+    if positions.ndim != 4 or len(positions) != 1:
+        return None
+    _, channels, *image = positions.shape
+    rows, columns = (n // m for n, m in zip(image, size, strict=True))
+    if image != [size[0] * rows, size[1] * columns]:
+        return None
+    blocks = positions.reshape(channels, size[0], rows, size[1], columns).transpose(0, 2, 4, 1, 3)
+    pixels = np.arange(prod(size)).reshape(size)
+    sources = blocks[..., 0, 0] // prod(size)
+    return sources if np.array_equal(blocks, sources[..., None, None] * prod(size) + pixels) else None
+
+
 @dataclass(frozen=True, eq=False)
 class Matrices:
     """Matrices of one shape in a tensor, of which one axis is channels and the other all pixels."""

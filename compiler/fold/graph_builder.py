@@ -9,16 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
-from intloom.compiler.fold.byte_order import Ordered, channel_runs, row_major
+from intloom.compiler.fold.byte_order import Ordered, block_sources, channel_runs, row_major
 from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
+from intloom.compiler.ir.ops.conv_transpose import spreading_conv
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import RoundingMode
 
 Shape4 = tuple[int, int, int, int]
+
+_LARGEST_BLOCK = 4
+"""Rows or columns of blocks of pixels that are joined: strides of the array."""
+_MOST_COPIES = 1 << 20
+"""Weights of a convolution that moves bytes; most are zeros, which the array multiplies, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +180,7 @@ class GraphBuilder:
             )
         # Checks rank and batch, which a movement operator alone may have in any form.
         as_image(self.orders[stored].shape)
-        if not self.join_channels(stored):
+        if not self.join_channels(stored) and not self._join_blocks(stored):
             raise Refusal.ORDER(
                 f"{value!r} has its values in another order than tensor {self.orders[stored].tensor!r}",
                 "transpose on the host, after the last quantized operator",
@@ -189,6 +195,23 @@ class GraphBuilder:
             return False
         parts = [self.tensors[self.channels(order.tensor, *run)] for run in runs]
         self.views[stored] = (self.join(parts, f"{stored}/joined").name, order.shape)
+        return True
+
+    def _join_blocks(self, stored: str) -> bool:
+        """Make an image of the values of `stored`, whose blocks of pixels lie in channels; False if they do not."""
+        order = self.orders[stored]
+        x = self.tensors[order.tensor]
+        sources = block_sources(order.positions, (x.height, x.width))
+        if sources is None or not 1 < max(sources.shape[1:]) <= _LARGEST_BLOCK:
+            return False
+        if sources.size * x.channels > _MOST_COPIES:
+            return False
+        weights = np.zeros((len(sources), x.channels, *sources.shape[1:]), np.int8)
+        np.put_along_axis(weights, sources[:, None], 1, axis=1)
+        name = f"{stored}/image"
+        node = replace(spreading_conv(name, x, weights), origin=self.producing_nodes.get(stored, ()))
+        self.emit(node, replace(x, name=name, shape=as_image(order.shape)))
+        self.views[stored] = name, order.shape
         return True
 
     def join(self, parts: Sequence[Tensor], output: str, *, name: str = "", origin: tuple[str, ...] = ()) -> Tensor:

@@ -77,7 +77,7 @@ def _conv_attention(b: Builder, path: str, x: Value, shape: tuple[int, int], for
 
 def transformer_block(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:
     """LayerNorm, attention and a GELU network of four times the width on [batch, tokens, channels]."""
-    y = _token_attention(b, f"{path}/attn", layer_norm(b, f"{path}/norm1", x), tokens, heads)
+    y = token_attention(b, f"{path}/attn", layer_norm(b, f"{path}/norm1", x), tokens, heads)
     x = b.op(f"{path}/Add", "Add", [x, y], x.channels)
     y = b.linear(f"{path}/mlp/fc1", layer_norm(b, f"{path}/norm2", x), 4 * x.channels, Target(0.8, 0.6))
     y = b.linear(f"{path}/mlp/fc2", gelu(b, f"{path}/mlp/act", y), x.channels)
@@ -91,10 +91,11 @@ def layer_norm(b: Builder, path: str, x: Value) -> Value:
     return b.op(f"{path}/LayerNormalization", "LayerNormalization", [x, scale, bias], x.channels, axis=-1, epsilon=1e-6)
 
 
-def _token_attention(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:
+def token_attention(b: Builder, path: str, x: Value, tokens: int, heads: int, groups: int = 1) -> Value:
+    """Attention over the tokens of [batch * groups, tokens, channels]."""
     width = x.channels // heads
     y = b.linear(f"{path}/qkv", x, 3 * x.channels, Target(0.0, 0.85))
-    y = b.reshape(f"{path}/Reshape", y, [tokens, 3, heads, width], tokens)
+    y = b.reshape(f"{path}/Reshape", y, [tokens, 3, heads, width], tokens, groups)
     y = b.transpose(f"{path}/Transpose", y, [2, 0, 3, 1, 4], heads)
     q, k, v = (
         b.op(
@@ -113,6 +114,6 @@ def _token_attention(b: Builder, path: str, x: Value, tokens: int, heads: int) -
     y = b.transpose(
         f"{path}/Transpose_2", b.op(f"{path}/MatMul_1", "MatMul", [weights, v], heads), [0, 2, 1, 3], tokens
     )
-    y = b.reshape(f"{path}/Reshape_1", y, [tokens, x.channels], x.channels)
+    y = b.reshape(f"{path}/Reshape_1", y, [tokens, x.channels], x.channels, groups)
     # Attention averages tokens: a channel differs more between images than the few of the measurement show.
     return b.linear(f"{path}/proj", y, x.channels, Target(0.0, per_channel=False))

@@ -162,9 +162,9 @@ class Builder:
         self.layers.append(Layer(y.name, weight, bias, 1, target, rank=3, output_axis=2))
         return y
 
-    def reshape(self, name: str, x: Value, shape: Sequence[int], channels: int) -> Value:
-        """A Reshape to [batch, *shape]."""
-        wanted = self.constant(f"{name}/shape", np.array([self.batch, *shape], np.int64))
+    def reshape(self, name: str, x: Value, shape: Sequence[int], channels: int, groups: int = 1) -> Value:
+        """A Reshape to [batch * groups, *shape]."""
+        wanted = self.constant(f"{name}/shape", np.array([self.batch * groups, *shape], np.int64))
         return self.op(name, "Reshape", [x, wanted], channels)
 
     def transpose(self, name: str, x: Value, perm: Sequence[int], channels: int) -> Value:

@@ -9,8 +9,8 @@ from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
-from intloom.compiler.ir.ops.conv import moving_conv
-from intloom.compiler.ir.ops.conv_transpose import transposed
+from intloom.compiler.ir.ops.conv import Conv, moving_conv
+from intloom.compiler.ir.ops.conv_transpose import spreading_conv
 from intloom.compiler.refusals import Refusal
 
 _MOST_WEIGHTS = 1 << 20
@@ -23,16 +23,14 @@ def lower_depth_to_space(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     main = unit.operator
     x, block = builder.image(main.input(0)), main.integer("blocksize", 1)
     spread = main.op == "DepthToSpace"
-    channels = builder.result(unit).channels
-    deep = x.tensor.channels if spread else channels
+    deep = x.tensor.channels if spread else builder.result(unit).channels
     weights = _copies(main, deep, block)
     if weights.size > _MOST_WEIGHTS:
         raise Refusal.SIZE(f"it moves blocks of {deep} values", "use fewer channels, or leave it to the host")
-    shape = weights if spread else weights.swapaxes(0, 1)
-    node = moving_conv(unit_name(unit), x.tensor, shape, strides=(block, block))
     if spread:
-        # A transposed convolution subtracts the zero point from its input.
-        node = transposed(node, bias=np.zeros(channels, np.int32))
+        node: Conv = spreading_conv(unit_name(unit), x.tensor, weights)
+    else:
+        node = moving_conv(unit_name(unit), x.tensor, weights.swapaxes(0, 1), strides=(block, block))
     finish_data_movement(builder, unit, x, node, Target.ARRAY)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from intloom.compiler.ir.node import Context, Pads, Pair, operator
 from intloom.compiler.ir.onnx_writer import Writer
-from intloom.compiler.ir.ops.conv import Conv
+from intloom.compiler.ir.ops.conv import ArrayWeights, Conv, moving_conv
 from intloom.compiler.ir.tensor import Image, Shape, Tensor
 
 
@@ -81,6 +81,13 @@ class ConvTranspose(Conv):
 def transposed(node: Conv, **changes: Any) -> ConvTranspose:
     """The transposed convolution with the constants of a convolution, except for some changes."""
     return ConvTranspose(**{f.name: getattr(node, f.name) for f in fields(node)} | changes)
+
+
+def spreading_conv(name: str, x: Tensor, weights: ArrayWeights) -> ConvTranspose:
+    """Channels of `x` become pixels of blocks: weights [channel, channel of x, row, column] are 0 or 1."""
+    # A transposed convolution subtracts the zero point from its input.
+    moved = moving_conv(name, x, weights, strides=weights.shape[2:])
+    return transposed(moved, bias=np.zeros(len(weights), np.int32))
 
 
 def spread_borders(

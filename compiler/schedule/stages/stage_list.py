@@ -170,8 +170,12 @@ class StageList:
         """Copy what a tensor becomes to `target`, at the stage that makes it if there is one."""
         stage, made = self._sources.get(tensor, (None, _SAME))
         if stage is None or not self._can_copy(stage, made.then(motion), target):
+            # The whole words that hold the copied channels.
+            rows, end = self.params.rows, motion.start + target.channels
+            first = motion.start // rows * rows
             view = self.placement.view(tensor)
-            stage, made = CopyStage(params=self.params, name=node.name, operands=(view,), out=view), _SAME
+            view = view.part(first, min(-(-end // rows) * rows, view.channels))
+            stage, made = CopyStage(params=self.params, name=node.name, operands=(view,), out=view), Motion(-first)
             self.stages.append(stage)
         self._copies.setdefault(stage, []).append(Copy(made.then(motion), target, node.name))
 

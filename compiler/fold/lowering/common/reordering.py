@@ -8,6 +8,7 @@ import numpy as np
 from intloom.compiler.fold.arithmetic.tabulation import requant_table
 from intloom.compiler.fold.byte_order import Ordered, Positions
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.lowering.common.tokens import matrices_apart
 from intloom.compiler.fold.lowering.slices import slice_bounds
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
@@ -35,8 +36,13 @@ def reorder(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
         node = builder.table_node(unit_name(unit), source.tensor, table, tensor)
         result = builder.tensor(tensor, builder.tensors[source.tensor].shape, builder.params(unit))
         builder.emit(replace(node, origin=unit.origins), result)
-    builder.orders[unit.output] = Ordered(tensor, positions)
-    builder.assign(unit, Target.PLACEMENT if table is None else Target.TABLE, "the same bytes in another order")
+    order = Ordered(tensor, positions)
+    apart = matrices_apart(builder, unit, order)
+    builder.orders[unit.output] = apart or order
+    if apart is None:
+        builder.assign(unit, Target.PLACEMENT if table is None else Target.TABLE, "the same bytes in another order")
+    else:
+        builder.assign(unit, Target.ARRAY, "a convolution that selects pixels, for each matrix")
     return True
 
 

@@ -10,7 +10,7 @@ from math import isqrt, prod
 
 import numpy as np
 
-from intloom.compiler.fold.byte_order import Ordered, Positions, Rows, as_rows, runs_of
+from intloom.compiler.fold.byte_order import MOST_RUNS, Ordered, Positions, Rows, as_rows, runs_of
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.transposition import transpose
@@ -76,13 +76,36 @@ def _part(
     return builder.tensors[turned], np.arange(tensor.channels)
 
 
+def matrices_apart(builder: GraphBuilder, unit: QuantizationUnit, batch: Ordered) -> Ordered | None:
+    """A batch of matrices whose rows are different pixels of one tensor, moved to matrices side by side along channels.
+
+    None if they are not. Products of each matrix then find their operands as channels and pixels.
+    """
+    if len(batch.shape) != 3 or not 1 < batch.shape[0] <= MOST_RUNS or batch.shape[1] == 1:
+        return None
+    tensor, undo = builder.tensors[batch.tensor], builder.checkpoint()
+    parts = []
+    for number, matrix in enumerate(batch.positions):
+        rows = as_rows(matrix, tensor.height * tensor.width)
+        whole = rows is not None and np.array_equal(rows.channels, np.arange(tensor.channels))
+        part = _picked(builder, unit, tensor, rows, number) if rows is not None and whole else None
+        if part is None or not np.array_equal(part[1], np.arange(len(matrix))):
+            undo()
+            return None
+        parts.append(part[0])
+    joined = join_parts(builder, unit, parts, f"{unit.output}/apart")
+    return token_order(joined, np.arange(batch.shape[1]), batch.shape, len(parts))
+
+
 def _grid(count: int) -> tuple[int, int]:
     """Rows and columns for this number of pixels: an image of several rows can be computed in stripes."""
     height = next(n for n in range(isqrt(count), 0, -1) if count % n == 0)
     return height, count // height
 
 
-def _picked(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows) -> tuple[Tensor, Positions] | None:
+def _picked(
+    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows, number: int | str = ""
+) -> tuple[Tensor, Positions] | None:
     """The tensor of some pixels, which are rows and columns with constant steps, and the pixel of each row there."""
     axes = [np.unique(rows.pixels // x.width), np.unique(rows.pixels % x.width)]
     every = (axes[0][:, None] * x.width + axes[1]).ravel()
@@ -90,7 +113,7 @@ def _picked(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows
     kept = [Steps(int(a[0]), int(a[-1]) + 1, step) for a, step in zip(axes, steps, strict=True)]
     if not np.array_equal(np.sort(rows.pixels), every) or kept[0].count * kept[1].count != every.size:
         return None
-    picked = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], f"{x.name}/pixels/{unit.output}")
+    picked = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], f"{x.name}/pixels{number}/{unit.output}")
     return picked, np.searchsorted(every, rows.pixels)
 
 
