@@ -19,6 +19,7 @@ class NormStage(VectorStage):
     """Tiles with all channels, in pieces of at most `LARGEST_LINE` columns."""
 
     all_channels = True
+    overlaps_array = True
     node: Norm
 
     def constants(self, chunk: Chunk) -> bytes:

@@ -15,6 +15,7 @@ class SoftmaxStage(VectorStage):
     """Exponentials, then tiles with all channels."""
 
     all_channels = True
+    overlaps_array = True
     node: Softmax
 
     @property
