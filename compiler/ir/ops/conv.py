@@ -52,6 +52,8 @@ class Conv(Node):
     dilations: Pair = (1, 1)
     group: int = 1
     table: bytes | None = None
+    moves: bool = False
+    """It moves bytes: its products are none of the model's."""
 
     def result_shape(self, operands: Sequence[Tensor], described: Shape) -> Shape:
         """One pixel per kernel position."""
@@ -65,7 +67,7 @@ class Conv(Node):
 
     def macs(self, tensors: Mapping[str, Tensor]) -> int:
         """Each output pixel times the whole kernel."""
-        return tensors[self.output].height * tensors[self.output].width * int(self.weights.size)
+        return 0 if self.moves else tensors[self.output].height * tensors[self.output].width * int(self.weights.size)
 
     def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
         """Exact integer sums through the matrix product of a float type that holds them, then requantization."""
@@ -158,6 +160,7 @@ def moving_conv(name: str, x: Tensor, weights: ArrayWeights, **window: Any) -> C
         shift=np.full(count, one.shift, np.uint8),
         zp_in=x.zero_point,
         zp_out=x.zero_point,
+        moves=True,
         **window,
     )
 

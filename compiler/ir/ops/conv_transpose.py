@@ -35,7 +35,7 @@ class ConvTranspose(Conv):
     def macs(self, tensors: Mapping[str, Tensor]) -> int:
         """Each input pixel times the whole kernel."""
         x = tensors[self.inputs[0]]
-        return x.height * x.width * int(self.weights.size)
+        return 0 if self.moves else x.height * x.width * int(self.weights.size)
 
     def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
         """The convolution of the spread image."""
@@ -75,6 +75,7 @@ class ConvTranspose(Conv):
             dilations=self.dilations,
             group=self.group,
             table=self.table,
+            moves=self.moves,
         )
 
 

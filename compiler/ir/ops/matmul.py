@@ -31,6 +31,8 @@ class MatMul(Node):
     zp_b: int
     zp_out: int
     table: bytes | None = None
+    moves: bool = False
+    """One operand is an identity matrix: its products are none of the model's."""
 
     def result_shape(self, operands: Sequence[Tensor], described: Shape) -> Shape:
         """The pixels of `a`, with a channel for each pixel of `b`."""
@@ -46,7 +48,7 @@ class MatMul(Node):
     def macs(self, tensors: Mapping[str, Tensor]) -> int:
         """Each pair of pixels times their channels."""
         a, b = (tensors[name] for name in self.inputs)
-        return a.channels * a.height * a.width * b.height * b.width
+        return 0 if self.moves else a.channels * a.height * a.width * b.height * b.width
 
     def evaluate(self, operands: Sequence[Image], context: Context) -> Image:
         """Exact sums of products, requantized."""

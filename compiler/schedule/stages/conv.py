@@ -27,6 +27,7 @@ from intloom.compiler.schedule.stages.weights import (
     packed_kernel,
     residual_constants,
     transposed_passes,
+    without_blank_blocks,
 )
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import Affine
@@ -147,9 +148,9 @@ class ConvStage(Stage):
         for index, first in enumerate(range(0, total, size)):
             # `input_runs` needs the output blocks only; the input range follows from the runs of all passes.
             blank = Chunk(index, first, min(size, total - first), 0, 0)
-            runs = [r for _, w in self.passes for r in self._runs(self._conv_range(blank), w)]
-            low = min(r.start for r in runs)
-            high = max(r.start + (r.count - 1) * r.step + r.blocks for r in runs)
+            runs = [(g.first_block, r) for g, w in self.passes for r in self._runs(self._conv_range(blank), w)]
+            low = min(at + r.start for at, r in runs)
+            high = max(at + r.start + (r.count - 1) * r.step + r.blocks for at, r in runs)
             chunks.append(Chunk(index, first, blank.out_blocks, low, high - low))
         return self._pieces(chunks) if self._piece_blocks and size == self.chunk_sizes()[-1] else chunks
 
@@ -288,7 +289,7 @@ class ConvStage(Stage):
         source, g, run = context.operands[0], part.geometry, part.run
         return {
             **self.padded_fields(source, "in", *first),
-            "in_base": source.word(run.start - context.chunk.in_first, None, 0),
+            "in_base": source.word(g.first_block + run.start - context.chunk.in_first, None, 0),
             "in_plane": source.plane,
             "in_block_step": run.step * source.plane,
             "mode": ConvMode.PACKED if self.packed else ConvMode.BLOCKS,
@@ -374,7 +375,9 @@ def conv_stage(
 
 def _passes(stages: StageList, node: Conv) -> tuple[tuple[Geometry, Weights], ...]:
     if isinstance(node, ConvTranspose):
-        return tuple(transposed_passes(node.weights, node.strides, node.dilations, node.pads[:2]))
+        passes = transposed_passes(node.weights, node.strides, node.dilations, node.pads[:2])
+        # With groups, blocks belong to output blocks.
+        return tuple(without_blank_blocks(*p, stages.params) if node.group == 1 else p for p in passes)
     weights = packed_kernel(node.weights, stages.params) if stages.is_packed(node) else node.weights
     kernel = (weights.shape[2], weights.shape[3])
     return ((Geometry(kernel, (-node.pads[0], -node.pads[1]), node.strides, node.dilations), weights),)

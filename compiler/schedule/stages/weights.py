@@ -5,7 +5,7 @@ its stride.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil
 from typing import Any
@@ -38,6 +38,8 @@ class Geometry:
     dilation: tuple[int, int]
     offset: tuple[int, int] = (0, 0)
     step: tuple[int, int] = (1, 1)
+    first_block: int = 0
+    """The first input block that the pass reads."""
 
     @property
     def reach(self) -> tuple[int, int]:
@@ -156,6 +158,15 @@ def transposed_passes(
             )
             passes.append((geometry, part))
     return passes
+
+
+def without_blank_blocks(geometry: Geometry, weights: Weights, params: HardwareParams) -> tuple[Geometry, Weights]:
+    """A pass that reads only the input blocks from the first to the last that has weights."""
+    used = np.flatnonzero(weights.any(axis=(0, 2, 3)))
+    if not used.size:
+        return geometry, weights
+    first, stop = used[0] // params.rows, -(-(used[-1] + 1) // params.rows)
+    return replace(geometry, first_block=int(first)), weights[:, first * params.rows : stop * params.rows]
 
 
 def residual_constants(affine: Affine, params: HardwareParams) -> bytes:

@@ -41,6 +41,7 @@ def transpose(
         zp_a=0,
         zp_b=x.zero_point,
         zp_out=x.zero_point,
+        moves=True,
         origin=origin,
     )
     builder.emit(node, made)
