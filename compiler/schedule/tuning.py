@@ -29,7 +29,7 @@ LONGEST_GROUP = 24
 MIN_STEP_PIXELS = 32
 """Pixels of the first stage in each step of stripes: fewer leave strips short."""
 MIN_PARALLEL_PIXELS = 16
-"""The same with a depthwise convolution on the vector unit, with which the array works only in stripes."""
+"""The same with a long stage of the vector unit, with which the array works only in stripes."""
 
 # Tilings of one stage.
 

@@ -81,7 +81,7 @@ _ENTRIES = (
     _classifier("shufflenet_v2", "ShuffleNetV2 1.0x", shufflenet.shufflenet_v2),
     _classifier("vit_tiny", "vision transformer, 12 blocks", vit.vit),
     _classifier("deit_tiny", "vision transformer with a class token, 12 blocks", partial(vit.vit, class_token=True)),
-    Entry("mobilevit_xxs", "MobileViT-XXS, classification", 256, 32, mobilevit.mobilevit_xxs),
+    Entry("mobilevit_xxs", "MobileViT-XXS, classification", 256, 64, mobilevit.mobilevit_xxs),
     Entry(
         "minilm_l6", "sentence vectors, a BERT encoder of 6 layers; size is the number of tokens", 128, 1, bert.minilm
     ),

@@ -85,7 +85,7 @@ def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
 def on_both_units(read: Read, writes: Sequence[Write]) -> bool:
     """Whether a ring holds a step more, so that both units work at the same time.
 
-    What the array reads has such a step if a depthwise convolution makes it, which may take as long as the array.
+    What the array reads has such a step if a stage makes it that may take as long as the array.
     """
     if read.stage.unit is Unit.VEC:
         return not all(w.by_vector_unit for w in writes)

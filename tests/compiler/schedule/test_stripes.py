@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from intloom.compiler.ir import AvgPool, IntGraph
-from intloom.compiler.program.cost import conv_busy
+from intloom.compiler.ir import AvgPool, ConvTranspose, IntGraph, Slice, Softmax
+from intloom.compiler.program.cost import conv_busy, instruction_cost
 from intloom.compiler.program.program import Program
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
@@ -17,6 +17,7 @@ from intloom.hw.spec.isa import Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
+from intloom.sim.regress.graphs import Maker, Window
 from tests.support.graph_maker import GraphMaker
 
 BASE = preset("base")
@@ -120,6 +121,43 @@ def test_the_array_does_not_wait_for_rows_that_the_vector_unit_reads():
     x = maker.conv(maker.input(64, 40, 40), 64, 3)
     program = checked(maker, maker.graph(maker.max_pool(x, 5, pad=2)), BASE)
     assert program.predicted_cycles < 1.1 * array_cycles(program)
+
+
+def test_a_softmax_does_not_wait_for_the_array_that_reads_it():
+    """Its next rows have room beside those that a product still reads."""
+    params = BASE.replace(scratch_kib=64)
+    maker = Maker(9)
+    x = maker.convolve(maker.input(16, 16, 16), 256, Window())
+    x = maker.node(Softmax, (x,), (256, 16, 16), **maker.exponentials(256))
+    graph, _ = maker.finish(maker.convolve(x, 16, Window()))
+    program = compile_graph(graph, params)
+    vector = sum(instruction_cost(i, params).work for i in program.instructions if i.kind is Kind.VSOFTMAX)
+    assert vector < program.predicted_cycles < 1.2 * vector
+
+
+def test_a_copy_that_shifts_channels_loads_the_words_that_it_reads():
+    maker = Maker(10)
+    x = maker.input(160, 6, 5)
+    graph, _ = maker.finish(maker.node(Slice, (x,), (20, 6, 5), start=40, stop=60))
+    program = compile_graph(graph, BASE)
+    # Channels 40 to 59 lie in the words of channels 32 to 63.
+    assert moved(program) == (0, 2 * 6 * 5, 2 * 6 * 5)
+
+
+@pytest.mark.parametrize(("low", "stop", "blocks"), [(0, 16, 1), (17, 31, 1), (15, 17, 2), (40, 60, 2), (0, 60, 4)])
+def test_a_phase_reads_the_blocks_that_have_weights(low, stop, blocks):
+    """Of a transposed convolution, each phase; all other weights are 0."""
+    maker = Maker(11)
+    x = maker.input(60, 5, 4)
+    weights = np.zeros((24, 60, 2, 2), np.int8)
+    weights[:, low:stop] = maker.bytes((24, stop - low, 2, 2)) | 1
+    values = {"weights": weights, "strides": (2, 2)} | maker.scales(24, 60 * 4)
+    graph, inputs = maker.finish(maker.node(ConvTranspose, (x,), (24, 10, 8), **values))
+    program = compile_graph(graph, BASE)
+    assert {i["in_blocks"] for i in program.instructions if i.kind is Kind.CONV} == {blocks}
+    made = IsaSimulator(program).run(inputs)
+    for name, expected in run_graph(graph, inputs, match=BASE.match).items():
+        np.testing.assert_array_equal(made[name], expected, err_msg=name)
 
 
 def test_weights_that_do_not_fit_together_are_loaded_in_every_step():

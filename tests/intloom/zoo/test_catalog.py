@@ -45,6 +45,7 @@ PUBLISHED_PARAMETERS = {
     "yolox_nano": 0.904,
     "ssd_mobilenet_v1": 6.81,
     "deit_tiny": 5.717,
+    "mobilevit_xxs": 1.2702,
 }
 """Weights and biases with batch normalization folded, in millions."""
 LEARNED = (".weight", ".bias", "/weight", "/bias", "_token", "_embed")

@@ -144,6 +144,55 @@ def test_joined_tokens(axis: int, rng: random.Random) -> None:
     assert not [a for a in found.folded.assignments if a.target == "host"]
 
 
+def unfolded(m: OnnxMaker, x: Value, patch: tuple[int, int]) -> Value:
+    """An image as a matrix of each place in a patch: [places, patches, channels], as MobileViT has it."""
+    _, channels, *side = x.shape
+    down, right = side[0] // patch[0], side[1] // patch[1]
+    x = transposed(m, reshaped(m, x, (channels * down, patch[0], right, patch[1])), 0, 2, 1, 3)
+    x = transposed(m, reshaped(m, x, (1, channels, down * right, patch[0] * patch[1])), 0, 3, 2, 1)
+    return reshaped(m, x, (patch[0] * patch[1], down * right, channels))
+
+
+def folded(m: OnnxMaker, x: Value, patch: tuple[int, int], side: tuple[int, int]) -> Value:
+    """The inverse of `unfolded`."""
+    places, patches, channels = x.shape
+    down, right = side[0] // patch[0], side[1] // patch[1]
+    x = transposed(m, reshaped(m, x, (1, places, patches, channels)), 0, 3, 2, 1)
+    x = transposed(m, reshaped(m, x, (channels * down, right, *patch)), 0, 2, 1, 3)
+    return reshaped(m, x, (1, channels, *side))
+
+
+@pytest.mark.parametrize(
+    ("patch", "heads", "side"), [((2, 2), 2, (4, 6)), ((1, 2), 1, (3, 4)), ((2, 3), 3, (4, 9)), ((4, 1), 1, (8, 2))]
+)
+def test_attention_of_every_nth_pixel(
+    patch: tuple[int, int], heads: int, side: tuple[int, int], rng: random.Random
+) -> None:
+    """Heads of each place of a patch; the results become an image again."""
+    m, channels = OnnxMaker(rng), 4 * heads * rng.choice((1, 2, 5))
+    x = unfolded(m, m.conv(m.image(3, *side), channels, kernel=1), patch)
+    groups, tokens, _ = x.shape
+    parts = reshaped(m, linear(m, x, 3 * channels), (groups, tokens, 3, heads, channels // heads))
+    parts = transposed(m, parts, 2, 0, 3, 1, 4)
+    q, k, v = (
+        m.pair(m.node("Gather", [parts.name, m.constant(np.array(i))], axis=0)[0], parts.shape[1:], parts.scale)
+        for i in range(3)
+    )
+    scores = product(m, q, transposed(m, k, 0, 1, 3, 2), 1.0)
+    weights = m.pair(m.node("Softmax", [scores.name], axis=-1)[0], scores.shape, 1 / 256, 0)
+    y = reshaped(m, transposed(m, product(m, weights, v, 0.2), 0, 2, 1, 3), x.shape)
+    m.output(m.conv(folded(m, m.binary("Add", x, linear(m, y, channels)), patch, side), 5, kernel=1))
+    found = compared(m, rng.getrandbits(32), HARDWARE)
+    assert not [a for a in found.folded.assignments if a.target == "host"]
+
+
+def test_a_batch_of_single_rows_stays_where_it_is(rng: random.Random) -> None:
+    """[tokens, 1, channels], as recurrent networks have them: no matrix needs a tensor of its own."""
+    m = OnnxMaker(rng)
+    m.output(linear(m, transposed(m, patches(m, 8, (2, 3)), 1, 0, 2), 5))
+    assert kinds(compared(m, rng.getrandbits(32))).count("Conv") == 2
+
+
 def test_an_image_that_is_transposed_before_it_is_flattened(rng: random.Random) -> None:
     """The order of values is folded into the weights."""
     m = OnnxMaker(rng)
