@@ -22,9 +22,9 @@ from intloom.common.errors import EnvironmentFault
 from intloom.common.temporary_files import temporary_folder
 from intloom.demo import DEMO_PRESET, DemoOptions
 from intloom.files import write_text
+from intloom.flow.inputs import read_inputs
 from intloom.flow.networks import quantized_network
 from intloom.hw.spec.params import preset
-from intloom.images import seeded_input
 from intloom.reading.pretrained import pretrained
 from intloom.reading.read import ReadOptions, read_text
 from intloom.sim.rtl.job import MemorySettings
@@ -94,6 +94,9 @@ ROWS = (
     Row("MobileNetV2, 224x224", "mobilenet_v2", 224, "base"),
     Row("MobileNetV3 large, 224x224", "mobilenet_v3_large", 224, "base"),
     Row("EfficientNet-lite0, 224x224", "efficientnet_lite0", 224, "base"),
+    Row("ViT-tiny, 224x224", "vit_tiny", 224, "base"),
+    Row("MobileViT-XXS, 256x256", "mobilevit_xxs", 256, "base"),
+    Row("MiniLM-L6, 128 tokens", "minilm_l6", 128, "base"),
     Row("YOLOv8n, 96x96", DEMO.model, DEMO.imgsz, DEMO_PRESET),
 )
 """The last row is what `intloom demo` prints."""
@@ -123,7 +126,7 @@ def measure(row: Row) -> intloom.Run:
 def _run(row: Row, model: Path) -> intloom.Run:
     program = intloom.compile(model, row.preset)
     session = intloom.Session(program, check=True, rtl=RtlOptions(memory=row.memory))
-    session.run(None, {name: seeded_input(shape, 0) for name, shape in session.inputs.items()})
+    session.run(None, read_inputs((), session.get_inputs(), 0))
     assert session.last is not None  # run has set it
     return session.last
 
