@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
+from intloom.common.jobs import check_jobs
 from intloom.common.signals import ignore_signals
 from intloom.sim.dask_cluster import dask_client
 
@@ -82,6 +83,9 @@ class Processes:
     """Processes on this machine."""
     dask: str | None = None
     """Address of a Dask scheduler, to run the tasks there instead."""
+
+    def __post_init__(self) -> None:
+        check_jobs(self.jobs)
 
 
 @dataclass(frozen=True)

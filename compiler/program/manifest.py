@@ -141,7 +141,6 @@ def _check_memory(program: Program) -> Iterator[str]:
     for name, (first, words) in parts.items():
         yield from _outside(name, first, words, end)
     yield from _negative("", program, ("predicted_cycles",))
-    yield from _negative(".memory", program.memory, ("bandwidth",))
 
 
 def _check_names(program: Program) -> Iterator[str]:

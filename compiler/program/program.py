@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from intloom.common.errors import UsageError
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 
 _LONGEST_LATENCY = 1_000_000
+_MOST_BANDWIDTH = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +23,16 @@ class MemoryTiming:
     """Cycles from a burst's last beat to its response."""
     bandwidth: float = 1.0
     """Beats per cycle, reads and writes together; 0: one beat per cycle in each direction."""
+    _MIN_BANDWIDTH: ClassVar[float] = 1e-24
+    """Below it, the forecast's times exceed what floats can add."""
 
     def __post_init__(self) -> None:
         for name, cycles in (("read_latency", self.read_latency), ("write_latency", self.write_latency)):
             if not 0 <= cycles <= _LONGEST_LATENCY:
                 raise UsageError(f"memory {name} must be from 0 to {_LONGEST_LATENCY:,} cycles, not {cycles:,}")
+        if self.bandwidth != 0 and not self._MIN_BANDWIDTH <= self.bandwidth <= _MOST_BANDWIDTH:
+            limits = f"0, or from {self._MIN_BANDWIDTH:g} to {_MOST_BANDWIDTH:,.0f} beats per cycle"
+            raise UsageError(f"memory bandwidth must be {limits}, not {self.bandwidth:g}")
 
     @property
     def beats_per_cycle(self) -> float:

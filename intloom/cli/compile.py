@@ -15,7 +15,7 @@ from intloom.cli.options import Dims, parse_dims, subcommand
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.forecast import bound
 from intloom.compiler.program.memory_map import peak_words
-from intloom.compiler.program.program import MemoryTiming, array_use
+from intloom.compiler.program.program import array_use
 from intloom.compiler.schedule import DEFAULT_MEMORY
 from intloom.exploration.device import clock_of
 from intloom.files import check_output, write_text
@@ -23,6 +23,7 @@ from intloom.flow.compiling import Compiled, compile_model, model_beside, store
 from intloom.flow.host_share import host_share
 from intloom.flow.record import hardware_name
 from intloom.report.memory_page import write_memory_page
+from intloom.sim.rtl.job import MemorySettings
 
 _HELP = """Compile a quantized model into a program for the accelerator.
 
@@ -99,7 +100,7 @@ def _run(
             dims=parse_dims(given.dim),
             keep_intermediates=given.keep_intermediates,
             effort=given.effort,
-            memory=MemoryTiming(read_latency=given.latency, bandwidth=given.bandwidth),
+            memory=MemorySettings(read_latency=given.latency, bandwidth=given.bandwidth).timing,
             progress=tell,
         )
         store(compiled.programs, model, given.output)

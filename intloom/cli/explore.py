@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from intloom.cli.area import DeviceName
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
-from intloom.cli.options import Dims, check_least, parse_dims, subcommand
+from intloom.cli.options import Dims, parse_dims, subcommand
 from intloom.common.errors import ExitCode, UsageError
 from intloom.exploration.device import device_of
 from intloom.exploration.energy import choose_technology, technology_table
@@ -81,12 +82,15 @@ def _run(
         return
     if not models:
         raise UsageError("explore needs a model")
-    budget = _budget(given)
+    budget, where = _budget(given), Processes(given.jobs, given.dask)
     space = device_space(read_space(given.space, given.hardware.chosen), budget.device.family)
     check_folder(given.output, "output")
-    where, dims = Processes(given.jobs, given.dask), parse_dims(given.dim)
+    dims = parse_dims(given.dim)
     with terminal.progress() as tell:
         done = explore(_weighted(models, given.weight), space, budget, dims=dims, where=where, tell=tell)
+        if given.verify:
+            # The RTL may fail or be interrupted.
+            _write(done, [], given.output)
         verified = verify(done, models, given.verify, dims, tell)
     page = _write(done, verified, given.output)
     result = {**done.to_dict(), "verified": [v.to_dict() for v in verified], "page": str(page)}
@@ -98,7 +102,6 @@ def _run(
 
 
 def _budget(given: _Options) -> Budget:
-    check_least("--jobs", given.jobs, 1)
     return Budget(
         device=device_of(given.device),
         technology=choose_technology(given.technology),
@@ -132,10 +135,8 @@ def _write(done: Exploration, verified: list[Verified], folder: Path) -> Path:
 
 def _show(terminal: Terminal, done: Exploration, verified: list[Verified], page: Path) -> None:
     kinds = KINDS[done.budget.device.family]
-    table = new_table("", "configuration", ">frames/s", ">MHz", *(f">{k}" for k in kinds), ">KiB", ">MB/frame", ">µJ")
-    for number, row in enumerate(done.rows()[: len(done.front)], 1):
-        table.add_row(str(number), row["name"], *_cells(row, kinds))
-    terminal.table(table)
+    if done.front:
+        terminal.table(_table(done, kinds))
     for number, point in enumerate(done.front, 1):
         terminal.say(f"{number}: {done.why(point)}")
     for point in done.misses:
@@ -152,6 +153,13 @@ def _show(terminal: Terminal, done: Exploration, verified: list[Verified], page:
         f"{', '.join(kinds)} and µJ ({asked.technology.name}: {asked.technology.source}) are estimates"
     )
     terminal.result(str(page))
+
+
+def _table(done: Exploration, kinds: tuple[str, ...]) -> Table:
+    table = new_table("", "configuration", ">frames/s", ">MHz", *(f">{k}" for k in kinds), ">KiB", ">MB/frame", ">µJ")
+    for number, row in enumerate(done.rows()[: len(done.front)], 1):
+        table.add_row(str(number), row["name"], *_cells(row, kinds))
+    return table
 
 
 def _cells(row: dict[str, Any], kinds: tuple[str, ...]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import check_least, subcommand
+from intloom.cli.options import subcommand
 from intloom.common.errors import ExitCode, UsageError
 from intloom.common.temporary_files import check_temporary_space
 from intloom.compiler.schedule import compile_graph
@@ -67,7 +67,7 @@ def _run(
     ] = "smoke",
     given: _Options,
 ) -> None:
-    check_least("--jobs", given.jobs, 1)
+    where = Processes(given.jobs, given.dask)
     cases = choose_cases(_cases(suite_name, given.seeds), given.case or [])
     folder = given.output or Path("out/regress") / suite_name
     check_folder(folder, "output")
@@ -83,7 +83,6 @@ def _run(
             tell("cases", done, len(cases))
             _say(terminal, result)
 
-        where = Processes(given.jobs, given.dask)
         store = Store(folder)
         if given.fresh:
             store.forget({c.key for c in cases})

@@ -188,7 +188,6 @@ def check_options(run: RunOptions) -> None:
     """Reject invalid values and combinations."""
     check_least("--seed", run.seed, 0)
     check_least("--limit", run.rtl.limit, 1)
-    check_least("--jobs", run.rtl.jobs, 1)
     _check_memory(run)
     _check_layers(run)
     _check_jobs(run)

@@ -16,7 +16,7 @@ from intloom.exploration.limits import Change, changes_of, explain
 from intloom.exploration.points import Network, Outcome, Task, memory_of, pooled, read_network
 from intloom.exploration.space import Space
 from intloom.exploration.work import Work
-from intloom.hw.area.model import area_of
+from intloom.hw.area.model import area_of, total
 from intloom.hw.spec.params import HardwareParams, preset_name
 from intloom.sim.processes import Processes
 
@@ -87,11 +87,7 @@ class Point:
     @cached_property
     def cells(self) -> dict[str, float]:
         """Cells of all accelerators by kind."""
-        total: dict[str, float] = {}
-        for kinds in self.area.values():
-            for kind, number in kinds.items():
-                total[kind] = total.get(kind, 0) + number * self.budget.accelerators
-        return total
+        return {kind: number * self.budget.accelerators for kind, number in total(self.area).items()}
 
     @cached_property
     def shares(self) -> dict[str, float]:
@@ -286,9 +282,8 @@ class _Search:
     def _task(self, params: HardwareParams) -> Task:
         clock = clock_of(params.macs, self.budget.mhz)
         memory = memory_of(params, clock.mhz, self.budget.bandwidth, self.budget.latency)
-        # Accelerators have the same rate when all transfer; MemoryTiming's 0 means no limit.
-        shared = (memory.beats_per_cycle if memory.bandwidth <= 0 else memory.bandwidth) / self.budget.accelerators
-        return Task(params, replace(memory, bandwidth=shared))
+        # Accelerators have the same rate when all transfer.
+        return Task(params, replace(memory, bandwidth=memory.bandwidth / self.budget.accelerators))
 
     def point(self, params: HardwareParams, outcome: Outcome) -> Point:
         """A configuration with its forecast, area and energy."""

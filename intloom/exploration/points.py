@@ -4,7 +4,7 @@ import gc
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -126,7 +126,7 @@ class _Refused(IntloomError):
 def memory_of(params: HardwareParams, mhz: float, bandwidth: float | None, latency: int) -> MemoryTiming:
     """The memory in beats of these parameters; `bandwidth` is in MB/s, None is a beat per cycle.
 
-    A beat takes the time of the whole port, also if it carries less.
+    A beat takes the time of the whole port, also if it carries less. The port has one per cycle in each direction.
     """
-    timing = MemoryTiming(read_latency=latency)
-    return timing if bandwidth is None else replace(timing, bandwidth=bandwidth / (mhz * params.port_bytes))
+    beats = 1.0 if bandwidth is None else min(bandwidth / (mhz * params.port_bytes), 2.0)
+    return MemoryTiming(read_latency=latency, bandwidth=beats)

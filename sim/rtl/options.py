@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from intloom.common.errors import FileFormatError, UsageError
+from intloom.common.jobs import check_jobs
 from intloom.sim.rtl.bench import Bench
 from intloom.sim.rtl.build import BuildWatch
 from intloom.sim.rtl.detailed import DetailedBench, IcarusBench
@@ -64,6 +65,9 @@ class RtlOptions:
     """Segments of a program that are simulated at the same time; see `intloom.sim.parallel`."""
     dask: str | None = None
     """Address of a Dask scheduler, to simulate the segments there."""
+
+    def __post_init__(self) -> None:
+        check_jobs(self.jobs)
 
     def verilog_text(self) -> str | None:
         """The given Verilog."""

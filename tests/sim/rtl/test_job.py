@@ -8,9 +8,9 @@ from intloom.common.errors import UsageError
 from intloom.sim.rtl.job import MemorySettings
 
 
-@pytest.mark.parametrize("bandwidth", [-1.0, math.nan, math.inf, 1e-9])
+@pytest.mark.parametrize("bandwidth", [-1.0, math.nan, math.inf, 1e7, 1e-9])
 def test_a_bandwidth_that_the_benches_cannot_count_is_refused(bandwidth):
-    with pytest.raises(UsageError, match="bandwidth must be 0 or at least"):
+    with pytest.raises(UsageError, match="bandwidth must be 0, or from 0.001 to 1,000,000 beats per cycle, not"):
         MemorySettings(bandwidth=bandwidth)
 
 
