@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from types import FrameType
 from typing import Any, Generic, TypeVar
 
+from intloom.common.errors import EnvironmentFault
 from intloom.common.jobs import check_jobs
 from intloom.common.signals import ignore_signals
 from intloom.sim.dask_cluster import dask_client
@@ -20,6 +21,9 @@ _RETRIES = 5
 """How often Dask repeats a task whose worker died."""
 _PATIENCE = 5.0
 """Seconds that a process has to end."""
+
+_NOT_STARTED = 1
+"""Exit code of an exception before the first task: those of tasks are sent."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -62,6 +66,12 @@ class _Worker(Generic[T, R]):
         try:
             message: _Answer[R] | Exception = self.pipe.recv()
         except (EOFError, OSError):
+            self.process.join(_PATIENCE)
+            if self.process.exitcode == _NOT_STARTED:
+                raise EnvironmentFault(
+                    "a process of the pool did not start: it imports the script that runs, which must start the work "
+                    'under `if __name__ == "__main__":`, or with jobs=1'
+                ) from None
             return None
         if isinstance(message, Exception):
             raise message

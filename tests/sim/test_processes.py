@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -45,6 +47,15 @@ def test_a_task_whose_process_dies_is_repeated_once_and_the_others_go_on(tmp_pat
     tasks = ["a", once, "b", "always", "c", "d"]
     results = dict(work(die_once_or_always).results(tasks, Processes(2)))
     assert results == dict.fromkeys(tasks, "done") | {"always": "dead"}
+
+
+def test_a_script_that_starts_its_work_when_it_is_imported_is_told_so(tmp_path):
+    (script := tmp_path / "script.py").write_text(
+        "from intloom.sim.processes import Processes, Work\n"
+        "dict(Work(do=str, key=str, dead=str).results(['a', 'b'], Processes(2)))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and 'under `if __name__ == "__main__":`' in done.stderr
 
 
 def fail_or_wait(task: str) -> str:
