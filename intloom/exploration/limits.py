@@ -49,7 +49,8 @@ class Change:
         return self.after.dram * self.new.word_bytes / max(1, self.before.dram * self.old.word_bytes) - 1
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.cycles:+.0%} cycles, {self.traffic:+.0%} traffic".replace("+0%", "0%")
+        # `z`: a small decrease is 0, not -0.
+        return f"{self.name}: {self.cycles:+z.0%} cycles, {self.traffic:+z.0%} traffic".replace("+0%", "0%")
 
 
 def binding(cycles: Cycles) -> list[tuple[str, float]]:
