@@ -264,6 +264,7 @@ def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(mo
 def test_a_point_leaves_nothing_in_memory(model, monkeypatch, tmp_path):
     monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path))
     network = points.read_network(model, 1.0, [preset("nano")], {})
+    gc.collect()
     (_,) = points.pooled([network]).results([points.Task(preset("nano"), MemoryTiming())], Processes())
     # A compilation leaves thousands of objects in reference cycles.
     assert gc.collect() < 100
