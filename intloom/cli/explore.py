@@ -147,7 +147,8 @@ def _show(terminal: Terminal, done: Exploration, verified: list[Verified], page:
     for v in verified:
         state = "all bytes equal" if v.equal else f"{v.mismatches} bytes DIFFER"
         terminal.say(f"{v.name}, {v.network}: {v.cycles:,} cycles in RTL, forecast {v.error:+.2%}, {state}")
-    asked = done.budget
+    asked, clocks = done.budget, dict.fromkeys(point.clock.source for point in done.points)
+    terminal.say(f"MHz: {'; '.join(clocks)}")
     terminal.say(
         f"{len(done.points)} configurations, {len(done.front)} on the front; frames/s are forecast, "
         f"{', '.join(kinds)} and µJ ({asked.technology.name}: {asked.technology.source}) are estimates"

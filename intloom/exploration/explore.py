@@ -116,7 +116,8 @@ class Point:
         return {
             "rows": p.rows, "cols": p.cols, "scratch_kib": p.scratch_kib, "weight_kib": p.weight_kib,
             "vector_lanes": p.vector_lanes, "lanes": p.lanes, "strip": p.strip,
-            "cycles": round(self.work.cycles.total), "mhz": self.clock.mhz, "fps": self.fps,
+            "cycles": round(self.work.cycles.total), "mhz": self.clock.mhz, "clock": self.clock.source,
+            "fps": self.fps,
             **{kind: round(number) for kind, number in sorted(self.cells.items())},
             "memory_kib": self.memory_kib, "dram_bytes": round(self.dram_bytes),
             "energy_uj": sum(self.energy.values()), "fits": self.fits,

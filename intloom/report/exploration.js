@@ -33,7 +33,7 @@ function ticks(least, most) {
 
 function choose(index) {
   const p = data.points[index];
-  $("point").textContent = `${p.name}: ${p.fps.toFixed(2)} frames/s. ${p.limit}`;
+  $("point").textContent = `${p.name}: ${p.fps.toFixed(2)} frames/s at ${p.mhz} MHz (${p.clock}). ${p.limit}`;
   for (const marked of document.querySelectorAll("[data-point]")) marked.classList.toggle("chosen", +marked.dataset.point === index);
 }
 
