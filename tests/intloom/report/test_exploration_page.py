@@ -57,4 +57,4 @@ def test_points_and_rows_choose_each_other(tmp_path, done, width):
     assert seen["moved"]
     assert seen["ticks"] == [[40000, 45000], [26, 28, 30], [3, 3.5, 4, 4.5, 5], [10, 20, 50, 100, 200]]
     assert seen["labels"] >= 4
-    require_accessible(page, 390 if width == 500 else width)
+    require_accessible([page], [390 if width == 500 else width])
