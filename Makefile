@@ -75,7 +75,7 @@ asic: $(READY)  ## estimate PRESET in an open standard cell library, in out/asic
 area-model: $(READY)  ## measure designs of intloom area with Yosys, those whose sources have changed; an hour of processor time
 	$(BIN)/python -m intloom.hw.area
 
-front: $(READY)  ## fronts of three networks of README as docs/assets/front.svg
+front: $(READY)  ## fronts of the networks of README as docs/assets/front.svg
 	$(BIN)/python -m tools.front
 
 forecast: $(READY)  ## forecast against RTL: five networks on 20 random configurations; an hour of processor time
