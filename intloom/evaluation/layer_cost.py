@@ -28,13 +28,13 @@ def layer_costs(
     report: Callable[[int, int], None],
 ) -> list[LayerCost]:
     """The cost of every layer with weights of a model in QDQ form, the largest first."""
-    wanted = [_run(floats, t) for t in tensors]
-    whole = _error(wanted, [_run(quantized, t) for t in tensors])
+    wanted = _run(floats, tensors)
+    whole = _error(wanted, _run(quantized, tensors))
     names = [n.name for n in quantized.graph.node if n.op_type in _WEIGHTED and _quantized_inputs(quantized, n)]
     costs = []
     for done, name in enumerate(names):
         report(done, len(names))
-        error = _error(wanted, [_run(with_float_layer(floats, quantized, name), t) for t in tensors])
+        error = _error(wanted, _run(with_float_layer(floats, quantized, name), tensors))
         costs.append(LayerCost(name, 1 - error / whole if whole else 0.0))
     report(len(names), len(names))
     return sorted(costs, key=lambda c: -c.share)
@@ -94,10 +94,10 @@ def _quantized_inputs(model: onnx.ModelProto, layer: onnx.NodeProto) -> bool:
     return len(layer.input) > 1 and layer.input[1] in made
 
 
-def _run(model: onnx.ModelProto, tensor: NDArray[np.float32]) -> list[NDArray[Any]]:
+def _run(model: onnx.ModelProto, tensors: Sequence[NDArray[np.float32]]) -> list[list[NDArray[Any]]]:
     session = open_session(model.SerializeToString())
     (given,) = session.get_inputs()
-    return list(session.run(None, {given.name: tensor}))
+    return [session.run(None, {given.name: tensor}) for tensor in tensors]
 
 
 def _error(wanted: Sequence[Sequence[NDArray[Any]]], got: Sequence[Sequence[NDArray[Any]]]) -> float:

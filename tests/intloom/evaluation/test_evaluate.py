@@ -86,7 +86,7 @@ def test_a_program_is_evaluated_with_its_model(detections, programs, tmp_path, c
 
 
 @pytest.mark.slow
-def test_scores_are_shown_as_a_table(detections, quantized_models, float_models, tmp_path, capsys, cache_folder):
+def test_scores_are_shown_as_a_table(detections, quantized_models, float_models, tmp_path, capsys):
     model, floats = quantized_models("mini_yolo", 64), float_models("mini_yolo", 64)
     words = ("--float", floats, "--data", detections, "--task", "detect", "--preset", "nano", "--images", 2)
     assert main(["evaluate", str(model), *map(str, words), "-o", str(tmp_path)]) == ExitCode.OK
@@ -193,9 +193,13 @@ def test_the_cost_of_a_layer_is_the_error_that_its_float_form_removes(float_mode
     onnx.checker.check_model(made)
     (layer,) = (n for n in made.graph.node if n.name == name)
     assert layer.input[1] in {i.name for i in made.graph.initializer}
-    tensors = [synthetic_image(16, 16, 3)[None]]
-    (cost,) = layer_costs(floats, quantized, tensors, lambda _done, _all: None)
-    assert cost.layer == name and 0 < cost.share < 1
+    images = [synthetic_image(16, 16, seed)[None] for seed in (3, 4)]
+    (first,), (second,), (both,) = (
+        layer_costs(floats, quantized, tensors, lambda _done, _all: None)
+        for tensors in (images[:1], images[1:], images)
+    )
+    assert both.layer == name and 0 < both.share < 1
+    assert min(first.share, second.share) < both.share < max(first.share, second.share)
     # Weights of other sizes, as channels with copies have, stay quantized.
     weights = next(n for n in floats.graph.node if n.name == name).input[1]
     (filters,) = (i for i in floats.graph.initializer if i.name == weights)
