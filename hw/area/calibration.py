@@ -13,15 +13,15 @@ Cells = Mapping[str, Counts]
 """Cells of a word, by kind of cell and word."""
 OWN_WORDS = {
     "xc7": {
-        "array": {"LUT": "add", "FF": "product"},
+        "array": {"LUT": "product", "FF": "product"},
         "scratchpad": {"LUT": "mux"},
         "epilogue": {"FF": "product"},
         "vector datapath": {"FF": "product"},
     },
     "ecp5": {"array": {"LUT": "add"}, "scratchpad": {"LUT": "mux"}},
 }
-"""Words of which a component has so many that they are calibrated on it, mapped alone: adder trees, which multipliers
-of the 7 series contain in part, with registers of operands and products, and multiplexers of many banks."""
+"""Words of which a component has so many that they are calibrated on it, mapped alone: multiplexers of many banks,
+adder trees, and products, whose multipliers on the 7 series contain a number of adders and registers around them."""
 
 
 def own_cells(cells: Cells, of_kinds: Mapping[str, str], words: Counts, made: Counts) -> dict[str, dict[str, float]]:
@@ -36,9 +36,9 @@ def own_cells(cells: Cells, of_kinds: Mapping[str, str], words: Counts, made: Co
 def scaled_cells(
     cells: Cells, own: Mapping[str, Cells], words: Mapping[str, Counts], made: Counts
 ) -> dict[str, dict[str, float]]:
-    """Cells of words, scaled so that a whole design's `words` by component become the LUTs and registers `made`."""
+    """Cells of words, scaled so that a whole design's `words` by component become the logic and registers `made`."""
     scaled = {kind: dict(of_words) for kind, of_words in cells.items()}
-    for kind in ("LUT", "FF"):
+    for kind in scaled.keys() & made.keys() & {"LUT", "FF", "gates"}:
         left, rest = made[kind], Counter[str]()
         for component, counts in words.items():
             if kind in own.get(component, {}):

@@ -1,23 +1,24 @@
-"""What Yosys counts in a design: words before mapping, by component, and cells after mapping, by module."""
+"""What Yosys counts in a design: words before mapping, by component, and cells after mapping."""
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any
 
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.area.components import CELLS, component_of
-from intloom.hw.fpga.flow import DEVICES, Flow, map_modules, pack
+from intloom.hw.asic import flow as asic
+from intloom.hw.fpga.flow import DEVICES, Flow, pack
 from intloom.hw.fpga.report import TooLargeError
 from intloom.hw.memory.macro import LEAST_BITS
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import count_kinds, flat_cells, run_yosys
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.verilog import generate_verilog
+from intloom.hw.verilog import generate_verilog, generate_verilog_with_macros
 
-SOURCES = ("hw/npu.py", "hw/area/measure.py")
-_DESIGN, _NETLIST, _STATISTICS = "npu.v", "words.json", "statistics.json"
+SOURCES = ("hw/npu.py", "hw/area/measure.py", "hw/area/calibration.py")
+_DESIGN, _NETLIST = "npu.v", "words.json"
 _WORDS = (
     f"read_verilog {_DESIGN}; hierarchy -top {TOP_NAME}; proc; opt; wreduce; peepopt; opt_clean; memory -nomap; "
     f"opt_clean; write_json {_NETLIST}"
@@ -92,35 +93,36 @@ def _memory(size: int, width: int, ports: int) -> Counts:
     return in_luts | registers
 
 
-def mapped(params: HardwareParams, family: str) -> dict[str, Counts]:
-    """Cells of each module by kind on an FPGA, without those of modules in it."""
-    read, count = f"read_verilog {_DESIGN}; hierarchy -top {TOP_NAME}; ", f"tee -q -o {_STATISTICS} stat -json"
-    with temporary_folder() as folder:
-        (folder / _DESIGN).write_text(generate_verilog(params), encoding="utf-8")
-        if family == "ecp5":
-            map_modules(TOP_NAME, read.replace("; ", "\n"), folder, count)
-        else:
-            run_yosys(f"{read}{_SERIES_7} -top {TOP_NAME}; {count}", folder)
-        modules: dict[str, Any] = json.loads((folder / _STATISTICS).read_text(encoding="utf-8"))["modules"]
-    return {name.removeprefix("\\"): _kinds(family, m["num_cells_by_type"]) for name, m in modules.items()}
-
-
-def alone(params: HardwareParams, family: str, module: str) -> Counts:
-    """Cells by kind of a module and those in it, flattened."""
+def alone(params: HardwareParams, family: str, modules: Sequence[str]) -> list[Counts]:
+    """Cells by kind of each module and those in it, flattened."""
     synthesis = _LATTICE if family == "ecp5" else f"{_SERIES_7} -flatten"
-    return _kinds(family, flat_cells(generate_verilog(params), module, synthesis))
+    names = [f"\\{module}" for module in modules]
+    return [_kinds(family, cells) for cells in flat_cells(generate_verilog(params), names, synthesis)]
 
 
 def whole(params: HardwareParams, family: str) -> Counts:
-    """Cells by kind of the whole design, flattened; for the ECP5 after packing, with a few LUTs around it."""
+    """Cells by kind of the whole design, flattened; for the ECP5 after packing, with a few LUTs around it.
+
+    Standard cells are those of docs/asic.md, where modules are mapped one by one.
+    """
+    if family == "asic":
+        return gates(params)[0]
     if family != "ecp5":
-        return alone(params, family, TOP_NAME)
+        return alone(params, family, [TOP_NAME])[0]
     with temporary_folder() as folder:
         try:
             used = pack(params, DEVICES["85F"], Flow(folder, lambda _step: None))
         except TooLargeError as error:
             used = error.used
     return {kind: resource.used for kind, resource in used.items()}
+
+
+def gates(params: HardwareParams) -> tuple[Counts, dict[str, float]]:
+    """Cells by kind of the whole design in standard cells, and the area of each module with those in it."""
+    with temporary_folder() as folder:
+        asic.write_design(generate_verilog_with_macros(params), folder)
+        _, flip_flops, _, nand_gates, areas = asic.synthesize(folder)
+    return {"gates": nand_gates, "FF": flip_flops}, areas
 
 
 def _kinds(family: str, cells: Mapping[str, int]) -> Counts:

@@ -34,7 +34,7 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
     narrow, several = p.rows * (p.rows <= 8), p.vector_lanes * (p.vector_lanes > 1)
     plain_depthwise = p.depthwise_products - lut_depthwise
     return {
-        "array": [plain * (not wide), plain * wide, luts, p.cols],
+        "array": [plain * (not wide), plain * wide, luts, p.cols, _tree_bits(p)],
         "accumulators": [p.cols, p.cols * deep, p.cols * (not deep), p.cols * p.strip],
         "epilogue": [1, p.lanes, p.lanes * slow, p.cols, p.rows],
         "MAC control": [1, p.cols, p.rows, p.rows * p.weight_sums, p.cols * p.weight_sums, narrow],
@@ -74,41 +74,56 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
     }
 
 
-def counted(values: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """The words of each component of a measured design.
+def _tree_bits(p: HardwareParams) -> int:
+    """Bits of the array's adders after its multipliers, of which wide ones add the products of two rows."""
+    lut_columns = p.array_lut_products // p.rows
+    terms, bits, columns = (p.rows // 2, 17, p.cols - lut_columns) if p.wide_multipliers else (p.rows, 16, p.cols)
+    levels = range(1, terms.bit_length())
+    return columns * sum((terms >> level) * (bits + level) for level in levels)
 
-    Before mapping, each write enable of a bank has a multiplexer for the whole word, of which all but a byte are wires.
-    """
+
+def counted(values: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """The words of each component of a measured design."""
     p, words = from_dict(values["parameters"]), {name: dict(counts) for name, counts in values["words"].items()}
     words["accumulators"].pop("lut memory", None)  # see `memories`
-    words["scratchpad"]["mux"] -= p.scratch_banks * p.rows * p.rows * (8 + p.memory_parity)
+    words["scratchpad"]["mux"] -= p.scratch_banks * bank_wires(p)
     return words
+
+
+def bank_wires(p: HardwareParams) -> int:
+    """Multiplexers of a bank that are wires: each write enable has one for the whole word, which changes a byte."""
+    return p.rows * p.rows * (8 + p.memory_parity)
 
 
 def words_of(params: HardwareParams) -> dict[str, dict[str, float]]:
     """Estimated words of each component."""
     counted, fitted = features(params), _fitted()
-    estimated = {
+    return {
         component: {word: float(np.dot(fit, counted[component])) for word, fit in fits.items()}
         for component, fits in fitted.items()
     }
-    for word, number in port_words(params).items():
-        estimated["control"][word] += number
-    return estimated
 
 
 def port_words(p: HardwareParams) -> Mapping[str, float]:
     """Words of the width converter, which no measured design has: registers, and multiplexers of data and strobes."""
     word, port = p.word_bits, p.axi_data_bits
     steps = abs(int(log2(port / word)))
-    # Twice the bits: no logic around takes these multiplexers up, as it does with half of the others.
     if port < word:
-        selected = 2 * (word - port) * 9 // 8
+        selected = (word - port) * 9 // 8
         return {"register": word - port + 2 + 2 * steps, "mux": selected, "add": 2 * steps, "logic": 9}
     if port == word:
         return {}
-    lanes = {"mux": 2 * (port - word) + 20, "shift": steps * p.port_bytes, "lut memory": 2 * steps}
+    lanes = {"mux": port - word + 20, "shift": steps * p.port_bytes, "lut memory": 2 * steps}
     return lanes | {"register": 40 + 2 * steps, "add": 36 + 4 * steps, "equal": 20, "logic": 26}
+
+
+def _converter(params: HardwareParams, family: str) -> Mapping[str, float]:
+    """Cells of the width converter: no logic around takes its multiplexers up, so each of their bits is a LUT."""
+    words = port_words(params)
+    if family == "asic":
+        return cells_of(words, family, "control")
+    cells = cells_of({**words, "mux": 0}, family, "control")
+    return {**cells, "LUT": cells["LUT"] + words.get("mux", 0)}
 
 
 def count_cells(words: Mapping[str, float], cells: Mapping[str, float]) -> float:
@@ -126,6 +141,7 @@ def cells_of(words: Mapping[str, float], family: str, component: str) -> dict[st
 def area_of(params: HardwareParams, family: str) -> dict[str, dict[str, float]]:
     """Estimated cells of each component by kind."""
     area = {name: cells_of(words, family, name) for name, words in words_of(params).items()}
+    area["control"] = total({"control": area["control"], "converter": _converter(params, family)})
     if family != "asic":
         for component, its in memories(params).items():
             area[component]["RAM"] = blocks_of(its, family)

