@@ -27,18 +27,8 @@ def test_derived_pages_are_fresh(name):
     assert (DOCS / name).read_text() == PAGES[name](), "run: python -m intloom.manual"
 
 
-def blocks(language, page="tutorial.md"):
-    text = (DOCS / page).read_text()
-    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
-
-
-def test_the_tutorial_has_commands():
-    assert sum(block.count("intloom ") for block in blocks("sh")) >= 9
-    assert len(blocks("python")) == 2
-
-
 def test_the_preset_page_shows_hardware_that_can_be_built(tmp_path):
-    (text,) = blocks("toml", "adding-a-preset.md")
+    (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "adding-a-preset.md").read_text(), re.DOTALL)
     (tmp_path / "mine.toml").write_text(text)
     params, base = from_toml(tmp_path / "mine.toml"), preset("base")
     assert base.replace(cols=params.cols, weight_kib=params.weight_kib) == params != base
