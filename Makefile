@@ -11,7 +11,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model front forecast formal coverage python-coverage mutate nightly wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model front forecast formal coverage python-coverage mutate stale nightly wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ python-coverage: $(READY)  ## lines and branches of the Python packages by all t
 mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests detect
 	$(BIN)/python -m tools.mutate --resume
 
+stale: $(READY)  ## figures of the docs that are older than their sources, with the commands that renew them; fails if there are any
+	$(BIN)/python -m tools.evidence_page
+
 nightly: $(READY)  ## suites of regress nightly, every test in its full size, coverage, mutations for half an hour; two hours
 	@failed=; run() { $(BIN)/"$$@" || failed="$$failed $$*;"; }; \
 	run intloom regress nightly --jobs $(JOBS); \
@@ -100,6 +103,7 @@ nightly: $(READY)  ## suites of regress nightly, every test in its full size, co
 	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
 	run python -m tests.hw.coverage; \
 	run python -m tools.mutate --minutes 30 --seed $$(date +%Y%m%d); \
+	run python -m tools.evidence_page; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
 wheel: $(READY)  ## build the wheel, in dist/

@@ -1,8 +1,11 @@
 """The page of all recorded measurements, each with its date.
 
 Every measurement says by itself if it is of an older design: its hash differs from that of the present sources.
+`python -m tools.evidence_page` lists those, with the commands that renew them, and fails if there are any.
 """
 
+import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from tools.coverage.waivers import read_waivers
 from tools.figures import FIGURES
 from tools.forecast_error import RESULTS
 from tools.long_runs import RUNS
-from tools.mutate.score import Score, read_scores
+from tools.mutate.score import SCORES, Score, read_scores
 from tools.mutate.targets import NOT_MUTATED
 from tools.python_coverage import SUMMARY as PYTHON
 from tools.python_coverage import percent
@@ -33,6 +36,14 @@ _FILES = {
     "forecast": RESULTS,
     "networks": FIGURES,
 }
+_PAGES = {
+    "fpga.md": ("FPGA", "FPGA, counts by Yosys", "bitstreams of boards"),
+    "asic.md": ("standard cells",),
+    "choosing.md": ("area", "forecast"),
+    "comparison.md": ("networks",),
+    "verification.md": (*_FILES, "mutations"),
+}
+"""The pages of the manual that show figures, and the measurements that these come from."""
 _HEAD = """\
 ---
 hide: [toc]
@@ -53,6 +64,32 @@ of the component's bench fails. It is left out if Yosys proves that it changes n
 `tools/mutate/equivalent.yaml` lists it with a reason.
 
 """
+
+
+def rows(name: str) -> dict[str, evidence.Evidence]:
+    """The kept measurements of a name in `_PAGES`."""
+    return evidence.read(SCORES if name == "mutations" else _FILES[name])
+
+
+def older(name: str) -> dict[str, evidence.Evidence]:
+    """Those whose sources have changed since."""
+    return {key: row for key, row in rows(name).items() if not row.is_current(ROOT)}
+
+
+def notice(page: str) -> str:
+    """What a page of the manual says first if figures on it are older than their sources; nothing if none is."""
+    lines = (
+        f"    {name}: {count} of {len(rows(name))}, renewed by `{command}`\n"
+        for name in _PAGES.get(page, ())
+        for command, count in Counter(_renewal(name, row) for row in older(name).values()).items()
+    )
+    text = "\n".join(lines)
+    return f'!!! warning "Figures that are older than their sources"\n\n{text}\n' if text else ""
+
+
+def _renewal(name: str, row: evidence.Evidence) -> str:
+    """One command for all components, since each of them has its own."""
+    return "make mutate" if name == "mutations" else row.command
 
 
 def _table(*heads: str) -> str:
@@ -117,3 +154,15 @@ def page() -> str:
     covered, scores = read_shares(row), read_scores()
     parts = (_measurements(), _MUTATIONS, _components(covered, scores), _totals(covered, row.values), _waivers())
     return _HEAD + "".join("".join(part) for part in parts)
+
+
+def main() -> int:
+    """Print what is older than its sources, one measurement a line."""
+    stale = [(name, key, row) for name in _PAGES["verification.md"] for key, row in older(name).items()]
+    for name, key, row in stale:
+        print(f"{name}, {key}: measured {row.date} after commit {row.commit}; renew it by: {row.command}")
+    return int(bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""MkDocs hook: draws the WaveDrom sources of docs/timing as SVG, and adds the page of the evidence."""
+"""MkDocs hook: draws WaveDrom sources of docs/timing, adds the page of the evidence, marks pages with older figures."""
 
 import sys
 from pathlib import Path
@@ -21,3 +21,11 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, f"timing/{source.stem}.svg", content=drawing.tostring()))
     files.append(File.generated(config, "evidence.md", content=page()))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """A page says first which of its figures are older than their sources."""
+    from tools.evidence_page import notice
+
+    title, line, text = markdown.partition("\n")
+    return f"{title}{line}\n{notice(page.file.src_uri)}{text}"

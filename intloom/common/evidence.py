@@ -53,7 +53,9 @@ def measured(values: Any, command: str, root: Path, sources: Sequence[str]) -> E
     git = ["git", "rev-parse", "--short", "HEAD"]
     done = subprocess.run(git, cwd=root, capture_output=True, text=True, check=False)
     today = datetime.now(UTC).date().isoformat()
-    return Evidence(values, today, done.stdout.strip() or "unknown", command, tuple(sources), code_hash(root, sources))
+    return Evidence(
+        values, today, done.stdout.strip() or "unknown", command, tuple(sources), code_hash(root, tuple(sources))
+    )
 
 
 def read(path: Path) -> dict[str, Evidence]:
@@ -85,7 +87,8 @@ def own_code(file: Path) -> bytes:
     return _code(file)[0].encode() if file.suffix == ".py" else file.read_bytes()
 
 
-def code_hash(root: Path, sources: Iterable[str]) -> str:
+@cache
+def code_hash(root: Path, sources: tuple[str, ...]) -> str:
     """A hash of the code of files, or of the files of folders, and of all files of the project that they import."""
     paths = (root / name for name in sources)
     left = [file.resolve() for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])]

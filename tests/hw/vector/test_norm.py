@@ -50,9 +50,12 @@ async def _load(ctx: Any, norm: Norm, fields: dict[str, int], packed: bytes, rng
         ctx.set(norm.constants_valid, 0)
 
 
-async def _line(ctx: Any, norm: Norm, pixels: list[bytes], rng: random.Random) -> None:
+async def _line(ctx: Any, norm: Norm, pixels: list[bytes], rng: random.Random, late: bool) -> None:
+    """Both passes; a late second one finds the factors of all pixels waiting."""
     for values in pixels:
         await _pass(ctx, norm, values, rng, False)
+    if late:
+        await ctx.tick().repeat(Norm.LATENCY)
     for values in pixels:
         while not ctx.get(norm.ready):
             await ctx.tick()
@@ -72,10 +75,10 @@ def test_results_of_lines(shape: str, rng: random.Random) -> None:
             fields |= {"zp_in": rng.choice((0, rng.randint(-128, 127))), "epsilon": rng.getrandbits(rng.randint(1, 40))}
             constants = [(rng.randint(-9000, 9000), rng.randint(-3000, 3000)) for _ in range(word * blocks)]
             await _load(ctx, norm, fields, pack_constants(constants, params.softmax_lanes), rng)
-            for _ in range(lines):
+            for line in range(lines):
                 spread = rng.choice((1, 3, 255))
                 pixels = [bytes(rng.randint(0, spread) for _ in range(word * blocks)) for _ in range(width)]
-                await _line(ctx, norm, pixels, rng)
+                await _line(ctx, norm, pixels, rng, line == lines - 1)
                 counted = word * (blocks - 1) + fields["last_bytes"]
                 for values in pixels:
                     signed = [as_int8(byte) for byte in values]

@@ -95,14 +95,26 @@ def _check(
     return outcome
 
 
+def _begin_again(kind: Kind, lanes: int, rng: random.Random, cycles: int) -> None:
+    """A soft reset some cycles after the first write, when a unit is in the middle of slices, groups or windows."""
+    params = EVERY.replace(vector_lanes=lanes)
+    maker = BenchInstructions(rng, params)
+    # With exponentials of 0 all results of a Softmax are equal, in whatever order they come.
+    before = [Kind.VTABLE, *[Kind.VEXP] * (EXPONENTIAL_BYTES if kind is Kind.VSOFTMAX else 0)]
+    _check(params, rng, [maker.instruction(each) for each in (*before, kind, kind)], reset_after_write=cycles)
+
+
 @pytest.mark.parametrize("kind", VECTOR_KINDS)
 @pytest.mark.parametrize("lanes", with_nightly((4, 2, 1), (2,)))
 def test_each_kind_begins_again_after_a_soft_reset(kind: Kind, lanes: int, rng: random.Random) -> None:
-    params = EVERY.replace(vector_lanes=lanes)
-    maker = BenchInstructions(rng, params)
-    instructions = [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(2))]
-    # After the first write a unit that works on slices, groups or windows is in the middle of some.
-    _check(params, rng, instructions, reset_after_write=rng.randrange(10))
+    _begin_again(kind, lanes, rng, rng.randrange(10))
+
+
+@pytest.mark.parametrize("kind", [Kind.VSOFTMAX, Kind.VNORM, Kind.VDEPTHWISE])
+@pytest.mark.parametrize("cycles", range(GROUPS))
+def test_slices_of_groups_begin_again_after_a_soft_reset(kind: Kind, cycles: int, rng: random.Random) -> None:
+    """In each cycle in which a part of a slice may have been collected; a slice of a whole word has most groups."""
+    _begin_again(kind, NANO.vector_lanes, rng, cycles)
 
 
 @pytest.mark.parametrize("lanes", [4, 1])
@@ -289,6 +301,19 @@ def test_cycles_of_a_normalization(shape: tuple[int, int, int], params: Hardware
     assert abs(_cycles(outcome) - cost.cycles) <= 3 + 4 * blocks
     assert outcome.busy + outcome.stalled == _cycles(outcome)
     assert outcome.reads == {"a": 2 * height * width * blocks, "b": 4 * blocks}
+
+
+@pytest.mark.parametrize("lanes", [4, 1])
+@pytest.mark.parametrize(("width", "blocks"), [(1, 1), (5, 2), (2, 40)])
+def test_cycles_of_a_softmax(lanes: int, width: int, blocks: int, rng: random.Random) -> None:
+    """The forecast; a pixel of many words needs a result in each cycle of its last pass."""
+    params = NANO.replace(vector_softmax=True, vector_lanes=lanes)
+    tile = {"out_w": width, "blocks": blocks, "out_plane": width, "a_plane": width, "out_base": 512}
+    instruction = make(Kind.VSOFTMAX, **tile, last_bytes=params.rows)
+    parts = [make(Kind.VEXP, a_base=k * 64, part=k) for k in range(EXPONENTIAL_BYTES)]
+    loaded, done = _check(params, rng, [*parts, instruction]).done[-2:]
+    # It is taken a cycle after the one before has ended, and sets up in the next.
+    assert done - loaded == instruction_cost(instruction, params).cycles + 2
 
 
 @pytest.mark.parametrize("grant", [0.3, 0.8])

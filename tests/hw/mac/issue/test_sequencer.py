@@ -51,10 +51,11 @@ class Consumer:
             waits, waits_bank = ctx.get(sequencer.waits_weights), ctx.get(sequencer.waits_bank)
             self.waits["planner" if self._weights else "weights"] += waits
             self.waits["bank"] += waits_bank
+            assert not waits_bank or (self._weights and self._used > 0), "no bank is in use, or the weights are missing"
             valid = bool(ctx.get(sequencer.pixel_valid))
             if waits and self._weights:
                 shown = expected[len(self.seen)][1]["strip_length"]
-                assert shown <= TilePlanner.LATENCY, "a long tile does not wait for the planner"
+                assert shown < TilePlanner.LATENCY, "a tile that hides the planner does not wait for it"
             if ran or valid:
                 assert valid + waits + waits_bank == ctx.get(sequencer.active), "a cycle is counted once"
             assert valid or not within, "a tile once begun never stops"
@@ -98,7 +99,7 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     plans += [random_plan(rng, params, **one, continue_sums=1) for _ in range(2)]
     plans += [
         random_plan(rng, params, kernel_h=2, strips=1, length=length, longer=0)
-        for length in (TilePlanner.LATENCY - 1, TilePlanner.LATENCY + 1, 1)
+        for length in (TilePlanner.LATENCY - 1, TilePlanner.LATENCY, TilePlanner.LATENCY + 1, 1)
     ]
     # The pixels of a row that remain are counted in as many bits as a coordinate has.
     row = {
