@@ -20,6 +20,7 @@ from intloom.hw.area.model import MEASURED, area_of, cells_of, counted, port_wor
 from intloom.hw.mac.array.product import OneModule
 from intloom.hw.npu import Npu
 from intloom.hw.spec.params import changed, from_dict, preset
+from intloom.sim.rtl.verilog import verilog_of
 
 ROWS = evidence.read(MEASURED)
 WHOLE = [name for name in ROWS if name.startswith("whole ")]
@@ -130,7 +131,8 @@ def test_recorded_designs_are_those_of_the_command():
 
 
 @pytest.mark.slow
-def test_words_are_counted_again_as_recorded():
+def test_words_are_counted_again_as_recorded(monkeypatch):
+    monkeypatch.setattr("intloom.hw.area.measure.generate_verilog", verilog_of)
     counted = words(preset("nano"))
     for component, kept in ROWS["design nano"].values["words"].items():
         for word, number in kept.items():

@@ -173,7 +173,10 @@ def _check(params: HardwareParams, descriptors: list[Numbers], rng: random.Rando
 @pytest.mark.parametrize("name", OUTPUT_SHAPES)
 @pytest.mark.parametrize("rate", RATES)
 def test_every_sum_retires_with_its_residual(name: str, rate: float, rng: random.Random) -> None:
-    _check(OUTPUT_SHAPES[name], [_readout_descriptor(rng) for _ in range(8)], rng, rate)
+    params = OUTPUT_SHAPES[name]
+    # Each pixel of 64 columns has as many items as 16 pixels of `nano`.
+    count = 8 if params.cols < 64 else 2
+    _check(params, [_readout_descriptor(rng) for _ in range(count)], rng, rate)
 
 
 def test_a_descriptor_may_have_the_most_blocks(rng: random.Random) -> None:

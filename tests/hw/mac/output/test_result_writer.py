@@ -76,7 +76,8 @@ class Memory:
 def test_bytes_are_written_where_they_belong(name: str, rate: float, rng: random.Random) -> None:
     params = OUTPUT_SHAPES[name]
     writer = made(ResultWriter, params)
-    descriptors = [_write_descriptor(rng, params) for _ in range(6)]
+    # Each pixel of 64 columns has as many results as 16 pixels of `nano`.
+    descriptors = [_write_descriptor(rng, params) for _ in range(6 if params.cols < 64 else 2)]
     counts = [
         descriptor["out_h"] * descriptor["out_w"] * descriptor["out_blocks"] * params.cols // params.lanes
         for descriptor in descriptors
