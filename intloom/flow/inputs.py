@@ -95,7 +95,9 @@ def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
         The shape is wrong, or values are not real numbers.
     """
     if array.shape != shape:
-        raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}")
+        images = len(array) if array.shape[1:] == shape[1:] and shape[:1] == (1,) else 0
+        frames = f"; run each of its {images} images with --frames" if images else ""
+        raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}{frames}")
     check_real(array, f"input {name!r}")
     if lost := int(np.isnan(array).sum()):
         # NaN has no int8 code, and processors convert it differently.

@@ -39,7 +39,7 @@ def _forwards(model: Model) -> Model:
     pairs: dict[str, OnnxNode] = {n.outputs[0]: n for n in model.nodes if is_dequantize(n)}
     for node in model.nodes:
         source = pairs.get(node.input(0)) if is_data_movement(node) else None
-        if source is None or not read_qparams(model, source).per_tensor or not _keeps_scale(model, node, source):
+        if source is None or not _can_pair(model, source) or not _keeps_scale(model, node, source):
             nodes.append(node)
             continue
         outputs = []
@@ -60,6 +60,12 @@ def _forwards(model: Model) -> Model:
             types[stored] = ValueType(dtype, model.shape(value))
         nodes += [replace(node, outputs=tuple(outputs)), *added]
     return model.with_nodes(nodes, types=types)
+
+
+def _can_pair(model: Model, source: OnnxNode) -> bool:
+    """Whether a QuantizeLinear can produce what this node reads: a bias, which is int32, comes from none."""
+    params = read_qparams(model, source)
+    return params.per_tensor and params.dtype != "int32"
 
 
 def _keeps_scale(model: Model, node: OnnxNode, source: OnnxNode) -> bool:

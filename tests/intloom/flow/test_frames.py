@@ -8,8 +8,9 @@ import pytest
 
 import intloom
 from intloom.cli import main
-from intloom.common.errors import ExitCode
+from intloom.common.errors import ExitCode, UsageError
 from intloom.flow.frames import FrameRate, in_turn
+from intloom.flow.inputs import as_input
 
 PATIENCE_S = 60
 
@@ -148,3 +149,11 @@ def test_a_bad_frame_ends_in_one_line(program, folder, capsys):
     (folder / "d.npy").write_bytes(b"no array")
     assert main(["run", str(program), "--frames", str(folder), "--backend", "golden"]) == ExitCode.BAD_FILE
     assert "d.npy cannot be read: it holds no .npy array" in capsys.readouterr().err
+
+
+def test_the_error_about_several_images_names_the_option_for_them():
+    with pytest.raises(UsageError, match="run each of its 3 images with --frames"):
+        as_input("x", np.zeros((3, 1, 2), np.float32), (1, 1, 2))
+    for wrong, shape in (((3, 1, 3), (1, 1, 2)), ((2,), ())):
+        with pytest.raises(UsageError, match=r"must have shape \[[^]]*\], not \[[^]]*\]$"):
+            as_input("x", np.zeros(wrong, np.float32), shape)
