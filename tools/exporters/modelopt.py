@@ -1,6 +1,7 @@
 """NVIDIA's ModelOpt on an ONNX file. Packages: nvidia-modelopt[onnx], torch."""
 
 from pathlib import Path
+from shutil import copyfile
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -13,9 +14,11 @@ from tools.exporters.networks import NETWORKS, samples
 
 def _model(name: str) -> onnx.ModelProto:
     with TemporaryDirectory() as folder:
-        made = Path(folder, "made.onnx")
+        # ModelOpt 0.47 adds shapes to the file that it reads.
+        source, made = Path(folder, "source.onnx"), Path(folder, "made.onnx")
+        copyfile(FOLDER / f"{name}.torchscript.onnx", source)
         quantize(
-            str(FOLDER / f"{name}.torchscript.onnx"),
+            str(source),
             calibration_data={"images": np.concatenate([s.numpy() for s in samples(name)])},
             calibration_eps=["cpu"],
             high_precision_dtype="fp32",
