@@ -50,13 +50,15 @@ async def _load(ctx: Any, norm: Norm, fields: dict[str, int], packed: bytes, rng
         ctx.set(norm.constants_valid, 0)
 
 
-async def _line(ctx: Any, norm: Norm, pixels: list[bytes], rng: random.Random, late: bool) -> None:
-    """Both passes; a late second one finds the factors of all pixels waiting."""
+async def _line(ctx: Any, norm: Norm, pixels: list[bytes], rng: random.Random, late: int) -> None:
+    """Both passes; the second one `late` cycles after the first, when the factors of all pixels wait."""
     for values in pixels:
         await _pass(ctx, norm, values, rng, False)
     if late:
-        await ctx.tick().repeat(Norm.LATENCY)
+        await ctx.tick().repeat(late)
     for values in pixels:
+        if late:
+            assert ctx.get(norm.ready)
         while not ctx.get(norm.ready):
             await ctx.tick()
         await _pass(ctx, norm, values, rng, True)
@@ -78,7 +80,7 @@ def test_results_of_lines(shape: str, rng: random.Random) -> None:
             for line in range(lines):
                 spread = rng.choice((1, 3, 255))
                 pixels = [bytes(rng.randint(0, spread) for _ in range(word * blocks)) for _ in range(width)]
-                await _line(ctx, norm, pixels, rng, line == lines - 1)
+                await _line(ctx, norm, pixels, rng, Norm.statistics(params) * (line == lines - 1))
                 counted = word * (blocks - 1) + fields["last_bytes"]
                 for values in pixels:
                     signed = [as_int8(byte) for byte in values]
