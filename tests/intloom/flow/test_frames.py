@@ -154,6 +154,6 @@ def test_a_bad_frame_ends_in_one_line(program, folder, capsys):
 def test_the_error_about_several_images_names_the_option_for_them():
     with pytest.raises(UsageError, match="run each of its 3 images with --frames"):
         as_input("x", np.zeros((3, 1, 2), np.float32), (1, 1, 2))
-    for wrong, shape in (((3, 1, 3), (1, 1, 2)), ((2,), ())):
+    for wrong, shape in (((3, 1, 3), (1, 1, 2)), ((2,), ()), ((), (1,))):
         with pytest.raises(UsageError, match=r"must have shape \[[^]]*\], not \[[^]]*\]$"):
             as_input("x", np.zeros(wrong, np.float32), shape)
