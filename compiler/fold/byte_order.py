@@ -74,16 +74,7 @@ def runs_of(channels: Positions) -> list[tuple[int, int]] | None:
 def block_sources(positions: Positions, size: tuple[int, int]) -> Positions | None:
     """For each channel, row and column in a block the channel of a smaller tensor with those pixels of all blocks.
 
-    Parameters
-    ----------
-    positions
-        Those of an image, (1, channels, height, width).
-    size
-        Height and width of the tensor; it has a pixel for each block.
-
-    Returns
-    -------
-        None if the image is not made of such blocks.
+    The tensor, of height and width `size`, has a pixel for each block of the image. None if there are no such blocks.
     """
     if positions.ndim != 4 or len(positions) != 1:
         return None

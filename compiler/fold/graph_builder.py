@@ -18,13 +18,14 @@ from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
 from intloom.compiler.ir.ops.conv_transpose import spreading_conv
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import RoundingMode
+from intloom.hw.spec.isa import BY_KIND, Kind
 
 Shape4 = tuple[int, int, int, int]
 
-_LARGEST_BLOCK = 4
-"""Rows or columns of blocks of pixels that are joined: strides of the array."""
-_MOST_COPIES = 1 << 20
+MOST_COPIES = 1 << 20
 """Weights of a convolution that moves bytes; most are zeros, which the array multiplies, too."""
+_LARGEST_BLOCK = BY_KIND[Kind.CONV].field("stride_h").maximum
+"""Rows or columns of blocks of pixels that are joined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +205,7 @@ class GraphBuilder:
         sources = block_sources(order.positions, (x.height, x.width))
         if sources is None or not 1 < max(sources.shape[1:]) <= _LARGEST_BLOCK:
             return False
-        if sources.size * x.channels > _MOST_COPIES:
+        if sources.size * x.channels > MOST_COPIES:
             return False
         weights = np.zeros((len(sources), x.channels, *sources.shape[1:]), np.int8)
         np.put_along_axis(weights, sources[:, None], 1, axis=1)

@@ -281,7 +281,8 @@ def _mapped_designs(family: str) -> list[HardwareParams]:
 def _mapping(family: str) -> dict[str, Any]:
     """What words become on an FPGA: in modules of `nano`, in components of samples, and in `nano` as a whole."""
     modules = [f"{TOP_NAME}.{name}" for name in _FITTED_MODULES]
-    inside = [_sum({p: m for p, m in _modules("nano").items() if f"{p}.".startswith(f"{name}.")}) for name in modules]
+    counts_of = _modules("nano")
+    inside = [_sum({p: m for p, m in counts_of.items() if f"{p}.".startswith(f"{name}.")}) for name in modules]
     made_of = alone(preset("nano"), family, modules)
     luts = _fitted(_FITTED, inside, [counts.get("LUT", 0) for counts in made_of])
     parts = {"DSP": {"product": 1, "part": 1}} if family == "xc7" else {"DSP": {"product": 1}}

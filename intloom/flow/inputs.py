@@ -95,9 +95,8 @@ def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
         The shape is wrong, or values are not real numbers.
     """
     if array.shape != shape:
-        several = array.ndim == len(shape) and array.shape[1:] == shape[1:] and shape[:1] == (1,)
-        images = len(array) if several else 0
-        frames = f"; run each of its {images} images with --frames" if images else ""
+        several = array.size and array.ndim == len(shape) and (1, *array.shape[1:]) == shape
+        frames = f"; run each of its {len(array)} images with --frames" if several else ""
         raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}{frames}")
     check_real(array, f"input {name!r}")
     if lost := int(np.isnan(array).sum()):

@@ -1,8 +1,13 @@
 """Activation functions and elementwise helpers, named as exporters name them."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from intloom.zoo.builder import Builder, Target, Value
+
+Activation = Callable[[Builder, str, Value], Value]
+"""Adds an activation function below a path."""
 
 ABOVE_ZERO = 2.2
 """Mean before a ReLU, in standard deviations: few values are negative, so few results are zero."""

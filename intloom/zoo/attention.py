@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intloom.zoo.activations import gelu
+from intloom.zoo.activations import Activation, gelu
 from intloom.zoo.builder import Builder, Target, Value
 from intloom.zoo.yolo_blocks import concat, conv_silu
 
@@ -75,12 +75,24 @@ def _conv_attention(b: Builder, path: str, x: Value, shape: tuple[int, int], for
     return b.conv(f"{path}/proj/conv", y, x.channels, target=Target(0.0, per_channel=form.positional))
 
 
-def transformer_block(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:
-    """LayerNorm, attention and a GELU network of four times the width on [batch, tokens, channels]."""
-    y = token_attention(b, f"{path}/attn", layer_norm(b, f"{path}/norm1", x), tokens, heads)
+@dataclass(frozen=True)
+class TokenBlock:
+    """A transformer block on [batch * groups, tokens, channels]."""
+
+    tokens: int
+    heads: int
+    groups: int = 1
+    expand: int = 4
+    """Width of the network after the attention, in channels of the block."""
+    activation: Activation = gelu
+
+
+def transformer_block(b: Builder, path: str, x: Value, form: TokenBlock) -> Value:
+    """LayerNorm and attention, LayerNorm and a network of two linear layers."""
+    y = _token_attention(b, f"{path}/attn", layer_norm(b, f"{path}/norm1", x), form)
     x = b.op(f"{path}/Add", "Add", [x, y], x.channels)
-    y = b.linear(f"{path}/mlp/fc1", layer_norm(b, f"{path}/norm2", x), 4 * x.channels, Target(0.8, 0.6))
-    y = b.linear(f"{path}/mlp/fc2", gelu(b, f"{path}/mlp/act", y), x.channels)
+    y = b.linear(f"{path}/mlp/fc1", layer_norm(b, f"{path}/norm2", x), form.expand * x.channels, Target(0.8, 0.6))
+    y = b.linear(f"{path}/mlp/fc2", form.activation(b, f"{path}/mlp/act", y), x.channels)
     return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
 
 
@@ -91,11 +103,10 @@ def layer_norm(b: Builder, path: str, x: Value) -> Value:
     return b.op(f"{path}/LayerNormalization", "LayerNormalization", [x, scale, bias], x.channels, axis=-1, epsilon=1e-6)
 
 
-def token_attention(b: Builder, path: str, x: Value, tokens: int, heads: int, groups: int = 1) -> Value:
-    """Attention over the tokens of [batch * groups, tokens, channels]."""
-    width = x.channels // heads
+def _token_attention(b: Builder, path: str, x: Value, form: TokenBlock) -> Value:
+    tokens, heads, width = form.tokens, form.heads, x.channels // form.heads
     y = b.linear(f"{path}/qkv", x, 3 * x.channels, Target(0.0, 0.85))
-    y = b.reshape(f"{path}/Reshape", y, [tokens, 3, heads, width], tokens, groups)
+    y = b.reshape(f"{path}/Reshape", y, [tokens, 3, heads, width], tokens, form.groups)
     y = b.transpose(f"{path}/Transpose", y, [2, 0, 3, 1, 4], heads)
     q, k, v = (
         b.op(
@@ -114,6 +125,6 @@ def token_attention(b: Builder, path: str, x: Value, tokens: int, heads: int, gr
     y = b.transpose(
         f"{path}/Transpose_2", b.op(f"{path}/MatMul_1", "MatMul", [weights, v], heads), [0, 2, 1, 3], tokens
     )
-    y = b.reshape(f"{path}/Reshape_1", y, [tokens, x.channels], x.channels, groups)
+    y = b.reshape(f"{path}/Reshape_1", y, [tokens, x.channels], x.channels, form.groups)
     # Attention averages tokens: a channel differs more between images than the few of the measurement show.
     return b.linear(f"{path}/proj", y, x.channels, Target(0.0, per_channel=False))

@@ -1,14 +1,13 @@
 """Classifiers for mobile devices, with depthwise convolutions: MobileNet V2 to V4 and EfficientNet-lite0."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from intloom.zoo.activations import ABOVE_ZERO, hard_swish, relu, relu6, squeeze_excitation
+from intloom.zoo.activations import ABOVE_ZERO, Activation, hard_swish, relu, relu6, squeeze_excitation
 from intloom.zoo.builder import Builder, Value
 from intloom.zoo.classifiers import CLASSES, pooled
 
-Activation = Callable[[Builder, str, Value], Value]
 _FEATURES = 1280
 """Channels before the classifier of the networks of inverted residuals."""
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from intloom.zoo.activations import silu
-from intloom.zoo.attention import layer_norm, token_attention
-from intloom.zoo.builder import Builder, Target, Value
+from intloom.zoo.attention import TokenBlock, layer_norm, transformer_block
+from intloom.zoo.builder import Builder, Value
 from intloom.zoo.classifiers import CLASSES, pooled
-from intloom.zoo.yolo_blocks import concat
+from intloom.zoo.yolo_blocks import concat, conv_silu
 
 _EXPAND, _PATCH, _HEADS, _FEATURES = 2, 2, 4, 320
 
@@ -27,7 +27,7 @@ _XXS = (_Stage(16, stride=1), _Stage(24, 3), _Stage(48, 1, 2, 64, 2), _Stage(64,
 
 def mobilevit_xxs(b: Builder, imgsz: int) -> None:
     """Mehta and Rastegari 2022, the smallest of the three networks."""
-    x, side = _conv_silu(b, "/stem", b.input("images", imgsz, imgsz), 16, 3, 2), imgsz // 2
+    x, side = conv_silu(b, "/stem", b.input("images", imgsz, imgsz), 16, 3, 2), imgsz // 2
     for number, stage in enumerate(_XXS):
         path = f"/stages.{number}"
         side //= stage.stride
@@ -35,43 +35,31 @@ def mobilevit_xxs(b: Builder, imgsz: int) -> None:
             x = _inverted_residual(b, f"{path}/{i}", x, stage.channels, stage.stride if i == 0 else 1)
         if stage.blocks:
             x = _mobilevit_block(b, f"{path}/{stage.repeats}", x, side, stage)
-    x = pooled(b, _conv_silu(b, "/final_conv", x, _FEATURES))
+    x = pooled(b, conv_silu(b, "/final_conv", x, _FEATURES))
     b.output(b.gemm("/head/fc", x, CLASSES), "logits", [1, CLASSES])
 
 
-def _conv_silu(b: Builder, path: str, x: Value, channels: int, kernel: int = 1, stride: int = 1) -> Value:
-    return silu(b, f"{path}/act", b.conv(f"{path}/conv", x, channels, kernel, stride))
-
-
 def _inverted_residual(b: Builder, path: str, x: Value, channels: int, stride: int) -> Value:
-    y = _conv_silu(b, f"{path}/conv1_1x1", x, _EXPAND * x.channels)
-    y = silu(b, f"{path}/conv2_kxk/act", b.depthwise(f"{path}/conv2_kxk/conv", y, 3, stride))
+    y = conv_silu(b, f"{path}/conv1_1x1", x, _EXPAND * x.channels)
+    y = conv_silu(b, f"{path}/conv2_kxk", y, y.channels, 3, stride, y.channels)
     y = b.conv(f"{path}/conv3_1x1/conv", y, channels, mean=0.0)
     return b.op(f"{path}/Add", "Add", [x, y], channels) if stride == 1 and x.channels == channels else y
 
 
 def _mobilevit_block(b: Builder, path: str, x: Value, side: int, stage: _Stage) -> Value:
-    """Each pixel of a patch attends to the pixels at the same place of all other patches."""
-    y = b.conv(f"{path}/conv_1x1", _conv_silu(b, f"{path}/conv_kxk", x, x.channels, 3), stage.width, mean=0.0)
+    """Each pixel of a patch attends to the pixels at the same position of all other patches."""
+    form = TokenBlock((side // _PATCH) ** 2, _HEADS, groups=_PATCH**2, expand=2, activation=silu)
+    y = b.conv(f"{path}/conv_1x1", conv_silu(b, f"{path}/conv_kxk", x, x.channels, 3), stage.width, mean=0.0)
     y = _unfolded(b, path, y, side)
     for i in range(stage.blocks):
-        y = _transformer_block(b, f"{path}/transformer/transformer.{i}", y, (side // _PATCH) ** 2)
+        y = transformer_block(b, f"{path}/transformer/transformer.{i}", y, form)
     y = _folded(b, path, layer_norm(b, f"{path}/norm", y), side)
-    y = _conv_silu(b, f"{path}/conv_proj", y, x.channels)
-    return _conv_silu(b, f"{path}/conv_fusion", concat(b, f"{path}/Concat", [x, y]), x.channels, 3)
-
-
-def _transformer_block(b: Builder, path: str, x: Value, tokens: int) -> Value:
-    """LayerNorm, attention and a SiLU network of twice the width."""
-    y = token_attention(b, f"{path}/attn", layer_norm(b, f"{path}/norm1", x), tokens, _HEADS, groups=_PATCH**2)
-    x = b.op(f"{path}/Add", "Add", [x, y], x.channels)
-    y = b.linear(f"{path}/mlp/fc1", layer_norm(b, f"{path}/norm2", x), 2 * x.channels, Target(0.8, 0.6))
-    y = b.linear(f"{path}/mlp/fc2", silu(b, f"{path}/mlp/act", y), x.channels)
-    return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
+    y = conv_silu(b, f"{path}/conv_proj", y, x.channels)
+    return conv_silu(b, f"{path}/conv_fusion", concat(b, f"{path}/Concat", [x, y]), x.channels, 3)
 
 
 def _unfolded(b: Builder, path: str, x: Value, side: int) -> Value:
-    """[batch, channels, side, side] as [batch * places, patches, channels]."""
+    """[batch, channels, side, side] as [batch * positions, patches, channels]."""
     patches, channels = side // _PATCH, x.channels
     x = b.reshape(f"{path}/Reshape", x, [_PATCH, patches, _PATCH], channels, channels * patches)
     x = b.transpose(f"{path}/Transpose", x, [0, 2, 1, 3], channels)

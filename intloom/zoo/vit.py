@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from intloom.zoo.attention import layer_norm, transformer_block
+from intloom.zoo.attention import TokenBlock, layer_norm, transformer_block
 from intloom.zoo.builder import Builder
 from intloom.zoo.classifiers import CLASSES
 
@@ -22,7 +22,7 @@ def vit(b: Builder, imgsz: int, *, class_token: bool = False) -> None:
         x = b.op("/Concat", "Concat", [first, x], _WIDTH, axis=1)
         x = b.op("/Add", "Add", [x, b.parameter("pos_embed", (1, tokens, _WIDTH), 0.5)], _WIDTH)
     for i in range(_DEPTH):
-        x = transformer_block(b, f"/blocks.{i}", x, tokens, _HEADS)
+        x = transformer_block(b, f"/blocks.{i}", x, TokenBlock(tokens, _HEADS))
     if class_token:
         x = layer_norm(b, "/norm", x)
         x = b.op("/Gather", "Gather", [x, b.constant("first", np.array(0, np.int64))], _WIDTH, axis=1)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.graph_builder import MOST_COPIES, GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
@@ -12,9 +12,6 @@ from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir.ops.conv import Conv, moving_conv
 from intloom.compiler.ir.ops.conv_transpose import spreading_conv
 from intloom.compiler.refusals import Refusal
-
-_MOST_WEIGHTS = 1 << 20
-"""Most of them are zeros, which the array multiplies, too."""
 
 
 @lowers("DepthToSpace", "SpaceToDepth")
@@ -25,7 +22,7 @@ def lower_depth_to_space(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     spread = main.op == "DepthToSpace"
     deep = x.tensor.channels if spread else builder.result(unit).channels
     weights = _copies(main, deep, block)
-    if weights.size > _MOST_WEIGHTS:
+    if weights.size > MOST_COPIES:
         raise Refusal.SIZE(f"it moves blocks of {deep} values", "use fewer channels, or leave it to the host")
     if spread:
         node: Conv = spreading_conv(unit_name(unit), x.tensor, weights)

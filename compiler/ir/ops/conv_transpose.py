@@ -75,7 +75,6 @@ class ConvTranspose(Conv):
             dilations=self.dilations,
             group=self.group,
             table=self.table,
-            moves=self.moves,
         )
 
 

@@ -128,7 +128,7 @@ class GroupCosts:
             time = self._time(array, vector, moved[k - first])
             cost += time + tuning.SLOT_PRICE
             # The result of the group's last stage may have no room as long as its operand needs some.
-            if k < stop - 1 and stage.overlaps_array and stage.follows_chunks and self._reads_array(k):
+            if k < stop - 1 and stage.overlaps_producer and self._reads_array(k):
                 cost -= tuning.HIDDEN_PART * min(spare, time)
             spare = time - vector if stage.unit is Unit.MAC else 0.0
         return Group(first, stop, cost + self._goal.price(sum(moved)))

@@ -248,8 +248,7 @@ class Residency:
         """Whether a depthwise convolution on the vector unit reads what a slot makes as a whole in the scratchpad."""
         reader = self._slots[self._slot_of[read.index]]
         local = read.buffer in self._local[slot.index] and read.buffer in self._local[reader.index]
-        parallel = read.stage.overlaps_array and read.stage.follows_chunks
-        return local and reader.stripes is None and parallel
+        return local and reader.stripes is None and read.stage.overlaps_producer
 
 
 def _slots(flow: Dataflow, groups: Sequence[Group]) -> list[Slot]:

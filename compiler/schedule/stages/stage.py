@@ -225,6 +225,11 @@ class Stage(ABC):
     """Whether the result is operand 0 itself."""
 
     @property
+    def overlaps_producer(self) -> bool:
+        """Whether it works for long, chunk by chunk, in parallel with the convolution that makes its operand."""
+        return self.overlaps_array and self.follows_chunks
+
+    @property
     def extent(self) -> tuple[int, int]:
         """Rows and columns of the result, which tiles cut up."""
         return self.out.buffer.height, self.out.buffer.width

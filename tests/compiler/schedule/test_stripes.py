@@ -124,7 +124,7 @@ def test_the_array_does_not_wait_for_rows_that_the_vector_unit_reads():
 
 
 def test_a_softmax_does_not_wait_for_the_array_that_reads_it():
-    """Its next rows have room beside those that a product still reads."""
+    """Its next rows have room in addition to those that a product still reads."""
     params = BASE.replace(scratch_kib=64)
     maker = Maker(9)
     x = maker.convolve(maker.input(16, 16, 16), 256, Window())

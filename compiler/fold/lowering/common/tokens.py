@@ -63,7 +63,9 @@ def _part(
     if rows is not None and len(np.unique(rows.pixels)) == len(rows.pixels):
         tensor = select_channels(builder, name, rows.channels)
         whole = len(rows.pixels) == pixels
-        return None if tensor is None else (tensor, rows.pixels) if whole else _picked(builder, unit, tensor, rows)
+        if tensor is None or whole:
+            return None if tensor is None else (tensor, rows.pixels)
+        return _picked(builder, unit, tensor, rows, f"{tensor.name}/pixels/{unit.output}")
     columns = as_rows(matrix.T, pixels)
     if columns is None or not np.array_equal(columns.pixels, every):
         return None
@@ -88,7 +90,7 @@ def matrices_apart(builder: GraphBuilder, unit: QuantizationUnit, batch: Ordered
     for number, matrix in enumerate(batch.positions):
         rows = as_rows(matrix, tensor.height * tensor.width)
         whole = rows is not None and np.array_equal(rows.channels, np.arange(tensor.channels))
-        part = _picked(builder, unit, tensor, rows, number) if rows is not None and whole else None
+        part = _picked(builder, unit, tensor, rows, f"{unit.output}/matrix{number}") if rows and whole else None
         if part is None or not np.array_equal(part[1], np.arange(len(matrix))):
             undo()
             return None
@@ -104,7 +106,7 @@ def _grid(count: int) -> tuple[int, int]:
 
 
 def _picked(
-    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows, number: int | str = ""
+    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, rows: Rows, name: str
 ) -> tuple[Tensor, Positions] | None:
     """The tensor of some pixels, which are rows and columns with constant steps, and the pixel of each row there."""
     axes = [np.unique(rows.pixels // x.width), np.unique(rows.pixels % x.width)]
@@ -113,7 +115,7 @@ def _picked(
     kept = [Steps(int(a[0]), int(a[-1]) + 1, step) for a, step in zip(axes, steps, strict=True)]
     if not np.array_equal(np.sort(rows.pixels), every) or kept[0].count * kept[1].count != every.size:
         return None
-    picked = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], f"{x.name}/pixels{number}/{unit.output}")
+    picked = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], name)
     return picked, np.searchsorted(every, rows.pixels)
 
 

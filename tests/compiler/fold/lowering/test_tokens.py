@@ -45,18 +45,20 @@ def linear(m: OnnxMaker, x: Value, channels: int, form: str = "MatMul") -> Value
 
 def attention(m: OnnxMaker, x: Value, heads: int, form: str, joined: bool, mask: Value | None = None) -> Value:
     """Queries, keys and values from one product that is split, or from three."""
-    _, tokens, channels = x.shape
+    batch, tokens, channels = x.shape
     width = channels // heads
     if joined:
-        y = reshaped(m, linear(m, x, 3 * channels, form), (1, tokens, 3, heads, width))
+        y = reshaped(m, linear(m, x, 3 * channels, form), (batch, tokens, 3, heads, width))
         y = transposed(m, y, 2, 0, 3, 1, 4)
         q, k, v = (
-            m.pair(m.node("Gather", [y.name, m.constant(np.array(i))], axis=0)[0], (1, heads, tokens, width), y.scale)
+            m.pair(
+                m.node("Gather", [y.name, m.constant(np.array(i))], axis=0)[0], (batch, heads, tokens, width), y.scale
+            )
             for i in range(3)
         )
     else:
         q, k, v = (
-            transposed(m, reshaped(m, linear(m, x, channels, form), (1, tokens, heads, width)), 0, 2, 1, 3)
+            transposed(m, reshaped(m, linear(m, x, channels, form), (batch, tokens, heads, width)), 0, 2, 1, 3)
             for _ in range(3)
         )
     scores = product(m, q, transposed(m, k, 0, 1, 3, 2), 1.0)
@@ -145,7 +147,7 @@ def test_joined_tokens(axis: int, rng: random.Random) -> None:
 
 
 def unfolded(m: OnnxMaker, x: Value, patch: tuple[int, int]) -> Value:
-    """An image as a matrix of each place in a patch: [places, patches, channels], as MobileViT has it."""
+    """An image as a matrix of each position in a patch: [positions, patches, channels], as MobileViT has it."""
     _, channels, *side = x.shape
     down, right = side[0] // patch[0], side[1] // patch[1]
     x = transposed(m, reshaped(m, x, (channels * down, patch[0], right, patch[1])), 0, 2, 1, 3)
@@ -155,9 +157,9 @@ def unfolded(m: OnnxMaker, x: Value, patch: tuple[int, int]) -> Value:
 
 def folded(m: OnnxMaker, x: Value, patch: tuple[int, int], side: tuple[int, int]) -> Value:
     """The inverse of `unfolded`."""
-    places, patches, channels = x.shape
+    positions, patches, channels = x.shape
     down, right = side[0] // patch[0], side[1] // patch[1]
-    x = transposed(m, reshaped(m, x, (1, places, patches, channels)), 0, 3, 2, 1)
+    x = transposed(m, reshaped(m, x, (1, positions, patches, channels)), 0, 3, 2, 1)
     x = transposed(m, reshaped(m, x, (channels * down, right, *patch)), 0, 2, 1, 3)
     return reshaped(m, x, (1, channels, *side))
 
@@ -168,20 +170,11 @@ def folded(m: OnnxMaker, x: Value, patch: tuple[int, int], side: tuple[int, int]
 def test_attention_of_every_nth_pixel(
     patch: tuple[int, int], heads: int, side: tuple[int, int], rng: random.Random
 ) -> None:
-    """Heads of each place of a patch; the results become an image again."""
+    """Heads of each position in a patch; the results become an image again."""
     m, channels = OnnxMaker(rng), 4 * heads * rng.choice((1, 2, 5))
     x = unfolded(m, m.conv(m.image(3, *side), channels, kernel=1), patch)
-    groups, tokens, _ = x.shape
-    parts = reshaped(m, linear(m, x, 3 * channels), (groups, tokens, 3, heads, channels // heads))
-    parts = transposed(m, parts, 2, 0, 3, 1, 4)
-    q, k, v = (
-        m.pair(m.node("Gather", [parts.name, m.constant(np.array(i))], axis=0)[0], parts.shape[1:], parts.scale)
-        for i in range(3)
-    )
-    scores = product(m, q, transposed(m, k, 0, 1, 3, 2), 1.0)
-    weights = m.pair(m.node("Softmax", [scores.name], axis=-1)[0], scores.shape, 1 / 256, 0)
-    y = reshaped(m, transposed(m, product(m, weights, v, 0.2), 0, 2, 1, 3), x.shape)
-    m.output(m.conv(folded(m, m.binary("Add", x, linear(m, y, channels)), patch, side), 5, kernel=1))
+    y = m.binary("Add", x, attention(m, x, heads, "MatMul", joined=True))
+    m.output(m.conv(folded(m, y, patch, side), 5, kernel=1))
     found = compared(m, rng.getrandbits(32), HARDWARE)
     assert not [a for a in found.folded.assignments if a.target == "host"]
 
