@@ -11,12 +11,11 @@ ROOT = Path(__file__).parents[2]
 GATES = "tests/hw/fpga/test_gates"
 BITSTREAM = "tests/hw/fpga/board/test_bitstream.py"
 RANDOM = "tests/sim/random_programs/test_random_programs.py"
-STAGES = "tests/hw/formal/test_requantizer_stages.py"
 DOCS = "tests/intloom/test_docs.py"
 ALL_TESTS = "nightly or not evidence"
 """Expression of pytest: the tests of `make test`, and the full sizes, marked `nightly`, that it leaves out."""
 SMALLER = {
-    "tests/hw/npu/test_npu.py::test_programs_can_be_stopped_at_any_moment": (
+    "tests/hw/npu/test_clock_gating.py::test_programs_of_every_instruction_change_no_output": (
         "tests/hw/npu/test_clock_gating.py::test_gated_clocks_change_no_output"
     ),
     f"{GATES}.py::test_the_netlist_runs_as_the_accelerator_does": (
@@ -26,19 +25,13 @@ SMALLER = {
         "tests/runtime/test_fuzz.py::test_the_corpus_is_harmless"
     ),
     f"{GATES}.py::test_products_in_the_form_for_synthesis_run_as_in_the_simulated_one": (
-        "tests/hw/formal/test_product.py::test_all_forms_are_the_product_of_the_operands"
+        "tests/hw/mac/array/test_product.py::test_both_forms_are_the_product_of_all_operands"
     ),
     f"{BITSTREAM}::test_a_blinker_is_packed_with_the_boards_pins": (
         f"{BITSTREAM}::test_the_commands_have_their_order_and_options"
     ),
     f"{BITSTREAM}::test_a_port_without_a_pin_is_an_error_and_leaves_no_bitstream": (
         f"{BITSTREAM}::test_a_slow_clock_is_an_error_and_leaves_no_bitstream"
-    ),
-    "tests/hw/formal/test_requantizer.py::test_the_lane_follows_the_definition": (
-        f"{STAGES}::test_a_part_of_the_lane_follows_its_definition"
-    ),
-    "tests/hw/formal/test_requantizer.py::test_another_rounding_rule_is_refuted": (
-        f"{STAGES}::test_a_faulty_part_is_refuted"
     ),
     f"{RANDOM}::test_results_do_not_depend_on_registers_and_memories_before_the_reset": (
         "tests/hw/npu/test_coincidences.py::test_programs_run_after_any_events"

@@ -34,7 +34,7 @@ from tests.hw.coverage.directed import directed_programs
 from tests.hw.coverage.fields import cover_points, reached
 from tests.hw.coverage.patterns import Series, end_series, field_series, index_series, transfers, wait_series
 from tests.hw.npu.coincidences import wanted_points
-from tests.hw.npu.disturbed import run
+from tests.hw.npu.disturbed import Design, run
 from tests.sim.random_programs import top_bits
 from tests.sim.random_programs.extremes import LONG, WIDE, extreme_program
 from tests.sim.random_programs.short_runs import DONE, PROGRAM_BYTE, Ending, altered, checked, ending, waits
@@ -321,7 +321,7 @@ def _events(collector: Collector) -> None:
             if not still_open:
                 break
             if collector.is_open(f"coincidences {seed}"):
-                collector.seen.update(run(shape, folder, seed, _EVENT_ROUNDS, points=still_open)[0])
+                collector.seen.update(run(Design(shape, points=still_open), folder, seed, _EVENT_ROUNDS)[0])
                 collector.close(f"coincidences {seed}")
 
 

@@ -5,7 +5,7 @@ This is enumeration in simulation, not a proof by a solver. Each test runs all c
 bytes of each instruction's writes are compared with the instruction simulator, which implements `intloom.hw.spec`.
 Memories hold random bytes, so another address gives other data. What is beyond these bounds: address sequences with
 steps of any value (`test_walkers.py`), requantization of all sums and scales (`test_requantizer_stages.py`), products
-of all operands (`test_product.py`).
+of all operands (`tests/hw/mac/array/test_product.py`).
 
 Two counterparts must fail: one field of one instruction of each kind differs in the RTL's program; and each kind has a
 fault in the RTL.

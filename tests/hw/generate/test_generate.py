@@ -13,10 +13,11 @@ from intloom.hw.resources import CHECKS, run_yosys
 from intloom.hw.spec.params import PRESETS, HardwareParams, from_toml, preset
 from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.verilog import verilog_of
-from tests.hw.npu.test_npu import ODD
 from tests.support.nightly import with_nightly
+from tests.support.shapes import SHAPES as SMALL_SHAPES
 
-SHAPES = {**PRESETS, "odd": ODD}
+BYTES = SMALL_SHAPES["bytes"]
+SHAPES = {**PRESETS, "bytes": BYTES}
 
 
 def _lint(folder: Path, *flags: str) -> str:
@@ -43,7 +44,7 @@ def _shape(package: Path) -> HardwareParams:
 
 @pytest.mark.slow
 def test_same_parameters_same_bytes() -> None:
-    assert generate_verilog(ODD) == verilog_of(ODD)
+    assert generate_verilog(BYTES) == verilog_of(BYTES)
 
 
 @pytest.mark.slow
@@ -63,12 +64,9 @@ def test_verilator_finds_nothing_but_what_is_waived(package: Path) -> None:
 
 @pytest.mark.slow
 def test_no_waiver_is_idle(tmp_path: Path, verilog_from_cache: None) -> None:
-    given: set[str] = set()
-    for name in ("nano", "base"):
-        write_package(preset(name), tmp_path / name)
-        (tmp_path / name / "npu.vlt").write_text("`verilator_config\n")
-        given |= set(re.findall(r"%Warning-(\w+)", _lint(tmp_path / name)))
-    assert given == set(WAIVERS)
+    write_package(SMALL_SHAPES["halves"], tmp_path)
+    (tmp_path / "npu.vlt").write_text("`verilator_config\n")
+    assert set(re.findall(r"%Warning-(\w+)", _lint(tmp_path))) == set(WAIVERS)
 
 
 @pytest.mark.slow

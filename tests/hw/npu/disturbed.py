@@ -6,8 +6,8 @@ import re
 import struct
 import subprocess
 from collections import Counter
-from collections.abc import Container, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -40,6 +40,17 @@ inline void read(const Vtop& top, unsigned* values) {{
 _SIGNALS = {name: f"{RUN_CONTROL}.{name}" for name in ("busy", "halt", "done_event", "error_event")}
 _SIGNALS["fault"] = "engine.faults.latched__valid"
 """What the bench reads besides the states."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is disturbed."""
+
+    params: HardwareParams
+    change: Callable[[str], str] = str
+    """Of the Verilog with its probes."""
+    points: Container[str] | None = None
+    """Points that the bench aims at, until it has reached them; None: all."""
 
 
 def _header(params: HardwareParams) -> str:
@@ -84,10 +95,10 @@ def probed(params: HardwareParams) -> str:
 
 
 @cache
-def simulator(params: HardwareParams) -> Build:
+def simulator(params: HardwareParams, change: Callable[[str], str]) -> Build:
     """The bench; registers and memories have random contents before the reset."""
     source, header = (Path(__file__).with_suffix(suffix) for suffix in (".cpp", ".h"))
-    plan = bare_plan(probed(params), optimize="-O1", random_start=True)
+    plan = bare_plan(change(probed(params)), optimize="-O1", random_start=True)
     generated = {
         "npu.v": plan.generated["npu.v"],
         "ports.h": bare_ports(verilog_of(params)),
@@ -116,27 +127,24 @@ def _numbers(params: HardwareParams, points: Container[str] | None) -> Iterator[
                 yield number, probe.states.index(state), EVENTS.index(first), EVENTS.index(second)
 
 
-def run(
-    params: HardwareParams,
-    folder: Path,
-    seed: int,
-    rounds: int,
-    start_seed: int = 1,
-    points: Container[str] | None = None,
-) -> tuple[Counter[str], int]:
+def start(seed: int) -> str:
+    """The simulator's argument with the seed of all contents before the reset."""
+    return f"+verilator+seed+{seed}"
+
+
+def run(design: Design, folder: Path, seed: int, rounds: int, *plusargs: str) -> tuple[Counter[str], int]:
     """Run the bench; how often each point was reached, and a digest of all outputs while they are valid.
 
-    `start_seed` gives the contents of registers and memories before the reset. The bench aims at `points` (None: all)
-    and ends when it has reached them.
+    `start(n)` among the arguments gives other contents of registers and memories before the reset.
     """
     rng = random.Random(seed)
-    path = folder / "stimuli"
+    path, params = folder / "stimuli", design.params
     programs = [random_short_program(rng, params, kind) for kind in (0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6) * 3]
-    _write_stimuli(path, [*_numbers(params, points)], programs)
-    start = [f"+verilator+seed+{start_seed}", "+verilator+rand+reset+2"]
-    command = [str(simulator(params).binary), str(path), str(seed), str(rounds), *start]
+    _write_stimuli(path, [*_numbers(params, design.points)], programs)
+    arguments = [str(path), str(seed), str(rounds), "+verilator+rand+reset+2", *(plusargs or (start(1),))]
+    command = [str(simulator(params, design.change).binary), *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}{done.stdout[-500:]}"
     # Clock gates print lines of their own at the end.
     digest, table, *_ = done.stdout.splitlines()
     counts: Counter[str] = Counter()

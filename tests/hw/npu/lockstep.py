@@ -1,7 +1,8 @@
 """Verilog of two accelerators side by side, one with gated clocks, one with clocks that always run.
 
-The module has the accelerator's name and ports, so every bench runs it. It stops the simulation in the first cycle in
-which an output of the two differs. The data of a channel counts in cycles in which its `valid` is high.
+The module has the accelerator's name and ports, so every bench runs it. It stops the simulation in the first cycle
+without a reset in which an output of the two differs. The data of a channel counts in cycles in which its `valid` is
+high.
 """
 
 import re
@@ -48,7 +49,7 @@ def lockstep(verilog: str) -> str:
     top += [f"  wire {width[p.name]}{copy}_{p.name};" for copy in ("gated", "free") for p in outputs]
     top += [f"  assign {p.name} = gated_{p.name};" for p in outputs]
     top += [_instance("gated", ports), _instance("free", ports)]
-    top += [f'  always @(posedge clk) if ({" || ".join(map(_compared, outputs))}) $fatal(1, "{DIFFERENCE}");']
+    top += [f'  always @(posedge clk) if (!rst && ({" || ".join(map(_compared, outputs))})) $fatal(1, "{DIFFERENCE}");']
     free = _renamed(design, "free")
     free = re.sub(r"^  \w+ (?:#\(.*\) )?(\w+_gate) \(", r"  free_clock \1 (", free, flags=re.MULTILINE)
     always = "module free_clock(input clk, input enable, output gated_clk); assign gated_clk = clk; endmodule"

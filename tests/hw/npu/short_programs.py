@@ -75,9 +75,10 @@ class _Writer:
         shape = {"out_w": rng.randint(1, 4), "out_h": rng.randint(1, 3), "out_row": 4}
         if kind is Kind.CONV:
             inputs = {"in_w": 5, "in_h": 4, "in_row": 5, "in_base": rng.randrange(12), "kernel_h": rng.randint(1, 2)}
+            zero = {"zp_in": rng.randint(-128, 127), "subtract_zp_in": rng.randrange(1 + self._params.weight_sums)}
             # Short strips of several blocks wait for an accumulator bank.
             blocks = {"out_blocks": rng.randint(1, 3), "out_plane": 4 * shape["out_h"]}
-            return make(kind, **shape, **inputs, **blocks, out_base=_MAC_RESULTS[0], kernel_w=rng.randint(1, 2))
+            return make(kind, **shape, **inputs, **zero, **blocks, out_base=_MAC_RESULTS[0], kernel_w=rng.randint(1, 2))
         return make(kind, **shape, **self._vector_fields(kind), out_base=_VECTOR_RESULTS[0])
 
     def _vector_fields(self, kind: Kind) -> dict[str, int]:

@@ -39,19 +39,13 @@ def simulator(params: HardwareParams) -> Build:
     return build(_plan(verilog_of(params)))
 
 
-def run_cocotb(
-    params: HardwareParams, module: str, folder: Path, seed: int, *plusargs: str, verilog: str | None = None
-) -> None:
-    """Run every cocotb test of `module`; a failure fails the calling test with the name and the end of the log.
-
-    `verilog` replaces the accelerator's own.
-    """
-    ready = simulator(params) if verilog is None else build(_plan(verilog))
+def run_cocotb(params: HardwareParams, module: str, folder: Path, seed: int) -> None:
+    """Run every cocotb test of `module`; a failure fails the calling test with the name and the end of the log."""
     env = cocotb_environment(TOP, module, folder)
     env |= {PARAMS_VARIABLE: json.dumps(params.to_dict()), SEED_VARIABLE: str(seed)}
     log = folder / "simulator.log"
     try:
-        run_simulator([str(ready.binary), *plusargs], folder, log, env)
+        run_simulator([str(simulator(params).binary)], folder, log, env)
     except SimulationError as error:
         pytest.fail(str(error))
     results = ET.parse(folder / "results.xml").getroot()

@@ -1,23 +1,21 @@
 """The accelerator with gated clocks and with clocks that always run: the same outputs in every cycle."""
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from intloom.hw.clock_gate import GATE_MODULE
+from intloom.sim.random_programs.compare import compare
+from intloom.sim.random_programs.program import random_program
+from intloom.sim.rtl.bare import build_bare
 from intloom.sim.rtl.verilog import verilog_of
+from tests.hw.npu.disturbed import Design, run
 from tests.hw.npu.lockstep import DIFFERENCE, lockstep
-from tests.hw.npu.simulate import run_cocotb
 from tests.support.nightly import with_nightly
 from tests.support.shapes import SHAPES
 
 GATED = ("load", "store", "vec", "fetch", "dispatch", "epilogue", "loop_setup", "correction")
-LATE_AT_NIGHT = ("store", "vec", "fetch", "epilogue", "loop_setup")
-"""Components whose gate only the nightly run makes late."""
-NIGHTLY = (("nano", "units"), ("whole", "stops"), ("halves", "stops"))
-"""Shapes with their benches; programs that are stopped consist of all instructions too."""
-_ROUNDS = 10
+_ROUNDS = 30
 _LATE = f"""
 module late_gate(input clk, input enable, output gated_clk);
   parameter NUMBER = 0;
@@ -31,43 +29,36 @@ endmodule
 """A gate that, on demand, misses the first edge of each wake-up."""
 
 
-@cache
-def side_by_side(shape: str) -> str:
+def side_by_side(verilog: str) -> str:
     """Two accelerators, of which the first one's gates can be made late."""
-    text = verilog_of(SHAPES[shape])
     for number, component in enumerate(GATED):
         gate = f"  {GATE_MODULE} {component}_gate "
-        assert text.count(gate) == 1 or component == "correction"
-        text = text.replace(gate, f"  late_gate #(.NUMBER({number})) {component}_gate ")
-    assert f"  {GATE_MODULE} " not in text, "a gate is missing here"
-    return lockstep(text) + _LATE
+        assert verilog.count(gate) == 1 or component == "correction"
+        verilog = verilog.replace(gate, f"  late_gate #(.NUMBER({number})) {component}_gate ")
+    assert f"  {GATE_MODULE} " not in verilog, "a gate is missing here"
+    return lockstep(verilog) + _LATE
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shape", "bench"),
-    [
-        *(("nano", bench) for bench in ("faults", "stops")),
-        *(pytest.param(*case, marks=pytest.mark.nightly) for case in NIGHTLY),
-    ],
-)
-def test_gated_clocks_change_no_output(shape: str, bench: str, tmp_path: Path, seed: int) -> None:
-    """Faults, all instructions, and programs stopped at any moment."""
-    run_cocotb(SHAPES[shape], f"tests.hw.npu.bench_{bench}", tmp_path, seed, verilog=side_by_side(shape))
+@pytest.mark.parametrize("shape", with_nightly(("nano", "whole", "halves"), ("whole", "halves")))
+def test_gated_clocks_change_no_output(shape: str, tmp_path: Path, seed: int) -> None:
+    """Programs with all units at work, with faults, and stopped at any moment."""
+    run(Design(SHAPES[shape], side_by_side), tmp_path, seed, _ROUNDS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("component", with_nightly(GATED, LATE_AT_NIGHT))
+@pytest.mark.nightly
+@pytest.mark.parametrize("shape", ["whole", "halves"])
+def test_programs_of_every_instruction_change_no_output(shape: str, seed: int) -> None:
+    simulator = build_bare(side_by_side(verilog_of(SHAPES[shape])), optimize="-O1")
+    for number in range(3):
+        program = random_program(seed + number, SHAPES[shape])
+        found = compare(program, simulator, stall_permille=(0, 100)[number % 2], taps=False)
+        assert not found.problem, f"seed {program.seed}: {found.problem}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("component", GATED)
 def test_a_clock_that_wakes_a_cycle_late_is_found(component: str, tmp_path: Path, seed: int) -> None:
-    """A program of few convolutions may not need a component at its first edge, so several are tried."""
-    late = f"+late={GATED.index(component)}"
-
-    def rounds() -> None:
-        for number in range(_ROUNDS):
-            folder = tmp_path / str(number)
-            folder.mkdir()
-            verilog = side_by_side("nano")
-            run_cocotb(SHAPES["nano"], "tests.hw.npu.bench_units", folder, seed + number, late, verilog=verilog)
-
-    with pytest.raises(pytest.fail.Exception, match=DIFFERENCE):
-        rounds()
+    with pytest.raises(AssertionError, match=DIFFERENCE):
+        run(Design(SHAPES["nano"], side_by_side), tmp_path, seed, _ROUNDS, f"+late={GATED.index(component)}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.hw.npu.coincidences import wanted_points
-from tests.hw.npu.disturbed import run
+from tests.hw.npu.disturbed import Design, run, start
 from tests.support.shapes import SHAPES
 
 ROUNDS = 30
@@ -17,7 +17,7 @@ SHARE = 0.6
 def test_events_meet_in_all_states(tmp_path: Path) -> None:
     """After every disturbed run a soft reset ends; after some of them a program's results are compared."""
     params = SHAPES["nano"]
-    seen, wanted = run(params, tmp_path, 1, ROUNDS)[0], {*wanted_points(params)}
+    seen, wanted = run(Design(params), tmp_path, 1, ROUNDS)[0], {*wanted_points(params)}
     assert not sorted(seen.keys() - wanted), "an excluded point was reached: the reason of its exclusion is wrong"
     assert len(seen) >= SHARE * len(wanted)
 
@@ -27,6 +27,6 @@ def test_events_meet_in_all_states(tmp_path: Path) -> None:
 def test_programs_run_after_any_events(shape: str, tmp_path: Path, seed: int) -> None:
     """No output depends, while it is valid, on registers and memories before the reset."""
     params = SHAPES[shape]
-    runs = [run(params, tmp_path, seed, ROUNDS // 5, start_seed) for start_seed in (1, 2 + seed % 1000)]
+    runs = [run(Design(params), tmp_path, seed, ROUNDS // 5, start(number)) for number in (1, 2 + seed % 1000)]
     assert len({digest for _, digest in runs}) == 1
     assert not sorted(runs[0][0].keys() - {*wanted_points(params)}), "an excluded point was reached"

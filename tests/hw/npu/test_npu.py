@@ -21,19 +21,12 @@ SHORT = PRESETS["large"].replace(
     rows=4, cols=4, lanes=4, strip=16, scratch_kib=32, weight_kib=16, axi_data_bits=128, vector_lanes=4
 )  # fmt: skip
 """As `large`, a requantizer for each column and whole words in the vector unit, with short words on a wide port."""
-SHAPES = {**PRESETS, "odd": ODD, "short": SHORT}
-
-
+SHAPES = {**PRESETS, "odd": ODD, "short": SHORT, "whole": SMALL_SHAPES["whole"]}
 BENCHES = {"faults": "bench_faults", "instructions": "bench_units"}
-DAILY = {("faults", "odd"), ("instructions", "odd")}
-"""Besides these, `nano` passes the bench of faults, concurrently with one whose clocks always run (test_clock_gating).
-
-Random programs, coincidences and starts run on four other shapes every day.
-"""
+DAILY = "whole"
+"""Random programs, coincidences, starts and gated clocks have other shapes, too."""
 CASES = [
-    pytest.param(bench, shape, marks=[pytest.mark.nightly] * ((bench, shape) not in DAILY))
-    for bench in BENCHES
-    for shape in SHAPES
+    pytest.param(bench, shape, marks=[pytest.mark.nightly] * (shape != DAILY)) for bench in BENCHES for shape in SHAPES
 ]
 
 
@@ -42,11 +35,3 @@ CASES = [
 def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: Path, seed: int) -> None:
     """Every fault is survived, every instruction equals the instruction simulator."""
     run_cocotb(SHAPES[shape], f"tests.hw.npu.{BENCHES[bench]}", tmp_path, seed)
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-@pytest.mark.parametrize("shape", ["bytes", "odd"])
-def test_programs_can_be_stopped_at_any_moment(shape: str, tmp_path: Path, seed: int) -> None:
-    """By a reset or a fault; the next program then equals the instruction simulator."""
-    run_cocotb({**SMALL_SHAPES, **SHAPES}[shape], "tests.hw.npu.bench_stops", tmp_path, seed)
