@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.forecast import forecast_of
 from intloom.compiler.program.layers import chains
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.sim.result import RunResult
@@ -30,7 +30,7 @@ def compare_forecast(
     The forecast does not include random stalls.
     Layers of a chain take turns, so the cycles of one of them are of no use by themselves.
     """
-    expected = forecast(program.instructions, program.provenance, len(program.layers), program.params, memory)
+    expected = forecast_of(program, memory)
     errors = tuple(
         ForecastComparison(
             " to ".join(dict.fromkeys(program.layers[k].name for k in (chain.layers[0], chain.layers[-1]))),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import ceil
+from weakref import WeakKeyDictionary
 
 from intloom.compiler.program.cost import Cost, cost_key, instruction_cost
 from intloom.compiler.program.hazards import waits_of
@@ -283,3 +284,20 @@ def forecast(
     cycles = simulation.last
     spans = layer_cycles(instructions, provenance, layers, (started, done), (0, cycles))
     return Forecast(cycles, tuple(spans), started, done)
+
+
+_OF_PROGRAMS: WeakKeyDictionary[Program, Forecast] = WeakKeyDictionary()
+"""Forecasts of programs behind the memory of their schedule."""
+
+
+def with_forecast(program: Program, known: Forecast) -> Program:
+    """The program, whose forecast behind the memory of its schedule is known."""
+    _OF_PROGRAMS[program] = known
+    return program
+
+
+def forecast_of(program: Program, memory: MemoryTiming) -> Forecast:
+    """The forecast of a program; behind the memory of its schedule, the one that was made with it."""
+    if memory == program.memory and program in _OF_PROGRAMS:
+        return _OF_PROGRAMS[program]
+    return forecast(program.instructions, program.provenance, len(program.layers), program.params, memory)

@@ -83,7 +83,8 @@ def _run(
     if not models:
         raise UsageError("explore needs a model")
     budget, where = _budget(given), Processes(given.jobs, given.dask)
-    space = device_space(read_space(given.space, given.hardware.chosen), budget.device.family)
+    hardware = given.hardware
+    space = device_space(read_space(given.space, hardware.chosen, hardware.named), budget.device.family)
     check_folder(given.output, "output")
     dims = parse_dims(given.dim)
     with terminal.progress() as tell:
@@ -141,6 +142,8 @@ def _show(terminal: Terminal, done: Exploration, verified: list[Verified], page:
         terminal.say(f"{number}: {done.why(point)}")
     for point in done.misses:
         terminal.say(f"{done.name(point)} misses: {misses_in_words(point)}", label="does not fit", color="red")
+    if done.unused:
+        terminal.say(f"no model uses {', '.join(done.unused)}: false in all configurations")
     if done.refused:
         name, reason = next(iter(done.refused.items()))
         terminal.say(f"{len(done.refused)} configurations left out, for example {name}: {reason}")

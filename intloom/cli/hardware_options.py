@@ -1,5 +1,6 @@
 """The options that choose hardware parameters, for every command that takes a preset."""
 
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -57,6 +58,12 @@ class HardwareOptions:
     def chosen(self) -> HardwareParams | None:
         """The hardware parameters if any of the options is given."""
         return self.params if (self.preset, self.config, self.changes, self.match) != (None,) * 4 else None
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Fields that the file or a change names; the file must have been read as parameters before."""
+        file = {} if self.config is None else tomllib.loads(self.config.read_text(encoding="utf-8"))
+        return frozenset((*file, *parse_changes(self.changes or ())))
 
     def params_or(self, default: str | None) -> HardwareParams:
         """The hardware parameters; without preset and file, those of the preset `default`, and changes to it."""

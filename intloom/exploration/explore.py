@@ -13,7 +13,7 @@ from intloom.common.errors import ParameterError, UsageError
 from intloom.exploration.device import Clock, Device, clock_of
 from intloom.exploration.energy import Technology, energy
 from intloom.exploration.limits import Change, changes_of, explain
-from intloom.exploration.points import Network, Outcome, Task, memory_of, pooled, read_network
+from intloom.exploration.points import Network, Outcome, Task, memory_of, pooled, read_network, unused_functions
 from intloom.exploration.space import Space
 from intloom.exploration.work import Work
 from intloom.hw.area.model import area_of, total
@@ -137,6 +137,8 @@ class Exploration:
     networks: tuple[str, ...]
     varied: tuple[str, ...]
     """Fields with several values."""
+    unused: tuple[str, ...] = ()
+    """Functions that all configurations lack, because no model uses them."""
     advice: Mapping[HardwareParams, Sequence[Change]] = field(default_factory=dict)
     """What one change of a point of the front does."""
 
@@ -186,6 +188,7 @@ class Exploration:
             "bandwidth": asked.bandwidth,
             "latency": asked.latency,
             "accelerators": asked.accelerators,
+            "unused": list(self.unused),
             "points": self.rows(),
             "refused": dict(self.refused),
             "misses": [{"name": self.name(p), "misses": misses_in_words(p)} for p in self.misses],
@@ -224,7 +227,7 @@ def explore(
     where: Processes | None = None,
     tell: Tell | None = None,
 ) -> Exploration:
-    """Forecast every point of a space for models with their weights.
+    """Forecast every point of a space for models with their weights; functions that no model uses are left out.
 
     Forecasts are kept in the cache as they come, so that an interrupted exploration resumes.
 
@@ -234,9 +237,16 @@ def explore(
         No point of the space is valid, or no model compiles for any.
     """
     told = tell or (lambda _stage, _done, _all: None)
-    valid, refused = space.points()
+    space.points()  # a space without a valid point is told before any model is read
     told("fold", 0, 1)
-    networks = tuple(read_network(path, weight, valid, dims or {}) for path, weight in models)
+
+    def networks_for(points: Sequence[HardwareParams]) -> tuple[Network, ...]:
+        return tuple(read_network(path, weight, points, dims or {}) for path, weight in models)
+
+    without = dict.fromkeys(unused_functions(networks_for([space.base]), space.base), False)
+    fitted = space.with_defaults(without)
+    valid, refused = fitted.points()
+    networks = networks_for(valid)
     told("fold", 1, 1)
     search = _Search(networks, budget, where or Processes(), told)
     outcomes = search.outcomes(valid, "forecast")
@@ -248,7 +258,8 @@ def explore(
         raise ParameterError(f"no point of the space compiles; for example {name}: {reason}")
     front = pareto([point for point in points if point.fits])
     names = tuple(network.name for network in networks)
-    return Exploration(points, front, refused, budget, names, varied, search.advice(front))
+    unused = tuple(name for name in without if getattr(fitted.base, name) != getattr(space.base, name))
+    return Exploration(points, front, refused, budget, names, varied, unused, search.advice(front))
 
 
 def pareto(points: Sequence[Point]) -> tuple[Point, ...]:

@@ -14,9 +14,10 @@ from intloom.common.errors import DiskError, IntloomError
 from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.frontend import fold_for, fold_options
 from intloom.compiler.importer import load_model
-from intloom.compiler.ir import IntGraph
+from intloom.compiler.ir import Conv, IntGraph, MatMul, Norm, Softmax
 from intloom.compiler.program.program import MemoryTiming
 from intloom.compiler.schedule import compile_graph
+from intloom.compiler.schedule.stages.depthwise import is_expressible
 from intloom.exploration.work import Work, work_of
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.processes import Work as PooledWork
@@ -60,6 +61,18 @@ class Outcome:
 
     works: tuple[Work, ...] = ()
     reason: str = ""
+
+
+def unused_functions(networks: Sequence[Network], params: HardwareParams) -> list[str]:
+    """Optional functions of an accelerator, known to the area model, that no network uses."""
+    nodes = [n for network in networks for graph in network.graphs[fold_options(params)] for n in graph.nodes]
+    used = {
+        "vector_softmax": any(isinstance(node, Softmax) for node in nodes),
+        "vector_norm": any(isinstance(node, Norm) for node in nodes),
+        "vector_depthwise": any(isinstance(node, Conv) and is_expressible(node, params) for node in nodes),
+        "weight_sums": any(isinstance(node, MatMul) and node.zp_a for node in nodes),
+    }
+    return [name for name, of_a_network in used.items() if getattr(params, name) and not of_a_network]
 
 
 def read_network(path: Path, weight: float, points: Sequence[HardwareParams], dims: Mapping[str, int]) -> Network:

@@ -33,6 +33,13 @@ class Space:
     sample: int | None = None
     """How many points are drawn; None: all."""
     seed: int = 0
+    named: frozenset[str] = frozenset()
+    """Fields of the base that were asked for, besides those with alternatives."""
+
+    def with_defaults(self, values: Mapping[str, Any]) -> "Space":
+        """The space whose base has these values, except for fields that were asked for."""
+        asked = {*self.alternatives, *self.named}
+        return replace(self, base=changed(self.base, {name: v for name, v in values.items() if name not in asked}))
 
     def points(self) -> tuple[list[HardwareParams], dict[str, str]]:
         """The valid configurations, each once, and the reason against each of the others by its changes.
@@ -61,8 +68,8 @@ class Space:
         return random.Random(self.seed).sample(choices, self.sample)
 
 
-def read_space(path: Path | None, base: HardwareParams | None = None) -> Space:
-    """The space of a TOML file, or the default one; `base` replaces the preset that it begins with.
+def read_space(path: Path | None, base: HardwareParams | None = None, named: frozenset[str] = frozenset()) -> Space:
+    """The space of a TOML file, or the default one; `base`, with fields that were `named`, replaces its preset.
 
     Raises
     ------
@@ -79,7 +86,7 @@ def read_space(path: Path | None, base: HardwareParams | None = None) -> Space:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileFormatError(f"{path} must be a TOML file: {error}") from None
     try:
-        return space_of(values, base)
+        return replace(space_of(values, base), named=named)
     except ParameterError as error:
         raise ParameterError(f"{name}: {error}") from None
 
@@ -117,6 +124,5 @@ def _whole(values: dict[str, Any], name: str, low: int) -> int | None:
 
 
 def device_space(space: Space, family: str) -> Space:
-    """The space with fields of FPGAs as a family needs them, unless the space names them."""
-    wanted = {name: value for name, value in FAMILY_FIELDS.get(family, {}).items() if name not in space.alternatives}
-    return replace(space, base=changed(space.base, wanted))
+    """The space with fields of FPGAs as a family needs them, unless they were asked for."""
+    return space.with_defaults(FAMILY_FIELDS.get(family, {}))

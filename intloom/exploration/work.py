@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from intloom.compiler.program.cost import array_strips, cost_key, instruction_cost, window_words
-from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.forecast import forecast_of
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.hw.spec.formats import conv_tiles, move_words
@@ -123,7 +123,7 @@ def _accesses(i: Instruction, params: HardwareParams) -> dict[str, int]:
 def cycles_of(program: Program, memory: MemoryTiming) -> Cycles:
     """The forecast's cycles: each gap of the array belongs to the unit that the next CONV waited for last."""
     params, costs = program.params, dict[object, int]()
-    told = forecast(program.instructions, program.provenance, len(program.layers), params, memory)
+    told = forecast_of(program, memory)
     convs = [i for i in program.instructions if i.unit is Unit.MAC]
     loads = [i for i in program.instructions if i.unit is Unit.LOAD]
     lost: Counter[str] = Counter()

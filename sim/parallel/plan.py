@@ -7,7 +7,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.forecast import forecast_of
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind
 from intloom.sim.parallel.segment import EPILOGUE, prologue_length
@@ -130,7 +130,7 @@ def _cut_at(number: int, segments: int) -> float:
 
 def _finish_times(program: Program, timing: MemoryTiming) -> NDArray[np.int64]:
     """For each instruction the predicted cycle by which it and all earlier ones have finished."""
-    predicted = forecast(program.instructions, program.provenance, len(program.layers), program.params, timing)
+    predicted = forecast_of(program, timing)
     pairs = zip(program.instructions, unit_ordinals(program), strict=True)
     ends = (predicted.done[i.unit][number] if i.unit in QUEUED_UNITS else 0 for i, number in pairs)
     return np.array(list(accumulate(ends, max)), np.int64)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.constant_check import add_crcs
 from intloom.compiler.program.footprint import Memory
-from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.forecast import forecast, with_forecast
 from intloom.compiler.program.memory import instruction_words, paired_name
 from intloom.compiler.program.program import Layer, LocalTensor, MemoryTiming, Program, Residence, Role, TensorBuffer
 from intloom.compiler.schedule.emit.dram import lay_out
@@ -44,7 +44,7 @@ def emit_program(
     # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
     code_at = dram.words + -dram.words % instruction_words(1, params)
     tensors = _tensors(graph, plan, emission, keep)
-    return Program(
+    program = Program(
         name=graph.name,
         params=params,
         instructions=tuple(add_crcs(emitter.instructions, dram.image, 0, params)),
@@ -61,6 +61,7 @@ def emit_program(
         predicted_cycles=expected.cycles,
         memory=memory,
     )
+    return with_forecast(program, expected)
 
 
 def _whole_weights(tasks: Iterable[Step]) -> list[bytes]:

@@ -109,11 +109,13 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
     """A convolution with the second operand as its weights."""
     moving, stationary = (stages.graph.tensors[name] for name in node.inputs)
     pixels = stationary.height * stationary.width
-    if moving.channels % stages.params.rows and not _reads_blank_lanes(stages, node):
+    rows, cols = stages.params.rows, stages.params.cols
+    if moving.channels % rows and not _reads_blank_lanes(stages, node):
         raise unsupported(
             node,
-            f"its sums are over {moving.channels} channels, which do not fill words of {stages.params.rows}",
-            "use a multiple, or a 1x1 convolution before it",
+            f"its sums are over {moving.channels} channels, which do not fill words of {rows}, and the array's {cols} "
+            "columns do not fill the rest",
+            f"use cols = {rows}, or rows = {cols}",
         )
     blocks = -(-moving.channels // stages.params.rows), -(-pixels // stages.params.cols)
     if node.zp_a and not stages.params.weight_sums:

@@ -11,7 +11,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.passes.blank_lanes import fill_blank_lanes
 from intloom.hw.spec.arith import RoundingMode, scale_from_float
 from intloom.hw.spec.isa import Kind
-from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.params import HardwareParams, changed, preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
 from intloom.sim.regress.graphs import Maker, Window, matmul, transposed_constant
@@ -110,5 +110,9 @@ def test_sums_over_parts_of_words_read_a_copy_by_the_array(
 def test_sums_over_parts_of_words_are_refused_without_columns_for_a_word(rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
     graph, _ = maker.finish(matmul(maker, maker.input(6, 4, 4), columns=5))
-    with pytest.raises(UnsupportedError, match="over 6 channels, which do not fill words of 8"):
-        compile_graph(graph, preset("nano").replace(rows=8, cols=4, lanes=2, axi_data_bits=64))
+    tall = preset("nano").replace(rows=8, cols=4, lanes=2, axi_data_bits=64)
+    said = "over 6 channels, which do not fill words of 8, .* use cols = 8, or rows = 4"
+    with pytest.raises(UnsupportedError, match=said):
+        compile_graph(graph, tall)
+    for remedy in ({"cols": 8}, {"rows": 4}):
+        compile_graph(graph, changed(tall, remedy))

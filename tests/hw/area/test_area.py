@@ -13,7 +13,7 @@ from amaranth.lib.memory import Memory as AmaranthMemory
 from intloom.cli.entry import run as main
 from intloom.common import evidence
 from intloom.hw.area.__main__ import CHECKS, SAMPLES, drawn, is_current, rendered, steps
-from intloom.hw.area.components import KINDS
+from intloom.hw.area.components import FAMILY_FIELDS, KINDS
 from intloom.hw.area.measure import words
 from intloom.hw.area.memories import luts_of, memories
 from intloom.hw.area.model import MEASURED, area_of, cells_of, counted, port_words, total
@@ -151,6 +151,17 @@ def test_the_command_prints_components_in_a_second(capsys):
     assert main(["area", "--device", "XC7Z020", "--set", "rows=8", "--json"]) == 0
     assert time.process_time() - started < 2
     shown = json.loads(capsys.readouterr().out)
-    assert shown["total"] == pytest.approx(total(area_of(changed(preset("base"), {"rows": 8}), "xc7")))
+    suited = changed(preset("base"), {"rows": 8, **FAMILY_FIELDS["xc7"]})
+    assert shown["total"] == pytest.approx(total(area_of(suited, "xc7"))) and shown["parameters"] == suited.to_dict()
     assert main(["area", "--set", "rows=8"]) == 0
     assert "total" in capsys.readouterr().out
+
+
+def test_fields_of_a_family_follow_the_device_unless_they_are_given(tmp_path, capsys):
+    (file := tmp_path / "own.toml").write_text('preset = "base"\nlut_products = 304\n')
+    for options in (["--set", "lut_products=304"], ["--config", str(file)]):
+        assert main(["area", "--device", "XC7Z020", *options, "--json"]) == 0
+        given = json.loads(capsys.readouterr().out)["parameters"]
+        assert (given["lut_products"], given["multiplier_bits"]) == (304, 25)
+    assert main(["area", "--device", "XC7Z020"]) == 0
+    assert "base, lut_products = 0, multiplier_bits = 25, estimated" in capsys.readouterr().err

@@ -27,6 +27,7 @@ from intloom.exploration.space import Space, device_space, read_space
 from intloom.exploration.work import Cycles, work_of
 from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
+from intloom.hw.area.model import total
 from intloom.hw.spec.params import changed, preset
 from intloom.sim.processes import Processes
 
@@ -171,6 +172,29 @@ def test_fields_of_fpgas_follow_the_device_unless_the_space_names_them():
     named = device_space(Space(preset("base"), {"multiplier_bits": [18]}), "xc7")
     assert named.points()[0][0].multiplier_bits == 18
     assert device_space(Space(preset("base")), "ecp5").base == preset("base")
+    given = device_space(read_space(None, preset("base"), frozenset({"lut_products"})), "xc7").base
+    assert (given.multiplier_bits, given.lut_products) == (25, preset("base").lut_products)
+
+
+def test_functions_that_no_model_uses_are_left_out_unless_they_are_named(model, quantized_models):
+    space = Space(preset("base"), {"scratch_kib": [64, 128]})
+    done = explore([(model, 1.0)], space, budget())
+    assert done.unused == ("vector_softmax", "vector_norm", "vector_depthwise", "weight_sums")
+    assert all(not getattr(point.params, name) for point in done.points for name in done.unused)
+    for kept in (replace(space, named=frozenset({"vector_norm"})), Space(preset("base"), {"vector_norm": [True]})):
+        named = explore([(model, 1.0)], kept, budget())
+        assert "vector_norm" not in named.unused and named.points[-1].params.vector_norm
+        assert total(named.points[0].area)["LUT"] > total(done.points[0].area)["LUT"]
+    # Of several models, one that uses a function is enough.
+    uses = [(quantized_models("mobilenet_v2", 32), 1.0), (quantized_models("c2psa", 64), 1.0)]
+    assert explore([(model, 1.0), *uses], Space(preset("base")), budget()).unused == ("vector_norm",)
+
+
+def test_a_space_that_leaves_functions_out_has_the_cycles_of_one_that_has_them(model):
+    all_of_base = frozenset(preset("base").to_dict())
+    spaces = (Space(preset("base")), Space(preset("base"), named=all_of_base))
+    (less,), (full,) = (explore([(model, 1.0)], space, budget()).points for space in spaces)
+    assert less.params != full.params == preset("base") and less.work == full.work
 
 
 @pytest.mark.parametrize(
