@@ -18,7 +18,7 @@ from tools.figures import ROWS
 
 NETWORKS = {(row.network, row.imgsz): row.label for row in reversed(ROWS)}
 """Labels of networks and sizes; reversed, because the first row of several has the label of the network alone."""
-SPACE = {"preset": "base", "rows": [8, 16, 32], "cols": [16, 64], "scratch_kib": 256, "weight_kib": 256, "strip": 64}
+SPACE = {"preset": "base", "rows": [8, 16, 32], "cols": [16, 32], "scratch_kib": 256, "weight_kib": 256, "strip": 64}
 DEVICE, MHZ = device_of("XC7K325T"), 100.0
 PICTURE = Path("docs/assets/front.svg")
 

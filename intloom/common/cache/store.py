@@ -175,7 +175,8 @@ def _disk_errors(folder: Path, numbers: Container[int | None] | None = None) -> 
     except OSError as error:
         if numbers is not None and error.errno not in numbers:
             raise
-        raise DiskError(f"cannot write the cache in {folder}: {error.strerror}; name another with --cache") from error
+        remedy = "name another with INTLOOM_CACHE or --cache"
+        raise DiskError(f"cannot write the cache in {folder}: {error.strerror}; {remedy}") from error
 
 
 def _write_record(file: Path, seconds: float, detail: str) -> None:
