@@ -16,7 +16,7 @@ from intloom.cli.options import Dims, parse_dims, subcommand
 from intloom.common.errors import ExitCode, UsageError
 from intloom.exploration.device import device_of
 from intloom.exploration.energy import choose_technology, technology_table
-from intloom.exploration.explore import Budget, Exploration, explore, misses_in_words
+from intloom.exploration.explore import Budget, Exploration, explore, misses_of
 from intloom.exploration.space import device_space, read_space
 from intloom.exploration.verify import Verified, verify
 from intloom.files import check_folder, write_text
@@ -141,7 +141,7 @@ def _show(terminal: Terminal, done: Exploration, verified: list[Verified], page:
     for number, point in enumerate(done.front, 1):
         terminal.say(f"{number}: {done.why(point)}")
     for point in done.misses:
-        terminal.say(f"{done.name(point)} misses: {misses_in_words(point)}", label="does not fit", color="red")
+        terminal.say(f"{done.name(point)} misses: {', '.join(misses_of(point))}", label="does not fit", color="red")
     if done.unused:
         terminal.say(f"no model uses {', '.join(done.unused)}: false in all configurations")
     if done.refused:

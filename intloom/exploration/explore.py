@@ -191,7 +191,7 @@ class Exploration:
             "unused": list(self.unused),
             "points": self.rows(),
             "refused": dict(self.refused),
-            "misses": [{"name": self.name(p), "misses": misses_in_words(p)} for p in self.misses],
+            "misses": [{"name": self.name(p), "misses": ", ".join(misses_of(p))} for p in self.misses],
         }
 
     def _repr_html_(self) -> str:
@@ -207,15 +207,15 @@ def point_name(params: HardwareParams, varied: Sequence[str]) -> str:
     return f"{known}: {values}" if values and known != "custom" else values or known
 
 
-def misses_in_words(point: Point) -> str:
-    """By how much a point misses each budget."""
-    return ", ".join(
+def misses_of(point: Point) -> list[str]:
+    """By how much a point misses each budget, the furthest first."""
+    return [
         f"{point.fps:.2f} of {point.budget.fps:g} frames/s"
         if kind == "frames/s"
         else f"{kind} {point.cells.get(kind, 0):,.0f} of {point.budget.device.cells[kind]:,.0f} ({share - 1:+.0%})"
-        for kind, share in point.shares.items()
+        for kind, share in sorted(point.shares.items(), key=lambda item: -item[1])
         if share > 1
-    )
+    ]
 
 
 def explore(
@@ -310,9 +310,14 @@ class _Search:
         """What single changes of each point of the front do."""
         wanted = {point.params: changes_of(point.params, point.work.cycles) for point in front}
         outcomes = self.outcomes([*dict.fromkeys(p for changes in wanted.values() for p in changes.values())], "advice")
+
+        def change(name: str, old: Point, params: HardwareParams) -> Change:
+            new = self.point(params, outcomes[params])
+            return Change(name, old.work, new.work, old.params, params, next(iter(misses_of(new)), ""))
+
         return {
             point.params: [
-                Change(name, point.work, self.point(params, outcomes[params]).work, point.params, params)
+                change(name, point, params)
                 for name, params in wanted[point.params].items()
                 if not outcomes[params].reason
             ]

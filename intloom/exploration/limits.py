@@ -37,6 +37,8 @@ class Change:
     after: Work
     old: HardwareParams
     new: HardwareParams
+    misses: str = ""
+    """What it exceeds most, in words."""
 
     @property
     def cycles(self) -> float:
@@ -50,7 +52,8 @@ class Change:
 
     def __str__(self) -> str:
         # `z`: a small decrease is 0, not -0.
-        return f"{self.name}: {self.cycles:+z.0%} cycles, {self.traffic:+z.0%} traffic".replace("+0%", "0%")
+        text = f"{self.name}: {self.cycles:+z.0%} cycles, {self.traffic:+z.0%} traffic".replace("+0%", "0%")
+        return f"{text}, but does not fit: {self.misses}" if self.misses else text
 
 
 def binding(cycles: Cycles) -> list[tuple[str, float]]:
@@ -85,6 +88,6 @@ def explain(cycles: Cycles, changes: Sequence[Change] = ()) -> str:
     if lost := next(((name, part) for name, part in rest if name != "array" and part >= _LEAST_GAIN), None):
         text += f"; the largest other part, {lost[1]:.1%}, to {_WORDS[lost[0]]}"
     useful = [c for c in changes if min(c.cycles, c.traffic) < -_LEAST_GAIN]
-    # A field that is cheap to enlarge comes before another array.
-    useful.sort(key=lambda c: (c.name.startswith(("rows", "cols")), c.cycles + c.traffic / 4))
+    # What fits comes first, and a field that is cheap to enlarge before another array.
+    useful.sort(key=lambda c: (c.misses != "", c.name.startswith(("rows", "cols")), c.cycles + c.traffic / 4))
     return f"{text}. {'; '.join(map(str, useful[:2]))}".strip() if useful else f"{text}."

@@ -20,7 +20,7 @@ from intloom.compiler.program.program import MemoryTiming
 from intloom.exploration import advice, points
 from intloom.exploration.device import Device, clock_of, device_of
 from intloom.exploration.energy import choose_technology, energy
-from intloom.exploration.explore import Budget, Exploration, Tell, explore, misses_in_words
+from intloom.exploration.explore import Budget, Exploration, Tell, explore, misses_of
 from intloom.exploration.limits import changes_of, explain
 from intloom.exploration.points import memory_of
 from intloom.exploration.space import Space, device_space, read_space
@@ -96,7 +96,7 @@ def test_models_weigh_together_and_accelerators_share_the_port(model, quantized_
 def test_a_budget_that_nothing_fits_shows_the_nearest_misses(model):
     done = explore([(model, 1.0)], SPACE, budget(Device("small", "ecp5", {"LUT": 900.0}), fps=1e6))
     assert not done.front and len(done.misses) == 5
-    nearest = misses_in_words(done.misses[0])
+    nearest = ", ".join(misses_of(done.misses[0]))
     assert "of 1e+06 frames/s" in nearest and "LUT" in nearest and "of 900 (+" in nearest
 
 
@@ -130,6 +130,18 @@ def test_advice_is_what_the_changed_accelerator_does(explored):
             assert change.new == changed(point.params, {name: int(value)})
             told += change.name in explored.why(point)
     assert told
+
+
+def test_a_change_that_exceeds_the_device_comes_last_and_says_by_how_much(model):
+    space = Space(preset("nano"))
+    (small,) = explore([(model, 1.0)], space, budget(bandwidth=20)).points
+    full = Device("full", "ecp5", {**small.cells, "RAM": 1000.0})
+    done = explore([(model, 1.0)], space, budget(full, bandwidth=20))
+    (point,) = done.front
+    missed = {change.name: change.misses for change in done.advice[point.params]}
+    assert missed["scratch_kib 64"] == "" and "DSP" in missed["rows 8"] and "(+" in missed["rows 8"]
+    fitting, exceeding = done.why(point).split("; ")[-2:]
+    assert "scratch_kib 64: " in fitting and f"but does not fit: {missed['rows 8']}" in exceeding
 
 
 def test_the_largest_part_of_the_cycles_is_named_first():
