@@ -1,6 +1,7 @@
 // Programs on the accelerator during which events meet: error responses, halts, resets, interrupts set and cleared.
 //
-// Arguments: a file with points and programs (see disturbed.py), a seed, the most rounds. A round runs a program with random
+// Arguments: `disturbed`, a job for the log of writes, a file with points and programs (see disturbed.py), a seed, the most
+// rounds. Without `disturbed` it is the bare loop, so one build serves both. A round runs a program with random
 // stalls, and notes in which cycle each state is seen. It then repeats that run, with error responses, resets and interrupt
 // clears in cycles of states whose points are open. Each run ends with a soft reset, and the next program must be right.
 // Prints, for each probe, its value and each pair of events, the number of cycles in which all came together.
@@ -20,6 +21,9 @@
 
 #include "Vtop.h"
 #include "disturbed.h"
+#define main bare_main
+#include "bare_main.cpp"
+#undef main
 #include "ports.h"
 #include "probes.h"
 
@@ -376,14 +380,17 @@ std::pair<std::set<Point>, std::vector<Program>> read_stimuli(const char* path) 
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc < 2 || std::string(argv[1]) != "disturbed") return bare_main(argc, argv);
     const auto context = std::make_unique<VerilatedContext>();
     context->commandArgs(argc, argv);
     try {
-        const auto [wanted, programs] = read_stimuli(argv[1]);
-        const uint64_t seed = std::strtoull(argv[2], nullptr, 0);
+        bench::Environment environment(argv[2]);
+        bench::environment = &environment;
+        const auto [wanted, programs] = read_stimuli(argv[3]);
+        const uint64_t seed = std::strtoull(argv[4], nullptr, 0);
         const auto top = std::make_unique<Vtop>(context.get(), "");
         Bench bench(*top, seed, wanted);
-        for (unsigned round = 0; round < std::strtoul(argv[3], nullptr, 0) && !bench.closed(); ++round) {
+        for (unsigned round = 0; round < std::strtoul(argv[5], nullptr, 0) && !bench.closed(); ++round) {
             try {
                 bench.round(programs);
             } catch (const std::exception& error) {

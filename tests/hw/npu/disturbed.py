@@ -1,4 +1,7 @@
-"""Short programs that are disturbed in every cycle: builds and runs disturbed.cpp."""
+"""Short programs that are disturbed in every cycle: builds and runs disturbed.cpp.
+
+The simulator is the bare loop, too, so that random programs run on the same builds.
+"""
 
 import json
 import random
@@ -15,7 +18,9 @@ from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec import regs
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.bare import bare_plan
+from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import Build, build
+from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.shell import bare_ports
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.coincidences import EVENTS, RUN_CONTROL, exclusion_of, point, probes, states_with_events
@@ -95,12 +100,15 @@ def probed(params: HardwareParams) -> str:
 
 
 @cache
-def simulator(params: HardwareParams, change: Callable[[str], str]) -> Build:
-    """The bench; registers and memories have random contents before the reset."""
+def simulator(params: HardwareParams, change: Callable[[str], str] = str) -> Build:
+    """The bench, which is a bare loop, too; registers and memories have random contents before the reset.
+
+    The Verilog without a change logs writes.
+    """
     source, header = (Path(__file__).with_suffix(suffix) for suffix in (".cpp", ".h"))
-    plan = bare_plan(change(probed(params)), optimize="-O1", random_start=True)
+    plan = bare_plan(change(probed(params)), optimize="-O1", random_start=True, taps=change is str)
     generated = {
-        "npu.v": plan.generated["npu.v"],
+        **plan.generated,
         "ports.h": bare_ports(verilog_of(params)),
         "probes.h": _header(params),
         source.name: source.read_text(),
@@ -141,8 +149,14 @@ def run(design: Design, folder: Path, seed: int, rounds: int, *plusargs: str) ->
     path, params = folder / "stimuli", design.params
     programs = [random_short_program(rng, params, kind) for kind in (0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6) * 3]
     _write_stimuli(path, [*_numbers(params, design.points)], programs)
-    arguments = [str(path), str(seed), str(rounds), "+verilator+rand+reset+2", *(plusargs or (start(1),))]
-    command = [str(simulator(params, design.change).binary), *arguments]
+    files = RunFiles(folder)
+    files.memory.write_bytes(programs[0].before)
+    # The log of writes is off: a disturbed program's writes are not compared.
+    prepare(
+        Job(word_bytes=params.word_bytes, memory_words=MEMORY_WORDS, program_word=0, instructions=0, limit=0), files
+    )
+    arguments = [str(files.job), str(path), str(seed), str(rounds), "+verilator+rand+reset+2"]
+    command = [str(simulator(params, design.change).binary), "disturbed", *arguments, *(plusargs or (start(1),))]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"seed {seed}: {done.stderr}{done.stdout[-500:]}"
     # Clock gates print lines of their own at the end.

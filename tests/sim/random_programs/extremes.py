@@ -10,7 +10,7 @@ from intloom.hw.spec.arith import Affine, Scale
 from intloom.hw.spec.formats import pack_channels, pack_residual
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import BY_KIND, QUEUED_UNITS, Instruction, Kind, Unit, make
-from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import TAPS, pack_depthwise
 from intloom.sim.random_programs.program import RandomProgram
 
@@ -26,8 +26,6 @@ LONG = HardwareParams(
     vector_softmax=True, vector_norm=True,
 )  # fmt: skip
 """The longest word, for fields that count its bytes."""
-NANO = preset("nano").replace(vector_softmax=True, vector_norm=True, vector_depthwise=True)
-"""Every unit on small hardware."""
 BASE = 0xFEDC_BA98_F000_0000
 """Byte address of the memory: the offsets below carry into its upper half."""
 _IMAGE = 1 << 28

@@ -7,16 +7,17 @@ import pytest
 from intloom.common.errors import UsageError
 from intloom.hw.spec.isa import INSTRUCTION_BYTES
 from intloom.hw.spec.regs import Cause
-from intloom.sim.random_programs.compare import simulator_of
 from intloom.sim.random_programs.faults import PROGRAM_FAULTS, program_fault, run_with_fault
 from intloom.sim.random_programs.program import random_program
-from tests.sim.random_programs.extremes import NANO
+from tests.hw.npu.disturbed import simulator
+from tests.support.shapes import SHAPES
 
+EVERY = SHAPES["halves"]
 SEEDS = 3
 
 
 def test_faults_lie_where_they_must() -> None:
-    programs = [random_program(seed, NANO) for seed in range(20)]
+    programs = [random_program(seed, EVERY) for seed in range(20)]
     for program in programs:
         instructions = program.instructions()
         found = {name: program_fault(name, program) for name in PROGRAM_FAULTS}
@@ -36,19 +37,19 @@ def test_faults_lie_where_they_must() -> None:
 @pytest.mark.parametrize("name", PROGRAM_FAULTS)
 def test_a_fault_ends_in_its_error(name: str, seed: int) -> None:
     for number in range(SEEDS):
-        program = random_program(seed + number, NANO)
+        program = random_program(seed + number, EVERY)
         fault = program_fault(name, program)
         stalls = (0, 300)[number % 2]
-        found = run_with_fault(program, simulator_of(program), fault, stalls)
+        found = run_with_fault(program, simulator(EVERY), fault, stalls)
         assert not found.problem, f"seed {program.seed}: {found.problem}"
         other = replace(fault, index=fault.index + 1)
-        assert "but ended with" in run_with_fault(program, simulator_of(program), other, stalls).problem
+        assert "but ended with" in run_with_fault(program, simulator(EVERY), other, stalls).problem
 
 
 @pytest.mark.slow
 def test_a_program_without_the_fault_is_a_problem() -> None:
-    program = random_program(1, NANO)
+    program = random_program(1, EVERY)
     fault = replace(program_fault("read-error", program), error=None)
-    found = run_with_fault(program, simulator_of(program), fault)
+    found = run_with_fault(program, simulator(EVERY), fault)
     assert found.problem.endswith("but ended with no error")
     assert Cause.READ_SLVERR.name in found.problem or Cause.READ_DECERR.name in found.problem

@@ -8,31 +8,40 @@ import pytest
 
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import BY_KIND, QUEUED_UNITS, Kind, make
-from intloom.hw.spec.params import FIELD_TYPES, POWERS, RANGES, preset
+from intloom.hw.spec.params import FIELD_TYPES, POWERS, RANGES, HardwareParams, preset
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.hardware import hardware_of, random_parameters
 from intloom.sim.random_programs.program import NO_LAG, Step, constant_area, is_legal, random_program
 from intloom.sim.random_programs.shrink import shrink
-from tests.sim.random_programs.extremes import LONG, NANO, WIDE
+from tests.hw.npu.disturbed import simulator
+from tests.sim.random_programs.extremes import LONG, WIDE
 from tests.support.shapes import SHAPES
 
-PARTS = {
-    "nano0": (NANO, 10),
-    "nano1": (NANO, 10),
-    "nano2": (NANO, 10),
-    "long0": (LONG, 9),
-    "long1": (LONG, 9),
-    "wide": (WIDE, 2),
-}
-"""Hardware whose simulators other tests build too, and how many programs run on it; together 50."""
+EVERY = SHAPES["halves"]
+PROGRAMS = 12
+"""Random programs on each shape."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", PARTS)
-def test_rtl_and_instruction_simulator_agree(part: str, seed: int) -> None:
-    """Programs of the run's seed."""
-    hardware, programs = PARTS[part]
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rtl_and_instruction_simulator_agree(shape: str, seed: int) -> None:
+    """Programs of the run's seed; registers and memories have random contents before the reset."""
+    hardware = SHAPES[shape]
+    for number in range(PROGRAMS):
+        program = random_program(seed + number, hardware)
+        found = compare(program, simulator(hardware), (0, 100)[number % 2], start_seed=1 + number)
+        assert not found.problem, f"seed {program.seed}: {found.problem}"
+        assert found.cycles > hardware.scratch_words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("hardware", "programs"),
+    [pytest.param(WIDE, 2, id="wide"), pytest.param(LONG, 18, id="long", marks=pytest.mark.nightly)],
+)
+def test_they_agree_on_the_largest_memories_and_words(hardware: HardwareParams, programs: int, seed: int) -> None:
+    """Hardware whose simulators other tests build too."""
     for number in range(programs):
         program = random_program(seed + number, hardware)
         found = compare(program, simulator_of(program), stall_permille=(0, 100)[number % 2])
@@ -43,7 +52,7 @@ def test_rtl_and_instruction_simulator_agree(part: str, seed: int) -> None:
 @pytest.mark.slow
 def test_every_cycle_of_tiles_of_three_pixels_is_busy_or_stalled() -> None:
     """The planner's latency is longer than such a tile: between tiles the array has its weights, but no position."""
-    program = random_program(1, NANO)
+    program = random_program(1, EVERY)
     conv = make(
         Kind.CONV,
         in_w=8,
@@ -59,7 +68,7 @@ def test_every_cycle_of_tiles_of_three_pixels_is_busy_or_stalled() -> None:
     )
     for steps in (1, 4):
         small = program.with_steps([Step(conv, NO_LAG)] * steps)
-        found = compare(small, simulator_of(small))
+        found = compare(small, simulator(EVERY))
         assert not found.problem, found.problem
 
 
@@ -73,14 +82,13 @@ def test_results_do_not_depend_on_registers_and_memories_before_the_reset(shape:
     """
     for number in range(3):
         program = random_program(seed + number, SHAPES[shape])
-        simulator = simulator_of(program, random_start=True)
-        found = [compare(program, simulator, start_seed=start) for start in (1 + number, 1000 + number)]
+        found = [compare(program, simulator(SHAPES[shape]), start_seed=start) for start in (1 + number, 1000 + number)]
         assert [result.problem for result in found] == ["", ""], f"seed {program.seed}"
         assert found[0].cycles == found[1].cycles, f"seed {program.seed}"
 
 
 def test_equal_seeds_give_equal_programs() -> None:
-    first, again, other = (random_program(n, NANO) for n in (5, 5, 6))
+    first, again, other = (random_program(n, EVERY) for n in (5, 5, 6))
     assert (first.code(), first.contents()) == (again.code(), again.contents())
     assert first.code() != other.code()
 
@@ -88,12 +96,12 @@ def test_equal_seeds_give_equal_programs() -> None:
 def test_programs_are_legal_and_hold_every_kind() -> None:
     kinds: Counter[Kind] = Counter()
     for number in range(120):
-        program = random_program(number, NANO)
+        program = random_program(number, EVERY)
         kinds.update(s.instruction.kind for s in program.steps)
         instructions = program.instructions()
         assert [i.kind for i in (instructions[0], instructions[-1])] == [Kind.BEGIN, Kind.END]
-        constants = (program.constants_word, constant_area(NANO))
-        assert all(is_legal(s.instruction, NANO, [*program.islands, constants]) for s in program.steps)
+        constants = (program.constants_word, constant_area(EVERY))
+        assert all(is_legal(s.instruction, EVERY, [*program.islands, constants]) for s in program.steps)
     assert set(kinds) == {s.kind for s in BY_KIND.values() if s.unit in QUEUED_UNITS}
     assert min(kinds.values()) >= 8
 
@@ -119,7 +127,7 @@ def test_every_parameter_has_both_limits_on_some_hardware() -> None:
     sets = [*(hardware_of(number) for number in range(24)), WIDE, LONG]
     for name, limits in (*POWERS.items(), *RANGES.items()):
         assert {getattr(p, name) for p in sets} >= set(limits), name
-    for name in (f.name for f in fields(NANO) if FIELD_TYPES[f.name] is bool):
+    for name in (f.name for f in fields(EVERY) if FIELD_TYPES[f.name] is bool):
         assert {getattr(p, name) for p in sets} == {False, True}, name
     assert {p.match for p in sets} == set(RoundingMode)
 
@@ -127,7 +135,7 @@ def test_every_parameter_has_both_limits_on_some_hardware() -> None:
 @pytest.mark.slow
 def test_a_wrong_instruction_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The instruction simulator multiplies wrongly: of a program that ends with a VMUL, only a VMUL is left."""
-    program = random_program(4, NANO)
+    program = random_program(4, EVERY)
     right = SEMANTICS[Kind.VMUL]
 
     def wrong(machine, instruction):
@@ -135,9 +143,8 @@ def test_a_wrong_instruction_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setitem(SEMANTICS, Kind.VMUL, wrong)
     small = program.with_steps([Step(make(Kind.VMUL, m1=1, m2=1, shift=6, out_w=64, out_base=64), NO_LAG)])
-    simulator = simulator_of(program)
     for candidate in (small, program.with_steps([*program.steps, *small.steps])):
-        shrunk, failure = shrink(candidate, simulator)
+        shrunk, failure = shrink(candidate, simulator(EVERY))
         assert [s.instruction.kind for s in shrunk.steps] == [Kind.VMUL]
         assert "scratchpad word" in failure.problem
 

@@ -8,12 +8,14 @@ import pytest
 
 from intloom.hw.spec.isa import Instruction, Kind, LoadTarget, TableUse, make
 from intloom.sim.isa_sim.registry import SEMANTICS
-from intloom.sim.random_programs.compare import compare, simulator_of
+from intloom.sim.random_programs.compare import compare
 from intloom.sim.random_programs.program import NO_LAG, Step, random_program
 from intloom.sim.rtl.bare import build_bare
 from intloom.sim.rtl.verilog import verilog_of
-from tests.sim.random_programs.extremes import NANO
+from tests.hw.npu.disturbed import simulator
+from tests.support.shapes import SHAPES
 
+NANO, EVERY = SHAPES["nano"], SHAPES["halves"]
 PROGRAM = random_program(1, NANO)
 SCRATCH, WEIGHT, ISLAND = 1001, 1717, PROGRAM.islands[0][0]
 LOADED = np.frombuffer(PROGRAM.contents()[ISLAND], "<u4")
@@ -74,11 +76,11 @@ def steps(instructions: list[Instruction]) -> list[Step]:
 
 @pytest.mark.slow
 def test_a_wrong_word_that_is_overwritten_later_is_found() -> None:
-    simulator = build_bare(planted(verilog_of(NANO)), optimize="-O1", taps=True)
+    faulty = build_bare(planted(verilog_of(NANO)), optimize="-O1", taps=True)
     for name, instructions in OVERWRITTEN.items():
         program = PROGRAM.with_steps(steps(instructions))
-        assert not compare(program, simulator, taps=False).problem, "memory at the end shows nothing"
-        problem = compare(program, simulator).problem
+        assert not compare(program, faulty, taps=False).problem, "memory at the end shows nothing"
+        problem = compare(program, faulty).problem
         number, word = {"store": (4, ISLAND + 100), "load into weight memory": (3, WEIGHT)}.get(name, (3, SCRATCH))
         assert problem.startswith(f"instruction {number}, "), (name, problem)
         assert f" word {word:#x}, byte 0: " in problem, (name, problem)
@@ -110,8 +112,8 @@ def _wrong_weights(machine, instruction):
 def test_a_wrong_table_or_weight_memory_at_the_end_is_found(
     instruction: Instruction, change: Callable, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = PROGRAM.with_steps(steps([instruction]))
-    assert not compare(program, simulator_of(program)).problem
+    program = random_program(1, EVERY).with_steps(steps([instruction]))
+    assert not compare(program, simulator(EVERY)).problem
     right = SEMANTICS[instruction.kind]
 
     def wrong(machine, instruction):
@@ -119,4 +121,4 @@ def test_a_wrong_table_or_weight_memory_at_the_end_is_found(
         change(machine, instruction)
 
     monkeypatch.setitem(SEMANTICS, instruction.kind, wrong)
-    assert compare(program, simulator_of(program)).problem.startswith(problem)
+    assert compare(program, simulator(EVERY)).problem.startswith(problem)

@@ -1,58 +1,32 @@
 """A hang names the unit without progress, and ends after a time that follows from the program."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from intloom.common.errors import SimulationError
 from intloom.compiler.program.program import Program
-from intloom.hw.spec import regs
-from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import Kind, Unit, encode, make
+from intloom.hw.spec.isa import Instruction, Kind, Unit, encode, make
 from intloom.hw.spec.params import preset
-from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
 from intloom.sim.bench.workload import dense_program
 from intloom.sim.rtl.backend import RtlBackend, watchdog_of
-from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
-from tests.sim.random_programs.extremes import NANO as EVERY
+from tests.hw.npu.disturbed import simulator
+from tests.sim.random_programs.short_runs import Ending, checked, ending
 from tests.sim.rtl.hangs import HANGS, plant
+from tests.support.shapes import SHAPES
 
 NANO = preset("nano")
+EVERY = SHAPES["nano"]
 WATCHDOG = 2000
-STORE = make(Kind.STORE, dram=512, n0=4)
-LOAD = make(Kind.LOAD, dram=512, n0=4)
-
-
-def _error(folder: Path, *work) -> tuple[Cause, Unit, int]:
-    """The error of a program on a memory that does not answer writes."""
-    code = add_check(encode(i) for i in (begin(EVERY), *work, make(Kind.END)))
-    files = RunFiles(folder)
-    memory = np.zeros(4096, np.uint8)
-    memory[: len(code)] = np.frombuffer(code, np.uint8)
-    files.memory.write_bytes(memory.tobytes())
-    job = Job(
-        word_bytes=EVERY.word_bytes,
-        memory_words=len(memory) // EVERY.word_bytes,
-        program_word=0,
-        instructions=len(work) + 2,
-        limit=20 * WATCHDOG,
-        watchdog=WATCHDOG,
-        memory=MemorySettings(write_latency=10 * WATCHDOG),
-        registers=("STATUS", "ERROR_INDEX"),
-    )
-    result = run_bare(build_bare(verilog_of(EVERY), optimize="-O1", taps=True), job, files)
-    assert result.finished
-    status, index = result.registers
-    fields = regs.unpack("STATUS", status)
-    return Cause(fields["cause"]), Unit(fields["unit"]), index
+STORE = make(Kind.STORE, dram=2048, n0=4)
+LOAD = make(Kind.LOAD, dram=2048, n0=4)
 
 
 @pytest.mark.slow
@@ -66,8 +40,11 @@ def _error(folder: Path, *work) -> tuple[Cause, Unit, int]:
         ((LOAD, make(Kind.VCOPY, wait_store=1), STORE.with_fields(wait_vec=1)), Unit.VEC, 2),
     ],
 )
-def test_a_hang_names_the_unit_without_progress(tmp_path: Path, work, unit: Unit, index: int) -> None:
-    assert _error(tmp_path, *work) == (Cause.WATCHDOG, unit, index)
+def test_a_hang_names_the_unit_without_progress(work: Sequence[Instruction], unit: Unit, index: int) -> None:
+    """On a memory that does not answer writes."""
+    program, silent = checked(EVERY, *map(encode, work)), MemorySettings(write_latency=10 * WATCHDOG)
+    found = ending(simulator(EVERY), EVERY, program, limit=20 * WATCHDOG, watchdog=WATCHDOG, memory=silent)
+    assert found == Ending(Cause.WATCHDOG, unit, index)
 
 
 def test_the_default_watchdog_follows_the_longest_instruction_and_the_memory() -> None:
