@@ -39,6 +39,9 @@ SMALLER = {
     "tests/sim/random_programs/test_wrapping_sums.py::test_sums_of_more_than_32_bits_wrap": (
         "tests/sim/random_programs/test_wrapping_sums.py::test_sums_of_more_than_20_bits_wrap"
     ),
+    "tests/hw/formal/test_instructions.py::test_a_fault_of_the_rtl_is_found_in_its_kind": (
+        "tests/hw/formal/test_instructions.py::test_a_change_of_one_field_is_found_in_every_kind"
+    ),
     "tests/sim/parallel/test_dask.py::test_a_killed_worker_loses_nothing": (
         "tests/sim/regress/test_dask.py::test_a_killed_worker_loses_nothing"
     ),

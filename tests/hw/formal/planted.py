@@ -5,12 +5,14 @@ import __future__
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from textwrap import dedent
 from types import FrameType
 from typing import Any, TypeVar
 
 from amaranth.lib import wiring
+
+from tests.support.nightly import with_nightly
 
 _FLAGS = __future__.annotations.compiler_flag
 """Annotations stay text, as in the source files."""
@@ -31,6 +33,12 @@ def planted(component: type[_Component], *changes: tuple[str, str]) -> type[_Com
     exec(compile(source, f"planted {component.__name__}", "exec", dont_inherit=True, flags=_FLAGS), names)
     faulty: type[_Component] = names[component.__name__]
     return faulty
+
+
+def each_night(faults: Iterable[str]) -> list[Any]:
+    """Names of planted faults: `make test` plants the first one, which shows that the proof can fail."""
+    first, *others = faults
+    return with_nightly((first, *others), others)
 
 
 def rebased(component: type[_Component], base: type[wiring.Component]) -> type[_Component]:

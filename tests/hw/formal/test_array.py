@@ -34,6 +34,7 @@ from intloom.hw.mac.array.product import (
 from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import PRESETS, preset
 from intloom.hw.verilog import array_module
+from tests.hw.formal.planted import each_night
 from tests.hw.formal.prover import ProofResult, prove
 
 pytestmark = pytest.mark.slow
@@ -308,7 +309,7 @@ _FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize("fault", each_night(_FAULTS))
 def test_a_fault_in_one_form_is_found(fault: str, tmp_path: Path) -> None:
     right, wrong = _FAULTS[fault]
     text = _forms(2, 2)

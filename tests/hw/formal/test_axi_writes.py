@@ -35,7 +35,7 @@ from intloom.hw.dma.store import READ_AHEAD_WORDS, StoreUnit
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import ADDRESS_BITS, COUNTERS, REGISTER_BYTES, REGISTERS, Access
 from tests.hw.formal.order import FreeBench, assert_stream_holds, free_inputs
-from tests.hw.formal.planted import planted, rebased, with_locals
+from tests.hw.formal.planted import each_night, planted, rebased, with_locals
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -225,7 +225,7 @@ _STORE_FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", _STORE_FAULTS)
+@pytest.mark.parametrize("fault", each_night(_STORE_FAULTS))
 def test_a_faulty_store_is_refuted(fault: str, tmp_path: Path) -> None:
     faulty = rebased(CheckedStore, planted(StoreUnit, _STORE_FAULTS[fault]))
     assert not prove(FreeBench(faulty(NANO)), tmp_path, depth=2, induction=True).holds
@@ -253,7 +253,7 @@ _BANK_FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", _BANK_FAULTS)
+@pytest.mark.parametrize("fault", each_night(_BANK_FAULTS))
 def test_a_faulty_register_bank_is_refuted(fault: str, tmp_path: Path) -> None:
     faulty = rebased(CheckedRegisters, planted(Registers, _BANK_FAULTS[fault]))
     assert not prove(FreeBench(faulty(NANO)), tmp_path, depth=2, induction=True).holds

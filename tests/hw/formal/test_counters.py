@@ -15,7 +15,7 @@ from intloom.hw.control.counters import COUNTER_BITS, SCAN_BITS, SHORT_BITS, Cou
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.regs import COUNTERS, Stall, stall_counter
 from tests.hw.formal.order import FreeBench
-from tests.hw.formal.planted import planted, rebased, with_locals
+from tests.hw.formal.planted import each_night, planted, rebased, with_locals
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -140,7 +140,7 @@ _FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize("fault", each_night(_FAULTS))
 def test_a_faulty_counter_is_refuted(fault: str, tmp_path: Path) -> None:
     faulty = rebased(CheckedCounters, planted(Counters, _FAULTS[fault]))
     assert not prove(FreeBench(faulty()), tmp_path, depth=2, induction=True).holds

@@ -190,6 +190,7 @@ _FAULTS: dict[tuple[str, type[wiring.Component]], dict[Kind, tuple[str, str]]] =
 """Faults of the RTL: where a component is used, the component, and by kind of instruction what is changed in it."""
 
 
+@pytest.mark.nightly
 def test_a_fault_of_the_rtl_is_found_in_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """One simulator with all faults at once; STORE has the walker of LOAD, tables are left out."""
     for (user, component), changes in _FAULTS.items():

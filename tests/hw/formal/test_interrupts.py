@@ -18,7 +18,7 @@ from intloom.hw.npu import Npu
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import REGISTER_BYTES, register
 from tests.hw.formal.order import FreeBench
-from tests.hw.formal.planted import planted, rebased
+from tests.hw.formal.planted import each_night, planted, rebased
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -105,13 +105,13 @@ _NPU_FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", _REGISTER_FAULTS)
+@pytest.mark.parametrize("fault", each_night(_REGISTER_FAULTS))
 def test_a_faulty_register_bank_is_refuted(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npu, "Registers", planted(Registers, _REGISTER_FAULTS[fault]))
     assert not prove(FreeBench(CheckedNpu(NANO), resets=True), tmp_path, depth=2, induction=True).holds
 
 
-@pytest.mark.parametrize("fault", _NPU_FAULTS)
+@pytest.mark.parametrize("fault", each_night(_NPU_FAULTS))
 def test_a_faulty_connection_is_refuted(fault: str, tmp_path: Path) -> None:
     faulty = rebased(CheckedNpu, planted(Npu, _NPU_FAULTS[fault]))
     assert not prove(FreeBench(faulty(NANO), resets=True), tmp_path, depth=2, induction=True).holds

@@ -10,7 +10,7 @@ from intloom.hw.control.arbiter import ReadArbiter
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.spec.params import preset
 from tests.hw.formal.order import FreeBench, OrderCheck, assert_stream_holds
-from tests.hw.formal.planted import planted, rebased
+from tests.hw.formal.planted import each_night, planted, rebased
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -165,7 +165,7 @@ _FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize("fault", each_night(_FAULTS))
 def test_a_faulty_arbiter_is_refuted(fault: str, tmp_path: Path) -> None:
     faulty = rebased(CheckedArbiter, planted(ReadArbiter, *_FAULTS[fault]))
     assert not prove(bench(faulty), tmp_path, depth=12).holds

@@ -35,7 +35,7 @@ from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.scale_normalizer import EXPONENT_BITS
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, RoundingMode
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.formal.planted import planted, rebased
+from tests.hw.formal.planted import each_night, planted, rebased
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -259,7 +259,7 @@ _FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize("fault", each_night(_FAULTS))
 def test_a_faulty_part_is_refuted(fault: str, tmp_path: Path) -> None:
     mode, change = _FAULTS[fault]
     assert not holds(fault.split(":", maxsplit=1)[0], mode, tmp_path, change)

@@ -22,7 +22,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
 from intloom.hw.vector.window_walker import WINDOW_LAYOUT, WindowWalker
 from tests.hw.formal.order import FreeBench
-from tests.hw.formal.planted import planted, rebased, with_locals
+from tests.hw.formal.planted import each_night, planted, rebased, with_locals
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -323,6 +323,6 @@ _FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", _FAULTS)
+@pytest.mark.parametrize("fault", each_night(_FAULTS))
 def test_a_faulty_walker_is_refuted(fault: str, tmp_path: Path) -> None:
     assert not holds(fault.split(":", maxsplit=1)[0], tmp_path, _FAULTS[fault])

@@ -6,12 +6,12 @@ The window is proved for bursts of words (`test_window`); equal bytes carry it t
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Assume, Elaboratable, Module, Signal, Value
+from amaranth.hdl import Assert, Assume, Elaboratable, Module, Signal
 
 from intloom.hw.bus.width_converter import WidthConverter
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.hw.formal.order import assert_stream_holds, free_inputs
-from tests.hw.formal.planted import planted
+from tests.hw.formal.order import assert_stream_holds, assume_stream_holds, free_inputs
+from tests.hw.formal.planted import each_night, planted
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -19,13 +19,6 @@ NARROW = preset("small").replace(axi_data_bits=32, axi_burst=256)
 WIDE = preset("nano").replace(axi_data_bits=64, axi_outstanding=2)
 _CYCLES = 9
 """More than two bursts of two words on the narrow port."""
-
-
-def _assume_stream_holds(m: Module, channel: object) -> None:
-    """What the other side offers stays on offer, unchanged, until it is taken."""
-    waits, offered = Signal(), Signal.like(Value.cast(channel.payload))
-    m.d.sync += [waits.eq(channel.valid & ~channel.ready), offered.eq(channel.payload)]
-    m.d.comb += Assume(~waits | (channel.valid & (Value.cast(channel.payload) == offered)))
 
 
 class Bench(Elaboratable):
@@ -40,7 +33,7 @@ class Bench(Elaboratable):
         m.d.comb += [*free_inputs(converter)]
         words, beats = converter.words, converter.beats
         for offered in (words.ar, words.aw, words.w, beats.r, beats.b):
-            _assume_stream_holds(m, offered)
+            assume_stream_holds(m, offered.valid, offered.ready, offered.payload)
         for offered in (beats.ar, beats.aw, beats.w, words.r, words.b):
             assert_stream_holds(m, offered.valid, offered.ready, offered.payload)
         for one, other in ((words.ar, beats.ar), (words.aw, beats.aw)):
@@ -76,18 +69,18 @@ def test_the_port_keeps_axis_rules_and_the_bytes_of_the_words(params: HardwarePa
 
 
 _FAULTS = {
-    ("narrow", "C(parts_less_one, bits), words.len", "C(0, bits), words.len"),
-    ("narrow", "words.valid.eq(beats.valid & last)", "words.valid.eq(beats.valid)"),
-    ("narrow", "beats.ready.eq(words.ready | ~last)", "beats.ready.eq(1)"),
-    ("narrow", "words.ready.eq(beats.ready & last)", "words.ready.eq(beats.ready)"),
-    ("wide", "eq(offered.valid & first.credit_available)", "eq(offered.valid)"),
-    ("wide", "first.push.eq(fire)", "first.push.eq(offered.valid)"),
-    ("wide", "source.ready.eq(target.ready & first.o.valid)", "source.ready.eq(target.ready)"),
+    "C(0, bits), words.len": ("narrow", "C(parts_less_one, bits), words.len"),
+    "beats.ready.eq(1)": ("narrow", "beats.ready.eq(words.ready | ~last)"),
+    "words.ready.eq(beats.ready)": ("narrow", "words.ready.eq(beats.ready & last)"),
+    "words.valid.eq(beats.valid)": ("narrow", "words.valid.eq(beats.valid & last)"),
+    "eq(offered.valid)": ("wide", "eq(offered.valid & first.credit_available)"),
+    "first.push.eq(offered.valid)": ("wide", "first.push.eq(fire)"),
+    "source.ready.eq(target.ready)": ("wide", "source.ready.eq(target.ready & first.o.valid)"),
 }
 
 
-@pytest.mark.parametrize("fault", sorted(_FAULTS), ids=lambda fault: fault[2])
-def test_a_faulty_converter_is_refuted(fault: tuple[str, str, str], tmp_path: Path) -> None:
-    shape, old, new = fault
+@pytest.mark.parametrize("new", each_night(_FAULTS))
+def test_a_faulty_converter_is_refuted(new: str, tmp_path: Path) -> None:
+    shape, old = _FAULTS[new]
     bench = Bench({"narrow": NARROW, "wide": WIDE}[shape], planted(WidthConverter, (old, new)))
     assert not prove(bench, tmp_path, depth=_CYCLES).holds

@@ -23,7 +23,7 @@ from intloom.hw.dma.store import StoreUnit
 from intloom.hw.spec.params import preset
 from tests.hw.formal import test_axi_bursts as bursts
 from tests.hw.formal.order import free_inputs
-from tests.hw.formal.planted import planted, rebased, with_locals
+from tests.hw.formal.planted import each_night, planted, rebased, with_locals
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -192,7 +192,7 @@ def test_what_is_right_is_not_refuted(tmp_path: Path, monkeypatch: pytest.Monkey
         assert prove(Alone(unit), folder, depth=ALONE).holds
 
 
-@pytest.mark.parametrize("name", _PLANTED)
+@pytest.mark.parametrize("name", each_night(_PLANTED))
 def test_a_splitter_that_lets_a_burst_out_is_refuted(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
