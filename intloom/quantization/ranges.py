@@ -33,6 +33,8 @@ _ROWS = 256
 """Rows of all samples that are normalized."""
 _SMALL = 1e-12
 _CODES = 255
+_ROUNDED_DOWN = 1 - 1e-9
+"""Factor of a sum of floats that makes it smaller than the exact one."""
 
 
 def best_ranges(model: onnx.ModelProto, samples: Sequence[Sample]) -> dict[str, Range]:
@@ -57,7 +59,17 @@ def best_range(samples: Sequence[Floats], function: Callable[[Floats], Floats]) 
         return float((np.square(function(levels)[codes] - wanted) * weights).sum())
 
     least, most = (end(float(end(s[0])) for s in samples) for end in (min, max))
-    return _smallest(error, least, most)
+    # The rounded zero point moves both ends of a range by at most half a step.
+    reach = (max(0.0, most) - min(0.0, least)) / _CODES / 2
+
+    def cut_off(end: float, sign: int) -> float:
+        """The error of the values beyond the lower (-1) or the upper end (1) alone, rounded down."""
+        if sign < 0 and function is silu:  # It does not rise everywhere below 0.
+            return 0.0
+        lost = sign * (wanted - function(np.array([end + sign * reach])))
+        return float((np.square(np.maximum(lost, 0.0)) * weights).sum()) * _ROUNDED_DOWN
+
+    return _smallest(error, least, most, cut_off)
 
 
 def best_range_of_rows(rows: Floats) -> Range:
@@ -93,11 +105,28 @@ def _row_error(rows: Floats, ends: Sequence[float], wanted: Floats) -> float:
     return float(np.square(np.square(rest).sum(axis=-1)).sum())
 
 
-def _smallest(error: Callable[[float, float], float], least: float, most: float) -> Range:
-    """The range with the smallest error, of those from shares of these extremes and 0."""
-    lows, highs = (dict.fromkeys((end * _SHARES).tolist()) for end in (min(0.0, least), max(0.0, most)))
+def _smallest(
+    error: Callable[[float, float], float],
+    least: float,
+    most: float,
+    bound: Callable[[float, int], float] = lambda _end, _sign: 0.0,
+) -> Range:
+    """The range with the smallest error, of those from shares of these extremes and 0.
+
+    No error is below the sum of the bounds of its two ends. The first of several smallest errors counts.
+    """
+    lows, highs = (
+        {tried: bound(tried, sign) for tried in (end * _SHARES).tolist()}
+        for sign, end in ((-1, min(0.0, least)), (1, max(0.0, most)))
+    )
     tried = [(low, high) for low in lows for high in highs if low < high]
-    return min(tried, key=lambda ends: error(*ends), default=(0.0, 0.0))
+    bounds = [lows[low] + highs[high] for low, high in tried]
+    smallest, first = float("inf"), 0
+    for k in sorted(range(len(tried)), key=bounds.__getitem__):
+        if bounds[k] > smallest:
+            break
+        smallest, first = min((smallest, first), (error(*tried[k]), k))
+    return tried[first] if tried else (0.0, 0.0)
 
 
 def normalized(rows: Floats) -> Floats:

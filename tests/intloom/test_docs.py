@@ -117,7 +117,7 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, float_models):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("label", ["YOLOv8n-cls, 224x224", "YOLOv8n, 96x96"])
+@pytest.mark.parametrize("label", ["YOLOv8n-cls, 224x224", pytest.param("YOLOv8n, 96x96", marks=pytest.mark.nightly)])
 def test_rows_of_the_readme_are_the_compilers_forecast(label):
     """Forecasts are within 0.3 % of the RTL, so a row that the present compiler does not make is found without it."""
     (row,) = (r for r in figures.ROWS if r.label == label)

@@ -13,9 +13,9 @@ from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.verilog import verilog_of
 
 
-def _detailed(**options: bool) -> DetailedBench:
-    """A bench with the simulator of the detailed bench: that of cocotb's flow takes as long to build as all others."""
-    return DetailedBench(monitors=options.get("monitors", True))
+def _detailed(**_options: bool) -> DetailedBench:
+    """The detailed bench, whose simulator other tests use: that of cocotb's flow takes as long to build as all."""
+    return DetailedBench()
 
 
 def _fast(*_threads: int, **_forms: bool) -> FastBench:

@@ -21,9 +21,15 @@ from intloom.evaluation.layer_cost import LayerCost, layer_costs, with_float_lay
 from intloom.evaluation.scoring import score_objects
 from intloom.images import synthetic_image
 from intloom.pictures import letterbox
-from intloom.quantization import QuantizeOptions, quantize
+from intloom.quantization import Calibration, QuantizeOptions, quantize
 from intloom.quantization.graph_values import values_of
 from tests.intloom.quantization.test_accuracy import chain
+
+
+@pytest.fixture(autouse=True)
+def _one_method_of_calibration(monkeypatch):
+    """The choice between methods has tests in `test_choice.py`."""
+    monkeypatch.setattr("intloom.quantization.static.CANDIDATES", (Calibration.MINMAX,))
 
 
 def photo(seed, size=64):

@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from intloom.common.errors import UsageError
 from intloom.compiler.reference import open_session
-from intloom.quantization import Calibration, Form, QuantizeOptions, quantize
+from intloom.quantization import Calibration, Form, QuantizeOptions, quantize, ranges
 from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.equalization import equalize
 from intloom.quantization.graph_values import channel_means, thinned
@@ -83,6 +83,17 @@ def test_the_range_of_silu_stops_where_its_result_is_flat():
 
 def test_the_range_of_relu_has_no_negative_part():
     assert best_range([thinned(np.linspace(-5, 3, 500), 500)], relu)[0] == 0.0
+
+
+@pytest.mark.parametrize("function", [lambda x: x, relu, silu])
+def test_no_range_that_is_not_tried_is_better(function, monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    shapes = (rng.standard_t(3, 3000), rng.uniform(-1, 1, 900) ** 3, -rng.exponential(5, 900), rng.exponential(5, 900))
+    samples = [[thinned(scale * values, 4000) for scale in (1, 1.5)] for values in shapes]
+    made = [best_range(s, function) for s in samples]
+    search = ranges._smallest
+    monkeypatch.setattr(ranges, "_smallest", lambda error, least, most, _bound: search(error, least, most))
+    assert made == [best_range(s, function) for s in samples]
 
 
 def test_one_sample_does_not_decide():

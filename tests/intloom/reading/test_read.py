@@ -10,7 +10,7 @@ import pytest
 
 from intloom.compiler.reference import open_session
 from intloom.files import write_bytes
-from intloom.quantization import quantize
+from intloom.quantization import Calibration, quantize
 from intloom.reading.drawing import draw_line, draw_photograph
 from intloom.reading.networks import (
     DETECTOR_SHAPE,
@@ -31,7 +31,9 @@ PAGE = (Path(__file__).parents[3] / "docs/accuracy.md").read_text(encoding="utf-
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("pretrained_models")
-def test_a_picture_is_read_as_in_the_notebook(tmp_path, capsys):
+def test_a_picture_is_read_as_in_the_notebook(tmp_path, capsys, monkeypatch):
+    """By one method of calibration; their choice has tests in `test_choice.py`."""
+    monkeypatch.setattr("intloom.quantization.static.CANDIDATES", (Calibration.MINMAX,))
     texts, picture = draw_photograph(5)
     picture.save(tmp_path / "photograph.png")
     options = ReadOptions(
