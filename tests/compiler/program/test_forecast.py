@@ -1,11 +1,12 @@
 """The forecast: in its parts, and against cycles measured on the RTL."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from intloom.compiler.program.cost import instruction_cost
-from intloom.compiler.program.forecast import bound, forecast
+from intloom.compiler.program.forecast import bound, forecast, forecast_of
 from intloom.compiler.program.program import MemoryTiming, Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
@@ -39,6 +40,20 @@ def test_layers_add_up_to_the_end_of_the_last():
     x = maker.conv(maker.input(16, 40, 40), 32, 3)
     program = compile_graph(maker.graph(maker.conv(x, 16, 3)), BASE)
     assert sum(layer.predicted_cycles for layer in program.layers) == program.predicted_cycles
+
+
+def test_a_program_keeps_the_forecast_of_its_schedule(monkeypatch):
+    """Another memory, or other instructions, need a forecast of their own."""
+    maker = GraphMaker(0)
+    program = compile_graph(maker.graph(maker.conv(maker.input(16, 8, 8), 16, 1)), BASE)
+    own = forecast(program.instructions, program.provenance, len(program.layers), BASE, program.memory)
+    assert forecast_of(program, program.memory) == forecast_of(replace(program), program.memory) == own
+    made = []
+    monkeypatch.setattr("intloom.compiler.program.forecast.forecast", lambda *parts: made.append(parts))
+    assert forecast_of(program, program.memory) == own and not made
+    forecast_of(replace(program), program.memory)
+    forecast_of(program, MemoryTiming(bandwidth=0.5))
+    assert [parts[-1].bandwidth for parts in made] == [1.0, 0.5]
 
 
 def test_a_slower_memory_makes_moves_slower_and_nothing_else():
