@@ -10,7 +10,6 @@ from intloom.common.errors import SimulationError
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.waves import choose_window
 from intloom.hw.spec.isa import Kind
-from intloom.hw.spec.params import preset
 from intloom.sim.backend import GoldenBackend, RtlBackend
 from intloom.sim.compare import compare
 from intloom.sim.compare.divergence import find_divergence
@@ -18,11 +17,8 @@ from intloom.sim.golden import run_graph
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
-from tests.sim.compare.bugs import BUGS, inject
+from tests.sim.rtl.planted import BUGS, PARAMS, plant, plusarg
 from tests.support.graph_maker import GraphMaker
-
-PARAMS = preset("nano").replace(scratch_kib=8, weight_kib=2, strip=16)
-"""Small memories build quickly."""
 
 pytestmark = pytest.mark.slow
 
@@ -38,32 +34,31 @@ def case():
 
 @pytest.fixture(scope="module")
 def verilog():
-    return inject(verilog_of(PARAMS))
+    return plant(verilog_of(PARAMS))
 
 
-def backend(verilog, number):
-    bench = FastBench(taps=True, plusargs=(f"+injected={number}",))
+def backend(verilog, bug=None):
+    bench = FastBench(taps=True, plusargs=(plusarg(bug),))
     return RtlBackend(RtlOptions(bench=bench, verilog=verilog, watchdog=3000))
 
 
 def test_asleep_the_bugs_do_nothing(case, verilog):
     graph, program, inputs = case
-    result = backend(verilog, 0).run(program, inputs)
+    result = backend(verilog).run(program, inputs)
     compare(GoldenBackend(graph).run(program, inputs).outputs, result.outputs).require_equal()
     assert find_divergence(program, inputs, RtlOptions(verilog=verilog)) is None
 
 
-@pytest.mark.parametrize("number", range(1, len(BUGS) + 1), ids=[b.name.replace(" ", "-") for b in BUGS])
-def test_an_injected_bug_is_caught_and_named(case, verilog, number):
+@pytest.mark.parametrize("bug", BUGS, ids=[b.name.replace(" ", "-") for b in BUGS])
+def test_an_injected_bug_is_caught_and_named(case, verilog, bug):
     graph, program, inputs = case
-    bug = BUGS[number - 1]
     try:
-        outputs = backend(verilog, number).run(program, inputs).outputs
+        outputs = backend(verilog, bug).run(program, inputs).outputs
         caught = compare(GoldenBackend(graph).run(program, inputs).outputs, outputs).differing_bytes > 0
     except SimulationError as error:
         caught = "WATCHDOG" in str(error)
     assert caught
-    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=(f"+injected={number}",))
+    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=(plusarg(bug),))
     assert found is not None
     assert f"unit {bug.unit.name}," in found.description
     assert found.node
@@ -76,7 +71,7 @@ def test_an_injected_bug_is_caught_and_named(case, verilog, number):
 
 def test_the_array_bug_is_named_to_the_column(case, verilog):
     _, program, inputs = case
-    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=("+injected=1",))
+    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=(plusarg(BUGS[0]),))
     assert program.instructions[found.instruction].kind is Kind.CONV
     place = re.search(r"unit MAC, cycle (\d+); scratch word \d+, byte (\d+)", found.description)
     assert int(place[1]) == found.cycle > 0 and int(place[2]) % PARAMS.cols == 1
@@ -85,8 +80,8 @@ def test_the_array_bug_is_named_to_the_column(case, verilog):
 
 def test_waves_show_the_cycles_around_the_divergence(case, verilog):
     _, program, inputs = case
-    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=("+injected=1",))
-    result = backend(verilog, 0).observe(program, inputs)
+    found = find_divergence(program, inputs, RtlOptions(verilog=verilog), plusargs=(plusarg(BUGS[0]),))
+    result = backend(verilog).observe(program, inputs)
     result = replace(result, inputs=inputs, regions=(result,), first_divergence=found)
     window = choose_window((program,), result)
     assert (window.first, window.last) == (max(0, found.cycle - 500), found.cycle + 500)

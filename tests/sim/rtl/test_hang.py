@@ -19,7 +19,7 @@ from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.disturbed import simulator
 from tests.sim.random_programs.short_runs import Ending, checked, ending
-from tests.sim.rtl.hangs import HANGS, plant
+from tests.sim.rtl.planted import HANGS, PARAMS, Fault, plant, plusarg
 from tests.support.shapes import SHAPES
 
 NANO = preset("nano")
@@ -62,7 +62,7 @@ STORE_AFTER = {Unit.MAC: {"wait_mac": 1}, Unit.VEC: {"wait_vec": 1}, Unit.LOAD: 
 
 def _waiting(unit: Unit, *, store_first: bool) -> tuple[Program, int]:
     """Two LOADs, then an instruction of `unit` and a STORE that waits for it; and the index of the former."""
-    program, _ = dense_program(NANO, side=8, blocks=1, repeats=1)
+    program, _ = dense_program(PARAMS, side=8, blocks=1, repeats=1)
     begin_, weights, pixels, conv, store, _ = program.instructions
     of_unit = {Unit.MAC: [conv], Unit.VEC: [make(Kind.VCOPY, wait_load=2, out_w=8, out_h=4)], Unit.LOAD: []}[unit]
     loads = [weights.with_fields(wait_mac=0), pixels.with_fields(wait_mac=0)]
@@ -78,28 +78,28 @@ def _waiting(unit: Unit, *, store_first: bool) -> tuple[Program, int]:
 
 @pytest.fixture(scope="module")
 def faulty() -> str:
-    return plant(verilog_of(NANO))
+    return plant(verilog_of(PARAMS))
 
 
-def _message(verilog: str, number: int, program: Program) -> str:
-    with pytest.raises(SimulationError) as raised:
-        RtlBackend(RtlOptions(bench=FastBench(plusargs=(f"+hang={number}",)), verilog=verilog)).run(program, {})
-    return str(raised.value)
+def _run(verilog: str, fault: Fault | None, program: Program) -> None:
+    bench = FastBench(taps=True, plusargs=(plusarg(fault),))
+    RtlBackend(RtlOptions(bench=bench, verilog=verilog)).run(program, {})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store_first", [False, True], ids=["after", "first"])
-@pytest.mark.parametrize("number", range(1, len(HANGS) + 1), ids=[h.name.replace(" ", "-") for h in HANGS])
+@pytest.mark.parametrize("hang", HANGS, ids=[h.name.replace(" ", "-") for h in HANGS])
 def test_a_unit_that_never_finishes_is_named_and_not_the_store_that_waits(
-    faulty: str, number: int, store_first: bool
+    faulty: str, hang: Fault, store_first: bool
 ) -> None:
     """Within the default watchdog of a run, counted from the last progress."""
-    unit = HANGS[number - 1].unit
-    program, index = _waiting(unit, store_first=store_first)
-    message = _message(faulty, number, program)
+    program, index = _waiting(hang.unit, store_first=store_first)
+    with pytest.raises(SimulationError) as raised:
+        _run(faulty, hang, program)
+    message = str(raised.value)
     found = re.search(r"stopped after (\d+) cycles with cause WATCHDOG in unit (\w+) at instruction #(\d+)", message)
     assert found is not None, message
-    assert (found[2], int(found[3])) == (unit.name, index), message
+    assert (found[2], int(found[3])) == (hang.unit.name, index), message
     # Before the hang the program makes progress for less than a watchdog's time.
     assert int(found[1]) < 2 * watchdog_of(program, RtlOptions()) < 20_000
 
@@ -108,4 +108,4 @@ def test_a_unit_that_never_finishes_is_named_and_not_the_store_that_waits(
 def test_without_a_fault_the_programs_of_hangs_complete(faulty: str) -> None:
     for unit in STORE_AFTER:
         program, _ = _waiting(unit, store_first=False)
-        RtlBackend(RtlOptions(bench=FastBench(plusargs=("+hang=0",)), verilog=faulty)).run(program, {})
+        _run(faulty, None, program)
