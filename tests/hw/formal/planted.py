@@ -35,7 +35,7 @@ def planted(component: type[_Component], *changes: tuple[str, str]) -> type[_Com
     return faulty
 
 
-def each_night(faults: Iterable[str]) -> list[Any]:
+def each_night(faults: Iterable[object]) -> list[Any]:
     """Names of planted faults: `make test` plants the first one, which shows that the proof can fail."""
     first, *others = faults
     return with_nightly((first, *others), others)

@@ -185,6 +185,7 @@ _PLANTED = {
 }
 
 
+@pytest.mark.nightly
 def test_what_is_right_is_not_refuted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_end, "BurstSplitter", UsedSplitter)
     for number, unit in enumerate((StoreUnit(NANO), Fetch(NANO))):

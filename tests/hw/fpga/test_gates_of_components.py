@@ -20,6 +20,7 @@ from intloom.hw.resources import run_yosys
 from intloom.hw.spec.params import preset
 from intloom.sim.rtl.ports import parse_ports
 from tests.hw.fpga.test_gates import PRIMITIVES, without_open_ports
+from tests.support.nightly import with_nightly
 
 PARAMS = preset("nano").replace(lut_products=0)
 COMPONENTS = {
@@ -82,7 +83,7 @@ def _wrong(folder: Path, gates: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.needs("iverilog")
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize("name", with_nightly(COMPONENTS, ("bank of 8,192 words",)))
 def test_the_netlist_has_the_outputs_of_the_component(name: str, tmp_path: Path) -> None:
     """Not so with a wrong cell: the table of a carry chain, or an address bit of one of the RAMs."""
     gates = _map(tmp_path, name)

@@ -17,6 +17,7 @@ NANO = preset("nano")
 
 @pytest.mark.needs("iverilog")
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_icarus_agrees_and_takes_the_cycles_that_verilator_takes():
     """The same bench on an independent simulator, with stalls and all protocol monitors."""
     maker = GraphMaker(1)

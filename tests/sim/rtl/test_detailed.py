@@ -82,6 +82,7 @@ def test_monitors_name_the_broken_rule(files, name):
 
 @pytest.mark.slow
 @pytest.mark.needs("liblz4-dev")
+@pytest.mark.nightly
 def test_waves_are_left_in_the_run_folder(files):
     _, report = run(DetailedBench(waves=True), files)
     assert report.ended == "interrupt"

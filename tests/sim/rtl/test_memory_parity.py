@@ -12,7 +12,7 @@ from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.bench.workload import dense_program
-from intloom.sim.random_programs.compare import compare, simulator_of
+from intloom.sim.random_programs.compare import compare
 from intloom.sim.random_programs.program import random_program
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.backend import RtlBackend
@@ -22,7 +22,9 @@ from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.collisions import poison_collisions
+from tests.hw.npu.disturbed import simulator
 from tests.sim.rtl.flips import Flip, scratch_flip, weight_flip, with_flips
+from tests.support.shapes import SHAPES
 
 PLAIN = preset("nano")
 PARITY = PLAIN.replace(memory_parity=True)
@@ -33,7 +35,6 @@ INPUT, OUTPUT, TILES = 0, SIDE * SIDE, PLAIN.channel_words
 _MESSAGE = re.compile(
     r"stopped after \d+ cycles with cause (\w+): unit (\w+) read word (\d+) of the (scratchpad|weight memory)"
 )
-EVERY = {"vector_softmax": True, "vector_norm": True, "vector_depthwise": True}
 _MEMORY = MemorySettings()
 FASTEST_MEMORY = MemorySettings(read_latency=0, write_latency=0, bandwidth=0)
 
@@ -130,20 +131,27 @@ def test_the_last_word_is_checked_before_the_program_is_done(edited: dict[bool, 
 
 
 @pytest.mark.slow
-def test_random_programs_take_the_same_cycles_and_read_no_word_while_it_is_written(seed: int) -> None:
+def test_random_programs_read_no_word_while_it_is_written(seed: int) -> None:
     """Registers and memories are random before the reset: the programs begin with loads of all words.
 
     A word that is read while it is written has all bits inverted, even if its data is not used: wrong parity, since
     granules have an odd number of bits.
     """
-    params = PARITY.replace(**EVERY)
+    params = SHAPES["halves"]
     verilog, memories = poison_collisions(verilog_of(params))
     assert memories >= params.scratch_banks + 1
-    simulator = build_bare(verilog, optimize="-O1", random_start=True, taps=True)
+    poisoned = build_bare(verilog, optimize="-O1", random_start=True, taps=True)
     for number in range(12):
-        plain, parity = (random_program(seed + number, p.replace(**EVERY)) for p in (PLAIN, PARITY))
-        stalls = (0, 300)[number % 2]
-        found = compare(parity, simulator, stalls, start_seed=1 + number)
-        assert not found.problem, f"seed {parity.seed}: {found.problem}"
-        if number < 4:
-            assert compare(plain, simulator_of(plain), stalls).cycles == found.cycles, f"seed {plain.seed}"
+        program = random_program(seed + number, params)
+        found = compare(program, poisoned, (0, 300)[number % 2], start_seed=1 + number)
+        assert not found.problem, f"seed {program.seed}: {found.problem}"
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_random_programs_take_the_same_cycles(seed: int) -> None:
+    """With parity and without."""
+    simulators = {p: simulator(p) for p in (SHAPES["halves"], SHAPES["halves"].replace(memory_parity=False))}
+    for number in range(4):
+        runs = [compare(random_program(seed + number, p), s, (0, 300)[number % 2]) for p, s in simulators.items()]
+        assert len({run.cycles for run in runs}) == 1, f"seed {seed + number}"

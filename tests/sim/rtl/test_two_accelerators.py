@@ -25,7 +25,7 @@ from intloom.sim.rtl.job import MemorySettings, RunFiles
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 
-PARAMS = preset("nano").replace(trace=False)
+PARAMS = preset("nano")
 ONE = "npu_one"
 
 

@@ -162,10 +162,11 @@ def _in_verilator(params: HardwareParams, vectors: list[Vector], seed: int, fold
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [100_000, pytest.param(500_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("form", _FORMS)
-def test_half_a_million_full_width_vectors(form: str, seed: int, tmp_path: Path) -> None:
-    """A million and a half in all forms together, in Verilator."""
-    vectors, params = _full_width(random.Random(seed), 500_000), _FORMS[form]
+def test_many_full_width_vectors(form: str, count: int, seed: int, tmp_path: Path) -> None:
+    """In Verilator."""
+    vectors, params = _full_width(random.Random(seed), count), _FORMS[form]
     results = _in_verilator(params, vectors, seed, tmp_path)
     wrong = [(v, r) for v, r in zip(vectors, results, strict=True) if RequantizerLane.model(*v, params.match) != r]
     assert not wrong, (len(wrong), wrong[:3])
