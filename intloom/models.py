@@ -12,6 +12,7 @@ from intloom.common.errors import FileFormatError, ModelError
 from intloom.compiler.importer.batch import one_image
 from intloom.compiler.importer.limits import check_limits
 from intloom.compiler.importer.load import read_onnx
+from intloom.compiler.importer.subgraphs import all_graphs
 from intloom.compiler.importer.tflite.file import is_tflite
 from intloom.files import read_bytes, read_prefix
 
@@ -99,12 +100,9 @@ def _file_digest(path: Path, model: Path) -> bytes:
 
 
 def _external_locations(graph: onnx.GraphProto) -> Iterator[str]:
-    tensors = list(graph.initializer)
-    for node in graph.node:
-        for attribute in node.attribute:
-            tensors += [attribute.t, *attribute.tensors]
-            for subgraph in (attribute.g, *attribute.graphs):
-                yield from _external_locations(subgraph)
+    graphs = list(all_graphs(graph))
+    attributes = (attribute for g in graphs for node in g.node for attribute in node.attribute)
+    tensors = [t for g in graphs for t in g.initializer] + [t for a in attributes for t in (a.t, *a.tensors)]
     for tensor in tensors:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             yield from (entry.value for entry in tensor.external_data if entry.key == "location")

@@ -8,7 +8,7 @@ sizes that the operator is about to read. Axes are cut to 32 bits and used as an
 the number of parts of a Split.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 
 import onnx
@@ -16,6 +16,7 @@ from onnx import helper
 from onnx.shape_inference import InferenceContext
 
 from intloom.common.errors import ModelError
+from intloom.compiler.importer.subgraphs import all_graphs
 
 DOMAIN, _GUARD = "intloom.importer", "SizeGuard"
 _GUARDED = frozenset({"Add", "Cast", "Concat", "Gather", "GatherND", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"})
@@ -35,7 +36,7 @@ def guarded_inference(proto: onnx.ModelProto, *, check_type: bool = True, strict
     ModelError
         A value has a negative size or too many elements, or an attribute is out of range.
     """
-    for graph in _graphs(proto.graph):
+    for graph in all_graphs(proto.graph):
         _check_attributes(graph)
     inferred = _with_guards(proto, check_type, strict)
     for value in inferred.graph.value_info:
@@ -45,16 +46,16 @@ def guarded_inference(proto: onnx.ModelProto, *, check_type: bool = True, strict
 
 def _with_guards(proto: onnx.ModelProto, check_type: bool, strict: bool) -> onnx.ModelProto:
     """Infer all shapes, with a guard before each operator that needs one."""
-    if not any(_needs_guard(n) for g in _graphs(proto.graph) for n in g.node):
+    if not any(_needs_guard(n) for g in all_graphs(proto.graph) for n in g.node):
         return _inferred(proto, check_type, strict)
     add_schema(_GUARD, _check_sizes)
     guarded = onnx.ModelProto()
     guarded.CopyFrom(proto)
     guarded.opset_import.append(helper.make_opsetid(DOMAIN, 1))
-    for graph in list(_graphs(guarded.graph)):
+    for graph in list(all_graphs(guarded.graph)):
         _add_guards(graph)
     result = _inferred(guarded, check_type, strict)
-    for graph in list(_graphs(result.graph)):
+    for graph in list(all_graphs(result.graph)):
         _remove_guards(graph)
     del result.opset_import[-1]
     return result
@@ -69,15 +70,6 @@ def _inferred(proto: onnx.ModelProto, check_type: bool, strict: bool) -> onnx.Mo
 
 def _needs_guard(node: onnx.NodeProto) -> bool:
     return node.op_type in _GUARDED and node.domain in ("", "ai.onnx") and bool(node.input)
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """The graph and those of If, Loop and Scan in it."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]:
-                yield from _graphs(inner)
 
 
 def _add_guards(graph: onnx.GraphProto) -> None:

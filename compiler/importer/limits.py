@@ -6,6 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 import onnx
 
 from intloom.common.errors import ModelError
+from intloom.compiler.importer.subgraphs import graphs_of
 
 MOST_NODES = 100_000
 """Nodes of a model with its functions inlined; a large detector has about 1,000."""
@@ -52,6 +53,5 @@ def _all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Nodes, with those of their subgraphs."""
     for node in nodes:
         yield node
-        for attribute in node.attribute:
-            for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-                yield from _all_nodes(graph.node)
+        for graph in graphs_of(node):
+            yield from _all_nodes(graph.node)

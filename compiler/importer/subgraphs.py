@@ -1,6 +1,6 @@
 """Subgraphs of If, Loop and Scan: which outer values they read, and branches whose condition is constant."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import onnx
@@ -15,12 +15,25 @@ _EVALUATED_OPSET = 18
 """Opset of the evaluation of a condition: operators on sizes have not changed since."""
 
 
+def graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """The subgraphs of a node."""
+    return [g for a in node.attribute for g in (*a.graphs, *([a.g] if a.HasField("g") else []))]
+
+
+def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """The graph and those of If, Loop and Scan in it."""
+    yield graph
+    for node in graph.node:
+        for inner in graphs_of(node):
+            yield from all_graphs(inner)
+
+
 def captured_values(graph: onnx.GraphProto) -> tuple[str, ...]:
     """Values of outer graphs that a subgraph reads, in the order of the first use."""
     inner = {v.name for v in graph.input} | {t.name for t in graph.initializer}
     captured: dict[str, None] = {}
     for node in graph.node:
-        read = [*node.input, *(v for g in _graphs_of(node) for v in captured_values(g))]
+        read = [*node.input, *(v for g in graphs_of(node) for v in captured_values(g))]
         captured |= dict.fromkeys(v for v in read if v and v not in inner)
         inner.update(node.output)
     # A branch may return an outer value without a node.
@@ -63,7 +76,7 @@ def _decided(
         node = producers.get(value)
         if value in stored or value in wanted or not value:
             continue
-        if node is None or _graphs_of(node) or node.domain:
+        if node is None or graphs_of(node) or node.domain:
             return None
         wanted.append(value)
         if node.op_type not in ("Shape", "Size"):
@@ -114,10 +127,6 @@ def _sizes(value: onnx.ValueInfoProto) -> tuple[int, ...] | None:
     if not kind.HasField("shape") or not all(d.HasField("dim_value") for d in kind.shape.dim):
         return None
     return tuple(d.dim_value for d in kind.shape.dim)
-
-
-def _graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    return [g for a in node.attribute for g in (*a.graphs, *([a.g] if a.HasField("g") else []))]
 
 
 def _constant_if(graph: onnx.GraphProto) -> tuple[int, onnx.NodeProto, onnx.GraphProto] | None:
@@ -175,7 +184,7 @@ def _rename(node: onnx.NodeProto, new: dict[str, str]) -> None:
     for names in (node.input, node.output):
         for position, name in enumerate(names):
             names[position] = new.get(name, name)
-    for graph in _graphs_of(node):
+    for graph in graphs_of(node):
         own = {v.name for v in graph.input} | {t.name for t in graph.initializer}
         own |= {o for n in graph.node for o in n.output}
         outer = {a: b for a, b in new.items() if a not in own}

@@ -1,10 +1,10 @@
 """Conversion of float16 models to float32, in which calibration and quantization compute."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
+
+from intloom.compiler.importer.subgraphs import all_graphs
 
 _TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype"})
 """Attributes that name an element type."""
@@ -20,7 +20,7 @@ def in_float32(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy in which every float16 value is float32."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    for graph in _graphs(copy.graph):
+    for graph in all_graphs(copy.graph):
         for value in (*graph.input, *graph.output, *graph.value_info):
             if value.type.tensor_type.elem_type == TensorProto.FLOAT16:
                 value.type.tensor_type.elem_type = TensorProto.FLOAT
@@ -32,14 +32,6 @@ def in_float32(model: onnx.ModelProto) -> onnx.ModelProto:
                 if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT16:
                     attribute.i = TensorProto.FLOAT
     return copy
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _graphs(attribute.g)
 
 
 def _widen(tensor: onnx.TensorProto) -> None:
