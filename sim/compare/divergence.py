@@ -1,6 +1,5 @@
 """Finds the first instruction whose results differ between RTL and instruction simulator, and describes it."""
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,13 +9,13 @@ from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.program import Program, Provenance
 from intloom.hw.spec.isa import disassemble
 from intloom.sim.checks import GOLDEN, FirstDivergence
-from intloom.sim.compare.expected_writes import ExpectedWrite, expected_writes, write_count
+from intloom.sim.compare.expected_writes import ExpectedWrite, expected_writes, write_count, writes_by_instruction
 from intloom.sim.compare.locate import element_in_dram, element_in_scratchpad
 from intloom.sim.result import Arrays, RunResult
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.options import RtlOptions
-from intloom.sim.rtl.write_log import Writer
+from intloom.sim.rtl.write_log import byte_masks
 
 
 def find_divergence(
@@ -35,19 +34,13 @@ def first_wrong_write(program: Program, inputs: Arrays, seen: RunResult) -> Firs
     """The first wrong or missing write, by the program's order of instructions."""
     if seen.writes is None:
         return None
-    by_writer = {w: seen.writes[seen.writes["writer"] == w] for w in Writer}
-    # Each write port writes in program order, so a count per port assigns every write to its instruction.
-    position: dict[Writer, int] = defaultdict(int)
-    for expected in expected_writes(program, inputs):
-        count = write_count(program.instructions[expected.index], program.params)
-        first = position[expected.writer]
-        position[expected.writer] += count
-        written = by_writer[expected.writer][first : first + count]
+    records = writes_by_instruction(program, seen.writes)
+    for expected, (_, _, written) in zip(expected_writes(program, inputs), records, strict=True):
         wrong = _first_wrong(expected, written)
         if wrong is not None:
             return _describe(program, expected, written[wrong], seen.origin)
         # Missing writes come after all writes that the port made, so they are reported second.
-        if len(written) < count:
+        if len(written) < write_count(program.instructions[expected.index], program.params):
             return _describe_missing(program, expected, written)
     return None
 
@@ -57,13 +50,9 @@ def _wanted(expected: ExpectedWrite, written: NDArray[np.void]) -> NDArray[np.ui
     return expected.content[written["word"] % len(expected.content)]
 
 
-def _masks(written: NDArray[np.void], width: int) -> NDArray[np.bool_]:
-    return (written["mask"][:, None] >> np.arange(width, dtype=np.uint32) & 1).astype(bool)
-
-
 def _first_wrong(expected: ExpectedWrite, written: NDArray[np.void]) -> int | None:
     content = _wanted(expected, written)
-    differs = ((content != written["data"]) & _masks(written, content.shape[1])).any(axis=1)
+    differs = ((content != written["data"]) & byte_masks(written, content.shape[1])).any(axis=1)
     outside = ~np.isin(written["word"] % len(expected.content), expected.words)
     wrong = np.flatnonzero(differs | outside)
     return int(wrong[0]) if len(wrong) else None
@@ -73,7 +62,7 @@ def _describe(program: Program, expected: ExpectedWrite, record: np.void, first_
     word = int(record["word"]) % len(expected.content)
     one = np.array([record], dtype=record.dtype)
     # Only masked bytes were written; the others may differ because of later instructions.
-    content, mask = expected.content[word], _masks(one, expected.content.shape[1])[0]
+    content, mask = expected.content[word], byte_masks(one, expected.content.shape[1])[0]
     wrong_bytes = np.flatnonzero((content != record["data"]) & mask)
     byte = int(wrong_bytes[0]) if len(wrong_bytes) else int(np.flatnonzero(mask)[0])
     outside = word not in expected.words

@@ -49,6 +49,18 @@ def write_count(instruction: Instruction, params: HardwareParams) -> int:
             return i["out_h"] * i["out_w"] * i.values.get("blocks", 1)
 
 
+def writes_by_instruction(program: Program, writes: NDArray[np.void]) -> Iterator[tuple[int, Writer, NDArray[np.void]]]:
+    """Every instruction that writes memory, with its port and its records; after an early end some are missing."""
+    by_writer = {w: writes[writes["writer"] == w] for w in Writer}
+    position = dict.fromkeys(Writer, 0)
+    for index, instruction in enumerate(program.instructions):
+        if (writer := writer_of(instruction)) is not None:
+            # Each write port writes in program order, so a count per port assigns every write to its instruction.
+            first = position[writer]
+            position[writer] += write_count(instruction, program.params)
+            yield index, writer, by_writer[writer][first : position[writer]]
+
+
 @dataclass(frozen=True)
 class ExpectedWrite:
     """Memory content right after an instruction, at the words that it may write."""

@@ -17,7 +17,7 @@ from intloom.sim.compare.expected_writes import writer_of
 from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.words import words_of
-from intloom.sim.rtl.write_log import Stored, Writer
+from intloom.sim.rtl.write_log import Stored, Writer, byte_masks
 
 Bytes = NDArray[np.uint8]
 Bits = NDArray[np.bool_]
@@ -40,7 +40,7 @@ class _Port:
         high = records["word_high"].astype(np.int64) << 32
         self._words = (high | records["word"]) - first_word
         self._data: Bytes = records["data"]
-        self._mask = _masks(records["mask"], width)
+        self._mask = byte_masks(records, width)
         self._bytes = np.cumsum(self._mask.sum(axis=1))
         self._at = 0
 
@@ -130,10 +130,6 @@ def _wrong_table(name: str, copies: Bytes, wanted: Bytes) -> Iterator[str]:
         yield f"{name}: not recorded"
     for copy, at in np.argwhere(copies != wanted)[:1]:
         yield f"{name}, copy {copy}, at the end: entry {at} is {copies[copy, at]} instead of {wanted[at]}"
-
-
-def _masks(bits: NDArray[np.uint32], width: int) -> Bits:
-    return (bits[:, None] >> np.arange(width, dtype=np.uint32) & 1).astype(bool)
 
 
 _MEMORIES = {

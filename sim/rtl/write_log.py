@@ -48,6 +48,11 @@ def pack_write(cycle: int, writer: Writer, word: int, mask: int, data: bytes) ->
     return struct.pack("<QIIII", cycle, writer, word & 0xFFFF_FFFF, mask, word >> 32) + data
 
 
+def byte_masks(records: NDArray[np.void], width: int) -> NDArray[np.bool_]:
+    """Which of the `width` bytes of its word each record wrote."""
+    return (records["mask"][:, None] >> np.arange(width, dtype=np.uint32) & 1).astype(bool)
+
+
 def read_writes(path: Path, word_bytes: int) -> NDArray[np.void]:
     """The file as a structured array with the fields of `layout`; a truncated record is dropped."""
     layout = np.dtype(
