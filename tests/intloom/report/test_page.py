@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,15 @@ def run_folder(tmp_path_factory, programs):
     folder = tmp_path_factory.mktemp("run")
     assert main(["run", str(programs("c2f")), "--backend", "isa", "--check", "-o", str(folder / "run"), "-q"]) == 0
     return folder / "run"
+
+
+def report_of(run_folder, folder, **changes):
+    """The page of the run, in a folder of its own, with these changes of its record; None removes a key."""
+    shutil.copy(run_folder / "timeline.json", folder)
+    record = json.loads((run_folder / "run.json").read_text()) | changes
+    kept = {key: value for key, value in record.items() if key not in changes or value is not None}
+    (folder / "run.json").write_text(json.dumps(kept))
+    return write_report(folder).read_text()
 
 
 def embedded(page):
@@ -70,19 +80,14 @@ def test_the_page_holds_the_run(run_folder):
 
 
 def test_names_of_the_models_cannot_break_the_page(run_folder, tmp_path):
-    record = json.loads((run_folder / "run.json").read_text())
-    record["name"] = record["layers"][0]["name"] = "</script><script>alert(1)</script>"
-    (tmp_path / "run.json").write_text(json.dumps(record))
-    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
-    page = write_report(tmp_path).read_text()
+    name, layers = "</script><script>alert(1)</script>", json.loads((run_folder / "run.json").read_text())["layers"]
+    page = report_of(run_folder, tmp_path, name=name, layers=[layers[0] | {"name": name}, *layers[1:]])
     assert "<script>alert" not in page
-    assert embedded(page)["name"] == record["name"]
+    assert embedded(page)["name"] == embedded(page)["layers"][0]["name"] == name
 
 
 @pytest.mark.parametrize("cycle", [None, 1234])
 def test_the_first_divergence_is_at_the_top_with_links(run_folder, tmp_path, cycle):
-    record = json.loads((run_folder / "run.json").read_text())
-    assert record["first_divergence"] is None
     assert 'id="first-divergence"' not in write_report(run_folder).read_text()
     first = {
         "against": "golden",
@@ -101,9 +106,7 @@ def test_the_first_divergence_is_at_the_top_with_links(run_folder, tmp_path, cyc
         "cycle": cycle,
         "waves": "",
     }
-    (tmp_path / "run.json").write_text(json.dumps({**record, "first_divergence": first}))
-    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
-    page = write_report(tmp_path).read_text()
+    page = report_of(run_folder, tmp_path, first_divergence=first)
     top = page[page.index('id="first-divergence"') : page.index('class="tiles"')]
     for shown in ('href="#layer-2"', "[0, 1, 2, 3]", "<b>-5</b>", "no write", "#17", "CONV x"):
         assert shown in top
@@ -111,11 +114,7 @@ def test_the_first_divergence_is_at_the_top_with_links(run_folder, tmp_path, cyc
 
 
 def test_a_difference_is_shown(run_folder, tmp_path):
-    record = json.loads((run_folder / "run.json").read_text())
-    record["mismatches"] = 7
-    (tmp_path / "run.json").write_text(json.dumps(record))
-    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
-    assert "7 bytes differ" in write_report(tmp_path).read_text()
+    assert "7 bytes differ" in report_of(run_folder, tmp_path, mismatches=7)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "null"])
@@ -183,20 +182,12 @@ def test_a_preset_has_its_measured_clock():
 
 
 def test_a_record_of_an_older_version_has_no_stopped_clocks(run_folder, tmp_path):
-    record = json.loads((run_folder / "run.json").read_text())
-    del record["clock_stopped"]
-    (tmp_path / "run.json").write_text(json.dumps({**record, "cycles": 1000, "mac_use": 0.5}))
-    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
-    assert 'id="clock-stopped"' not in write_report(tmp_path).read_text()
+    page = report_of(run_folder, tmp_path, cycles=1000, mac_use=0.5, clock_stopped=None)
+    assert 'id="clock-stopped"' not in page
 
 
 def test_stopped_clocks_are_listed_where_they_are_known(run_folder, tmp_path):
-    record = json.loads((run_folder / "run.json").read_text())
-    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
     for shares, shown in (({"vec": 0.9331, "load": 0.4635}, "load 46.4 %, vec 93.3 %."), ({}, None)):
-        (tmp_path / "run.json").write_text(
-            json.dumps({**record, "cycles": 1000, "mac_use": 0.5, "clock_stopped": shares})
-        )
-        page = write_report(tmp_path).read_text()
+        page = report_of(run_folder, tmp_path, cycles=1000, mac_use=0.5, clock_stopped=shares)
         assert ('id="clock-stopped"' in page) == (shown is not None)
         assert shown is None or shown in page
