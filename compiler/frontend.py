@@ -8,12 +8,13 @@ from typing import TypeVar
 from intloom.common.errors import IntloomError, ModelError, UnsupportedError, UsageError
 from intloom.compiler.fold.byte_order import Positions
 from intloom.compiler.fold.graph_builder import FoldOptions, GraphBuilder
-from intloom.compiler.fold.lower_model import graph_of, lower_units, orders_of
+from intloom.compiler.fold.lower_model import graph_of, leave_for_host, lower_units, orders_of
 from intloom.compiler.fold.passes.absorb_pads import absorb_pads
 from intloom.compiler.fold.passes.constants import fold_constants
 from intloom.compiler.fold.passes.custom_shapes import add_custom_shapes
 from intloom.compiler.fold.passes.integer_chains import fold_integer_chains
 from intloom.compiler.fold.passes.merge_tables import merge_tables
+from intloom.compiler.fold.passes.products import fold_products
 from intloom.compiler.fold.passes.propagate_qdq import propagate_qdq
 from intloom.compiler.fold.passes.qoperator import rewrite_qoperators
 from intloom.compiler.fold.passes.unsigned_activations import use_unsigned_activations
@@ -40,6 +41,7 @@ MODEL_PASSES = {
     "unsigned_activations": use_unsigned_activations,
     "qoperator": rewrite_qoperators,
     "integer_chains": fold_integer_chains,
+    "products": fold_products,
     "propagate_qdq": propagate_qdq,
 }
 _OF_TFLITE = {"constants": fold_constants, "propagate_qdq": propagate_qdq}
@@ -193,6 +195,7 @@ def fold_model(model: Model, options: FoldOptions = _DEFAULT) -> FoldedModel:
     prepared = _prepared(model)
     builder = lower_units(prepared, options)
     return_small_regions(builder)
+    leave_for_host(builder)
     graph, leaving = graph_of(builder, model)
     # Before any pass, so that an error is not attributed to a pass that did not cause it.
     verify(graph)
@@ -244,6 +247,7 @@ def dump_pass(model: Model, name: str, options: FoldOptions = _DEFAULT) -> str:
     if name not in seen:
         builder = lower_units(prepared, options)
         return_small_regions(builder)
+        leave_for_host(builder)
         graph, _ = graph_of(builder, model)
         run_passes(graph, GRAPH_PASSES, verify, lambda step, g: seen.update({step: to_text(g)}))
     return seen[name]

@@ -12,6 +12,7 @@ It has the real values of the file, and every value keeps its name. Of the nodes
 - a Softmax over more than two channels is integer operations, which the accelerator's is defined by, and so are a
   normalization and an average, except a GlobalAveragePool, for which onnxruntime has an integer kernel,
 - a float bias is an int32 bias, and ConvInteger and MatMulInteger chains are Conv and Gemm (pass `integer_chains`),
+- constants per channel after a product are part of its weights and bias (pass `products`),
 - data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float. The host
   parts have them too.
 """
@@ -27,6 +28,7 @@ from intloom.compiler.fold.lowering.conv_transpose import output_first
 from intloom.compiler.fold.passes.constants import fold_constants
 from intloom.compiler.fold.passes.custom_shapes import add_custom_shapes
 from intloom.compiler.fold.passes.integer_chains import fold_integer_chains
+from intloom.compiler.fold.passes.products import fold_products
 from intloom.compiler.fold.passes.propagate_qdq import propagate_qdq
 from intloom.compiler.fold.passes.unsigned_activations import use_unsigned_activations
 from intloom.compiler.fold.patterns.normalization import read_normalization
@@ -54,18 +56,11 @@ _FIRST_PAD_OF_BYTES = 11
 def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
     """The integer form of a model, or None if it is the model itself; `accelerated` are names of nodes."""
     plain = add_custom_shapes(fold_constants(model))
-    form = propagate_qdq(_without_chains(use_unsigned_activations(plain), accelerated))
+    form = propagate_qdq(fold_products(fold_integer_chains(use_unsigned_activations(plain))))
     form, shared = separate_units(form, accelerated)
     form = _Rewriter(form, accelerated, shared, IntegerForm(form)).rewrite()
     check_model(form)
     return None if form.nodes == plain.nodes else form
-
-
-def _without_chains(model: Model, accelerated: Set[str]) -> Model:
-    """Rewrite the ConvInteger and MatMulInteger chains, unless the host computes one of them."""
-    rewritten = fold_integer_chains(model)
-    kept = {node.name for node in rewritten.nodes if not node.origin}
-    return rewritten if {node.name for node in model.nodes} - kept <= accelerated else model
 
 
 @dataclass

@@ -55,11 +55,17 @@ def lower_units(model: Model, options: FoldOptions) -> GraphBuilder:
                 _add_host_computed_input(builder, unit)
         elif node.domain and find(node.domain, node.op) is not None:
             _attempt(builder, (node,), partial(lower_custom, builder, node))
-    outside = [n for n in model.nodes if not is_dequantize(n) and not builder.on_accelerator(n.name)]
-    _restore_for_host(builder, units, [v for n in outside for v in n.reads])
-    _restore_for_host(builder, units, model.outputs)
-    builder.views |= builder.left_in_order
+    leave_for_host(builder)
     return builder
+
+
+def leave_for_host(builder: GraphBuilder) -> None:
+    """Give every value that the host reads the model's order."""
+    units = {u.quantize.name: u for u in find_quantization_units(builder.model)}
+    outside = [n for n in builder.model.nodes if not is_dequantize(n) and not builder.on_accelerator(n.name)]
+    _restore_for_host(builder, units, [v for n in outside for v in n.reads])
+    _restore_for_host(builder, units, builder.model.outputs)
+    builder.views |= builder.left_in_order
 
 
 def _lower_after_host_movement(
@@ -139,10 +145,10 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     rule = LOWERINGS.get(main.op) if main is not None and main.domain == STANDARD else None
     if main is not None and rule is None and reorder(builder, unit):
         return
-    if main is None or rule is None:
+    inner = _unquantized(unit)
+    if main is None or (rule is None and not (inner and main.op in ELEMENTWISE)):
         raise Refusal.OPERATOR(_unsupported_reason(main.op if main else "this"), _ADVICE)
-    inner = [n for n in unit.operators if n is not main and n not in unit.clamps]
-    if inner:
+    if rule is None or inner:
         raise Refusal.NOT_QUANTIZED(
             f"the value between {inner[-1].name!r} and {main.name!r} is not quantized",
             f"quantize the output of {inner[-1].name!r}",
@@ -154,6 +160,13 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         undo()
         if not reorder(builder, unit):
             raise
+
+
+def _unquantized(unit: QuantizationUnit) -> list[OnnxNode]:
+    """Operators before the main one, in the same unit; elementwise operators need no pair between them."""
+    main = unit.main
+    inner = [n for n in unit.operators if n is not main and n not in unit.clamps]
+    return [n for n in inner if main is None or main.op not in ELEMENTWISE or n.op not in ELEMENTWISE]
 
 
 def _unsupported_reason(op: str) -> str:

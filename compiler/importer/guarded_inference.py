@@ -21,7 +21,8 @@ from intloom.compiler.importer.subgraphs import all_graphs
 DOMAIN, _GUARD = "intloom.importer", "SizeGuard"
 _GUARDED = frozenset({"Add", "Cast", "Concat", "Gather", "GatherND", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"})
 """Operators with propagation of shape data, and those that use a size without a check."""
-_LONGEST_SHAPE_DATA = 1 << 22
+_LONGEST_SHAPE_DATA = 1 << 21
+"""Inference needs up to 300 bytes for each element of a chain of values."""
 _NODE, _VALUES = "guarded_node", "guarded_values"
 _LARGEST_VALUE = 1 << 28
 _LARGEST_AXIS = (1 << 31) - 1

@@ -22,7 +22,7 @@ from intloom.compiler.importer.domains import to_standard_domain
 from intloom.compiler.importer.guarded_inference import guarded_inference
 from intloom.compiler.importer.limits import check_limits
 from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
-from intloom.compiler.importer.old_opsets import converted
+from intloom.compiler.importer.old_opsets import CONVERTED_OPSET, converted
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
 from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
@@ -34,6 +34,7 @@ OLDEST_OPSET = 7
 NEWEST_OPSET = 25
 _FIRST_QUANTIZED = 10
 """Opset of the first QuantizeLinear; models of older ones are converted."""
+_CHAINS = frozenset({"ConvInteger", "MatMulInteger"})
 LARGEST_FILE = 2 << 30
 _FINDING = " (op_type:"
 """Start of a finding in a message of shape inference."""
@@ -219,9 +220,14 @@ def _check_quantization(proto: onnx.ModelProto) -> None:
 
 
 def _with_known_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model, converted by ONNX's converter if its opset is older than the first that this package reads."""
+    """The model, converted by ONNX's converter if its opset is older than the first that this package reads.
+
+    Integer chains with static scales become Conv and Gemm with a scale per channel, which need a newer opset.
+    """
     version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
-    if version >= _FIRST_QUANTIZED:
+    ops = {n.op_type for n in proto.graph.node}
+    chains = version < CONVERTED_OPSET and ops & _CHAINS and "DynamicQuantizeLinear" not in ops
+    if version >= _FIRST_QUANTIZED and not chains:
         return proto
     _guarded("check", lambda: _check(proto))
     # The converter infers shapes without the guard.

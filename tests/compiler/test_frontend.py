@@ -12,6 +12,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import dump_pass, fold_model, pass_names
 from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Add, AvgPool, Concat, Conv, MaxPool, Resize, Slice, Table
+from intloom.compiler.refusals import Refusal
 from tests.support.onnx_maker import OnnxMaker, Value
 from tests.support.parity import Parity, assert_equal
 
@@ -174,3 +175,19 @@ def test_the_model_is_unchanged(rng: random.Random) -> None:
     before = dump_pass(model, "constants")
     fold_model(model)
     assert dump_pass(model, "constants") == before
+
+
+def test_the_host_reads_a_value_of_a_region_that_is_returned_to_it(rng: random.Random, seed: int) -> None:
+    """The value lies in another order; without a result in the model's order, the host would compute it again."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 4, 4), 8)
+    (rows,) = m.node("Reshape", [x.name, m.constant(np.array([1, 8, 16]))])
+    tokens = m.pair(m.node("Transpose", [m.pair(rows, (1, 8, 16), x.scale).name], perm=[0, 2, 1])[0], (1, 16, 8), 0.05)
+    tokens = m.unary("Sigmoid", tokens, 1 / 256)
+    (others,) = m.node("Reshape", [m.conv(x, 8).name, m.constant(np.array([1, 8, 16]))])
+    weights = m.unary("Softmax", m.pair(others, (1, 8, 16), 0.05), 0.003, axis=2)
+    m.output(m.pair(m.node("MatMul", [weights.name, tokens.name])[0], (1, 8, 8), 0.01))
+    result = assert_equal(m.model(), seed)
+    assert {a.op: a.row for a in result.folded.assignments}["MatMul"] == Refusal.SMALL.number
+    assert result.folded.final_host_part is not None
+    assert "Conv" not in {n.op_type for n in onnx.load_from_string(result.folded.final_host_part).graph.node}

@@ -29,6 +29,8 @@ WHOLE = {
     *("classifier.brevitas", "classifier.torchao"),
 }
 """Files of which no node runs on the host."""
+ADDS_ON_ARRAY = {"aimet": 4, "modelopt": 2, "nncf-onnx": 2, "nncf-torch": 3, "torchao": 4}
+"""Biases of the attention block that are an Add of their own and part of a product."""
 ON_RTL = ("classifier.nncf-onnx", "classifier.tf2onnx-tflite")
 
 
@@ -71,6 +73,19 @@ def test_equals_onnxruntime(name: str, tmp_path: Path) -> None:
     if name in WHOLE:
         nodes = intloom.compile(model, "nano").bundle.need_model("the assignment").assignments
         assert not [a for a in nodes if a.target is Target.HOST]
+
+
+@pytest.mark.parametrize("exporter", ADDS_ON_ARRAY)
+def test_a_bias_after_a_product_is_part_of_it(exporter: str) -> None:
+    nodes = intloom.compile(FOLDER / f"attention.{exporter}.onnx", "base").bundle.need_model("it").assignments
+    on_array = [a for a in nodes if a.op == "Add" and a.target is Target.ARRAY]
+    assert len(on_array) == ADDS_ON_ARRAY[exporter]
+
+
+def test_batch_normalization_with_quantized_weights_is_part_of_the_convolution() -> None:
+    nodes = intloom.compile(FOLDER / "classifier.nncf-torch.onnx", "base").bundle.need_model("it").assignments
+    rows = [a.row for a in nodes if a.op == "BatchNormalization"]
+    assert sorted(rows) == [0, 0, 0, 0, Refusal.TYPE.number], "the depthwise convolution has scales per channel"
 
 
 @pytest.mark.slow

@@ -21,6 +21,10 @@ EXPECTED: dict[str, str] = {
     ),
     "ConvInteger chain": "ConvInteger array, Cast array, Mul array; 1 region",
     "MatMulInteger chain": "MatMulInteger array, Cast array, Mul array; 1 region",
+    "integer chains with a float end": (
+        "ConvInteger array, Cast array, Mul array, Add array, Relu array, Flatten array, MatMulInteger host, "
+        "Cast host, Mul host; 1 region"
+    ),
     "dynamic convolution": (
         "UnsupportedError: corpus is quantized dynamically, its scales are known only when it runs; first run "
         "intloom quantize corpus --calibration IMAGES -o QUANTIZED.onnx"

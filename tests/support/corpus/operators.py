@@ -74,6 +74,22 @@ def _chain(conv: bool) -> Builder:
     return build
 
 
+def _chain_with_float_end(m: OnnxMaker) -> onnx.ModelProto:
+    """A chain whose float bias is no multiple of the accumulator's scale, before one that the host computes."""
+    m.opset = 11  # without a DequantizeLinear per channel
+    x, middle = _entry(m), parameters(m, 0.02, 90)
+    (value,) = m.node("ConvInteger", [x[0], stored(m, (4, 8, 3, 3)), x[2]])
+    for kind, values in ("Mul", [8e-5]), ("Add", [0.21, -0.4, 0.113, 0.3]):
+        if kind == "Mul":
+            (value,) = m.node("Cast", [value], to=TensorProto.FLOAT)
+        (value,) = m.node(kind, [value, m.constant(np.array(values, np.float32).reshape(1, -1, 1, 1))])
+    (value,) = m.node("QuantizeLinear", [*m.node("Flatten", m.node("Relu", [value])), *middle])
+    (value,) = m.node("MatMulInteger", [value, stored(m, (64, 7)), middle[1]])
+    (value,) = m.node("Cast", [value], to=TensorProto.FLOAT)
+    m.outputs += m.node("Mul", [value, scales(m, 7)])
+    return opened(m)
+
+
 def _dynamic(conv: bool) -> Builder:
     def build(m: OnnxMaker) -> onnx.ModelProto:
         x = given(m, "x", IMAGE if conv else (1, 24))
@@ -205,6 +221,7 @@ MODELS: dict[str, Builder] = {
     "QLinearSoftmax": _qlinear("QLinearSoftmax", 1, 1 / 256, 0, axis=1, opset=13),
     "ConvInteger chain": _chain(conv=True),
     "MatMulInteger chain": _chain(conv=False),
+    "integer chains with a float end": _chain_with_float_end,
     "dynamic convolution": _dynamic(conv=True),
     "dynamic MatMul": _dynamic(conv=False),
     "depthwise": _conv(group=8),
