@@ -72,13 +72,13 @@ def _complete(arrays: Mapping[str, Array], known: Inputs) -> dict[str, Array]:
     for name, array in arrays.items():
         shape = tuple(known[name].shape)
         whole = array[None] if array.shape == shape[1:] else array
-        checked[name] = _of_type(as_input(name, whole, shape), known[name])
+        checked[name] = _of_type(as_input(name, whole, shape, boolean=known[name].dtype == bool), known[name])
     return checked
 
 
 def _of_type(array: Array, wanted: NodeArg) -> Array:
-    """The array, if an integer input has its type."""
-    if wanted.dtype.kind in "iu" and array.dtype != wanted.dtype:
+    """The array, if an integer or boolean input has its type."""
+    if wanted.dtype.kind in "iub" and array.dtype != wanted.dtype:
         raise UsageError(
             f"input {wanted.name!r} must be {wanted.type}, not {array.dtype}; convert it with "
             f".astype(numpy.{wanted.dtype})"
@@ -86,8 +86,10 @@ def _of_type(array: Array, wanted: NodeArg) -> Array:
     return array
 
 
-def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
+def as_input(name: str, array: Array, shape: tuple[int, ...], *, boolean: bool = False) -> Array:
     """The array as a value of the input `name`: floats of any precision are converted to float32.
+
+    `boolean` inputs, such as masks, take booleans.
 
     Raises
     ------
@@ -98,6 +100,8 @@ def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
         several = array.size and array.ndim == len(shape) and (1, *array.shape[1:]) == shape
         frames = f"; run each of its {len(array)} images with --frames" if several else ""
         raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}{frames}")
+    if boolean and array.dtype == bool:
+        return array
     check_real(array, f"input {name!r}")
     if lost := int(np.isnan(array).sum()):
         # NaN has no int8 code, and processors convert it differently.

@@ -12,6 +12,7 @@ from intloom.flow.checking import check_golden, compare_reference, covering_laye
 from intloom.flow.first_divergence import first_difference
 from intloom.flow.host import Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
+from intloom.flow.model_interface import NodeArg
 from intloom.flow.reference import Reference, reference_of
 from intloom.flow.regions import Runner, run_regions
 from intloom.hw.spec.arith import RoundingMode
@@ -54,7 +55,7 @@ def execute(
     """
     if len(bundle.programs) > 1:
         bundle.need_model("a program of several regions")
-    feeds = _as_inputs(feeds, {i.name: tuple(i.shape) for i in bundle.inputs})
+    feeds = _as_inputs(feeds, {i.name: i for i in bundle.inputs})
     results: list[RunResult] = []
     started, accelerated = time.perf_counter(), 0.0
     # With one region the inputs of the graph are known before the run, so the expected values are computed meanwhile.
@@ -125,13 +126,16 @@ def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array], expe
     return replace(result, checks=tuple(checks), covered_by=covered_by, first_divergence=first, original=original)
 
 
-def _as_inputs(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    if unknown := sorted(set(feeds) - set(shapes)):
-        raise UsageError(f"input must be one of {', '.join(shapes)}, not {unknown[0]!r}")
-    for name, shape in shapes.items():
+def _as_inputs(feeds: Mapping[str, Array], known: Mapping[str, NodeArg]) -> dict[str, Array]:
+    if unknown := sorted(set(feeds) - set(known)):
+        raise UsageError(f"input must be one of {', '.join(known)}, not {unknown[0]!r}")
+    for name, wanted in known.items():
         if name not in feeds:
-            raise UsageError(f"input {name!r} of shape {list(shape)} is missing; add it to the feeds")
-    return {name: as_input(name, feeds[name], tuple(shape)) for name, shape in shapes.items()}
+            raise UsageError(f"input {name!r} of shape {list(wanted.shape)} is missing; add it to the feeds")
+    return {
+        name: as_input(name, feeds[name], tuple(wanted.shape), boolean=wanted.dtype == bool)
+        for name, wanted in known.items()
+    }
 
 
 def _run_all(bundle: Bundle, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:

@@ -59,7 +59,7 @@ _TRANSFORMERS = """
 | operator | target | why |
 |---|---|---|
 | `Gelu`, `FastGelu`, `QuickGelu`, and GELU as a chain with `Erf` or `Tanh` | `table` | a function of one byte |
-| `BatchNormalization` | `array` | its statistics are constants: part of the Conv before it, else a straight line per channel |
+| `BatchNormalization` | `array` | part of the Conv before it, or a straight line per channel |
 | LayerNorm and RMSNorm over one axis, also as a chain from `ReduceMean` on | `vector` | integers, with `vector_norm` |
 | other normalizations, listed below | `host` | no integers define them |
 

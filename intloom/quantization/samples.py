@@ -194,7 +194,8 @@ def _split_batch(array: Array, spec: InputSpec, path: Path) -> Iterator[NDArray[
         array = array[None]
     if array.shape[1:] != spec.shape[1:]:
         raise UsageError(f"{path} must hold arrays of shape {list(spec.shape)}, not {list(array.shape)}")
-    check_real(array, str(path))
+    if spec.dtype != bool or array.dtype != bool:
+        check_real(array, str(path))
     values = _converted(array, spec, path)
     # The input's batch size is fixed, so samples that do not fill a batch at the end are not used.
     step = spec.shape[0] if spec.shape else 1

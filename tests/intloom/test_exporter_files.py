@@ -85,7 +85,7 @@ def test_a_bias_after_a_product_is_part_of_it(exporter: str) -> None:
 def test_batch_normalization_with_quantized_weights_is_part_of_the_convolution() -> None:
     nodes = intloom.compile(FOLDER / "classifier.nncf-torch.onnx", "base").bundle.need_model("it").assignments
     rows = [a.row for a in nodes if a.op == "BatchNormalization"]
-    assert sorted(rows) == [0, 0, 0, 0, Refusal.TYPE.number], "the depthwise convolution has scales per channel"
+    assert sorted(rows) == [0, 0, 0, 0, Refusal.NOT_QUANTIZED.number], "a MaxPool without a pair is before one"
 
 
 @pytest.mark.slow

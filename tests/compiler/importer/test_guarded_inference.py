@@ -56,7 +56,7 @@ REFUSED = {
     "parts": (model(unchecked("Split", ["x"], 4, num_outputs=2), [1, 4, 3, 3], 18), "number of outputs, 4, not 2"),
     "shape data": (
         model([helper.make_node("ConstantOfShape", ["huge"], ["c"]), *unchecked("Cast", ["c"], to=1)], [1, 1, 3, 3]),
-        "must be at most 4194304 as the only one, not 4611686018427387904",
+        "must be at most 2097152 as the only one, not 4611686018427387904",
     ),
 }
 """Models for which onnx reads outside its arrays, stops at an assertion, or fills the memory; and the error."""

@@ -157,3 +157,10 @@ def test_the_error_about_several_images_names_the_option_for_them():
     for wrong, shape in (((3, 1, 3), (1, 1, 2)), ((2,), ()), ((), (1,))):
         with pytest.raises(UsageError, match=r"must have shape \[[^]]*\], not \[[^]]*\]$"):
             as_input("x", np.zeros(wrong, np.float32), shape)
+
+
+def test_a_mask_takes_booleans_and_nothing_else_does():
+    mask = np.array([[True, False]])
+    assert as_input("mask", mask, (1, 2), boolean=True) is mask
+    with pytest.raises(UsageError, match="must hold real numbers, not bool"):
+        as_input("x", mask, (1, 2))
