@@ -11,7 +11,7 @@ from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, First, ReadOnly, RisingEdge
+from cocotb.triggers import ClockCycles, First, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 
 from intloom.hw.spec import isa, regs
@@ -165,10 +165,6 @@ class Host:
         """Set a register."""
         await self.bus.write_dword(regs.register(name).offset, value)
 
-    def put(self, instructions: Sequence[isa.Instruction | bytes]) -> None:
-        """Write a program to memory."""
-        self.ram.write(PROGRAM_WORD * self.word, _image(instructions))
-
     async def start(
         self, instructions: Sequence[isa.Instruction | bytes], watchdog: int = 20_000, limit: int = MEMORY_WORDS
     ) -> None:
@@ -258,10 +254,6 @@ class Host:
     def begin_instruction(self) -> isa.Instruction:
         """The BEGIN that this hardware accepts."""
         return isa.make("BEGIN", version=isa.ISA_VERSION, fingerprint=self.params.fingerprint())
-
-    async def settle(self) -> None:
-        """Wait until the cycle's values are stable."""
-        await ReadOnly()
 
 
 def _image(instructions: Sequence[isa.Instruction | bytes]) -> bytes:

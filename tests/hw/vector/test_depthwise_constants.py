@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
-from intloom.hw.vector.depthwise_constants import DepthwiseConstants, constant_write
+from intloom.hw.vector.depthwise_constants import DepthwiseConstants
 from tests.hw.streams import made, run
 from tests.hw.vector.depthwise import NANO
-
-_LAYOUT = constant_write(NANO)
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.4])
