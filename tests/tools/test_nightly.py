@@ -54,6 +54,18 @@ SMALLER = {
     "tests/sim/rtl/test_memory_parity.py::test_random_programs_take_the_same_cycles": (
         "tests/sim/rtl/test_memory_parity.py::test_a_flip_ends_in_an_error_with_parity_and_in_wrong_bytes_without"
     ),
+    "tests/sim/regress/test_dask.py::test_a_regression_runs_on_another_machine": (
+        "tests/sim/regress/test_dask.py::test_a_killed_worker_loses_nothing"
+    ),
+    "tests/sim/regress/test_regress.py::test_every_fault_ends_in_its_own_error": (
+        "tests/sim/random_programs/test_faults.py::test_a_fault_ends_in_its_error"
+    ),
+    "tests/sim/random_programs/test_writes.py::test_a_wrong_word_that_is_overwritten_later_is_found": (
+        "tests/hw/formal/test_instructions.py::test_a_change_of_one_field_is_found_in_every_kind"
+    ),
+    "tests/sim/rtl/test_two_accelerators.py::test_two_accelerators_share_a_port": (
+        "tests/hw/soc/test_axi_arbiter.py::test_every_master_gets_its_own_words"
+    ),
     "tests/sim/parallel/test_dask.py::test_a_killed_worker_loses_nothing": (
         "tests/sim/regress/test_dask.py::test_a_killed_worker_loses_nothing"
     ),

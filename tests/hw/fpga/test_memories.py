@@ -17,7 +17,13 @@ INPUTS = ("CEA", "CEB", "CSA", "CSB", "WEA", "WEB", "ADA", "ADB", "DIA", "DIB")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("depth", "parity", "rams"), [(2048, False, 4), (2048, True, 4), (4096, False, 8), (4096, True, 12)]
+    ("depth", "parity", "rams"),
+    [
+        (2048, False, 4),
+        (4096, True, 12),
+        pytest.param(2048, True, 4, marks=pytest.mark.nightly),
+        pytest.param(4096, False, 8, marks=pytest.mark.nightly),
+    ],
 )
 def test_rams_of_a_bank(depth: int, parity: bool, rams: int, tmp_path: Path) -> None:
     bank = translated(Bank(depth, 4, parity=parity), "bank")

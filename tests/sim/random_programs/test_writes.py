@@ -75,6 +75,7 @@ def steps(instructions: list[Instruction]) -> list[Step]:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_wrong_word_that_is_overwritten_later_is_found() -> None:
     faulty = build_bare(planted(verilog_of(NANO)), optimize="-O1", taps=True)
     for name, instructions in OVERWRITTEN.items():

@@ -81,6 +81,7 @@ def machines():
         yield names
 
 
+@pytest.mark.nightly
 def test_a_regression_runs_on_another_machine(machines, tmp_path):
     address = f"tcp://{ADDRESSES['head']}:8786"
 

@@ -196,6 +196,7 @@ def test_smoke_passes_on_the_rtl(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", suite("faults"), ids=lambda c: c.name)
 def test_every_fault_ends_in_its_own_error(case: Case):
     found = execute(case, TOOLS)

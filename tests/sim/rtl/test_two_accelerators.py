@@ -66,6 +66,7 @@ class Pair(wiring.Component):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("bandwidth", [1.0, 0.25])
 def test_two_accelerators_share_a_port(tmp_path, bandwidth):
     network = load_network("c2f", 32)
