@@ -36,6 +36,12 @@ def simulated(folder: Path, command: list[str]) -> str:
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.fixture(autouse=True)
+def _low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A faulty accelerator runs to the limit."""
+    monkeypatch.setattr("intloom.flow.testbench._LIMIT", 3000)
+
+
 @pytest.fixture(scope="module")
 def nano(verilog_from_cache: None) -> str:
     """The package's Verilog, made once."""
@@ -61,6 +67,7 @@ def test_the_testbench_runs_a_program(build: Callable[[Path], list[str]], tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.needs("iverilog")
+@pytest.mark.usefixtures("verilog_from_cache")
 @pytest.mark.parametrize("memory_parity", [False, True])
 def test_the_testbench_runs_with_memory_macros(tmp_path: Path, memory_parity: bool) -> None:
     """With parity, the banks have granules of nine bits."""
