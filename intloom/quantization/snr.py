@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from intloom.compiler.reference import open_session
+from intloom.quantization.graph_values import with_values
 from intloom.quantization.samples import Sample
 
 
@@ -88,11 +89,7 @@ def _find_codes(reference: onnx.ModelProto, quantized: onnx.ModelProto) -> dict[
 
 
 def _run(model: onnx.ModelProto, names: list[str], sample: Sample) -> list[NDArray[Any]]:
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    del copy.graph.output[:]
-    present = {i.name for i in model.graph.input}
-    copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
-    session = open_session(copy.SerializeToString())
-    values = dict(zip((o.name for o in session.get_outputs()), session.run(None, dict(sample)), strict=True))
+    made = [n for n in names if n not in sample]
+    session = open_session(with_values(model, made).SerializeToString())
+    values = dict(zip(made, session.run(made, dict(sample)), strict=True))
     return [values[n] if n in values else sample[n] for n in names]

@@ -2,20 +2,25 @@
 
 import time
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from intloom.common.errors import IntloomError, SimulationError, UsageError
 from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import disassemble
 from intloom.hw.spec.params import HardwareParams, from_dict
 from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
 from intloom.sim.compare import Comparison, compare
 from intloom.sim.compare.divergence import find_divergence
+from intloom.sim.random_programs.compare import compare as compare_program
+from intloom.sim.random_programs.compare import simulator_of
+from intloom.sim.random_programs.faults import program_fault, run_with_fault
+from intloom.sim.random_programs.program import random_program
+from intloom.sim.random_programs.shrink import shrink
 from intloom.sim.regress.case import PROGRAM, Case, CaseResult, Network, Outcome, Tools
 from intloom.sim.regress.faults import fault
 from intloom.sim.regress.graphs import make_graph
-from intloom.sim.regress.program_case import run_program_case
 from intloom.sim.regress.version import project_version
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.job import MemorySettings
@@ -59,8 +64,24 @@ def execute(case: Case, tools: Tools) -> CaseResult:
 
 
 def _program_case(case: Case, hardware: HardwareParams) -> _Finding:
-    outcome = run_program_case(case.seed, hardware, case.stall_permille, case.fault)
-    return _Finding(**asdict(outcome))
+    """A random program on RTL and instruction simulator; a failing one is shrunk. With a fault it must end in it."""
+    program = random_program(case.seed, hardware)
+    simulator, count = simulator_of(program), len(program.steps)
+    if case.fault:
+        ended = run_with_fault(program, simulator, program_fault(case.fault, program), case.stall_permille)
+        return _Finding(message=ended.problem, cycles=ended.cycles, instructions=count)
+    comparison = compare_program(program, simulator, case.stall_permille)
+    lines = []
+    if comparison.problem:
+        shrunk, failure = shrink(program, simulator, case.stall_permille)
+        lines = [f"{failure.problem}; the {len(shrunk.steps)} of {count} instructions that are needed:"]
+        lines += [disassemble(s.instruction) for s in shrunk.steps]
+    return _Finding(
+        message="\n".join(lines),
+        cycles=comparison.cycles,
+        compared_bytes=comparison.compared_bytes,
+        instructions=count,
+    )
 
 
 def _graph_case(case: Case, hardware: HardwareParams, tools: Tools) -> _Finding:

@@ -14,7 +14,7 @@ from intloom.cli import main
 from intloom.demo import DEMO_PRESET, DemoOptions
 from intloom.flow.networks import quantized_network
 from intloom.hw.spec.params import from_toml, preset
-from intloom.manual import PAGES
+from intloom.manual.__main__ import PAGES
 from intloom.sim.rtl.job import MemorySettings
 from tools import figures, tutorial
 

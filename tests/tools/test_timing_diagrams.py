@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.timing_diagrams.catalogue import DIAGRAMS, FOLDER, source_path, source_text
+from tools.timing_diagrams.__main__ import DIAGRAMS, FOLDER, source_path, source_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "timing-diagrams.md"
 

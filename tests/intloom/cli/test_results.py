@@ -20,7 +20,7 @@ from intloom.compiler.importer import load_model
 from intloom.compiler.importer.model import OnnxNode, ValueType
 from intloom.compiler.partition.assignment import Assignment
 from intloom.flow.host_share import host_share
-from intloom.manual.pages import PAGES, write_pages
+from intloom.manual.__main__ import PAGES, write_pages
 from tests.intloom.flow.test_regions import interrupted
 from tests.support.onnx_maker import OnnxMaker
 
