@@ -63,7 +63,7 @@ def test_every_cycle_of_tiles_of_three_pixels_is_busy_or_stalled() -> None:
         in_blocks=4,
         out_blocks=16,
         out_w=3,
-        out_base=4096,
+        out_base=2048,
         out_plane=3,
     )
     for steps in (1, 4):
