@@ -14,6 +14,7 @@ from intloom.compiler.fold.passes.constants import fold_constants
 from intloom.compiler.fold.passes.custom_shapes import add_custom_shapes
 from intloom.compiler.fold.passes.integer_chains import fold_integer_chains
 from intloom.compiler.fold.passes.merge_tables import merge_tables
+from intloom.compiler.fold.passes.parts import compute_parts_apart
 from intloom.compiler.fold.passes.products import fold_products
 from intloom.compiler.fold.passes.propagate_qdq import propagate_qdq
 from intloom.compiler.fold.passes.qoperator import rewrite_qoperators
@@ -47,6 +48,7 @@ MODEL_PASSES = {
 _OF_TFLITE = {"constants": fold_constants, "propagate_qdq": propagate_qdq}
 """A model from a TFLite file is in QDQ form already, and LiteRT takes int8 activations."""
 GRAPH_PASSES = {
+    "parts": compute_parts_apart,
     "dead_code": without_dead_nodes,
     "absorb_pads": absorb_pads,
     "merge_tables": merge_tables,

@@ -113,7 +113,10 @@ def split(graph: IntGraph, levels: Mapping[str, int]) -> tuple[IntGraph, ...]:
 
     The inputs of a region come from the host or from earlier regions.
     """
-    regions = []
+    regions, levels = [], dict(levels)
+    for node in graph.nodes:
+        if node.output not in levels:  # a pass has added it
+            levels[node.output] = max(levels[v] for v in node.inputs)
     for level in range(max(levels.values(), default=0) + 1):
         nodes = tuple(n for n in graph.nodes if levels[n.output] == level)
         made = {n.output for n in nodes}

@@ -10,6 +10,11 @@ PAIR_SHARE = 4
 DEPTHWISE_ROWS = 4
 """Output rows of a VDEPTHWISE in the choice of a unit: stripes rarely have more."""
 
+# The order of stages.
+
+SPARE_PART = 0.1
+"""Part of the cycles of a vector stage that its products must leave to the array before others run beside it."""
+
 # Groups.
 
 WORD_PRICE = 0.4

@@ -47,6 +47,11 @@ class Read(Access):
         # Monotone also for the phases of a transposed convolution.
         return np.minimum.accumulate(low[::-1])[::-1], np.maximum.accumulate(high)
 
+    @cached_property
+    def starts(self) -> Rows:
+        """The first operand row that the rest reads, for each number of finished rows."""
+        return np.append(self.windows[0], self.buffer.height).astype(np.int32)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Write(Access):
@@ -155,6 +160,7 @@ class Inside:
         """Words of traffic that the scratchpad saves by holding the buffer."""
         return sum(r.words for r in self.reads) + self.buffer.plane * (len(self.written) - len(self.stored))
 
+    @cached_property
     def local(self) -> LocalBuffer:
         """All rows of the buffer in the scratchpad."""
         held = self.held

@@ -69,6 +69,9 @@ class GroupCosts:
         self._params = params
         self._weights = [s.weight_words(s.chunk_sizes()[0]) for s in flow.stages]
         self.cycles = cache(self._cycles)
+        every = [self.cycles(k, s.extent[0], False) for k, s in enumerate(flow.stages)]
+        self._work = np.cumsum([(0, 0), *every], axis=0).T
+        """Array and vector cycles of the stages before each one."""
         self._tile_part = cache(self._words_of_tiles)
         self._transient = cache(transient_words)
 
@@ -163,28 +166,30 @@ class GroupCosts:
         stages = self._flow.stages[first:stop]
         if self._loads_own_results(first, stop) or any(s.most_pixels is not None for s in stages):
             return None
+        weights = sum(self._weights[first:stop])
+        # Known without a plan: it saves most of them.
+        array_work, vector_work = (self._work[:, stop] - self._work[:, first]).tolist()
+        tasks = tuning.TASK_PRICE * (stop - first)
+        if self._time(array_work, vector_work, weights) + tasks + self._goal.price(weights) > limit:
+            return Group(first, stop, inf)
         plan = plan_stripes(self._flow, first, stop, rows)
         if (
             plan is None
             or plan.words + stripe_words(stages, plan, transient=self._transient) > self._params.scratch_words
         ):
             return None
-        weights = sum(self._weights[first:stop])
         resident = weights <= self._params.weight_words
         if not resident and max(self._weights[first:stop]) > self._params.weight_words // 2:
             return None
         array, vector = np.zeros((2, stop - first, plan.steps), np.int64)
         tasks, moved = 0, weights if resident else 0
         for k, progress in zip(range(first, stop), plan.progress, strict=True):
-            steps = np.diff(progress)
-            sizes, counts = np.unique(steps, return_counts=True)
-            for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-                if size:
-                    a, v = self.cycles(k, size, stop - first > 1)
-                    array[k - first, steps == size] = a
-                    vector[k - first, steps == size] = v
-                    tasks += count
-                    moved += 0 if resident else self._weights[k] * count
+            steps = np.diff(progress).tolist()
+            cycles = {size: self.cycles(k, size, stop - first > 1) for size in {*steps} - {0}} | {0: (0, 0)}
+            array[k - first], vector[k - first] = zip(*(cycles[size] for size in steps), strict=True)
+            count = len(steps) - steps.count(0)
+            tasks += count
+            moved += 0 if resident else self._weights[k] * count
         moved += self._moved(plan)
         exposed = (
             self._weights[first] + self._first_loads(plan)
@@ -292,12 +297,15 @@ def _groups_from(
             break
         whole = costs.whole(first, stop) if stop > first + 1 else None
         groups += [whole] if whole else []
+        limit = min(limits[stop], whole.cost) if whole else limits[stop]
         # What does not fit for these stages does not fit for more of them.
-        while paces and (group := costs.striped(first, stop, paces[0], limits[stop])) is None:
+        while paces and (group := costs.striped(first, stop, paces[0], limit)) is None:
             paces.pop(0)
         if paces and group:
-            slower = (costs.striped(first, stop, pace, limits[stop]) for pace in paces[1 : 1 + stripe_heights])
-            groups += [group, *(g for g in slower if g)]
+            groups.append(group)
+            limit = min(limit, group.cost)
+            slower = (costs.striped(first, stop, pace, limit) for pace in paces[1 : 1 + stripe_heights])
+            groups += [g for g in slower if g]
         if stop > first + 1 and whole is None and not paces:
             break
     return groups

@@ -84,7 +84,7 @@ class Residency:
         items = []
         for inside in self._flow.inside(group.first, group.stop):
             if group.stop - group.first > 1 and inside.reads and inside.writes:
-                local = replace(inside.local(), first_reader=inside.reads[0].stage)
+                local = replace(inside.local, first_reader=inside.reads[0].stage)
                 users = [self._slot_of[a.index] for a in inside.accesses]
                 items.append(_Item(local, min(users), max(users), inside.saved))
         return items
@@ -108,7 +108,7 @@ class Residency:
         present = self._local[birth].get(buffer)
         if birth == death or (present is not None and not present.stored and not present.loaded):
             return None
-        return _Item(inside.local(), birth, death, inside.saved)
+        return _Item(inside.local, birth, death, inside.saved)
 
     def _try(self, item: _Item) -> None:
         buffer = item.local.buffer

@@ -113,7 +113,7 @@ def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> S
 
 def _local(flow: Dataflow, group: Stripes, inside: Inside) -> LocalBuffer:
     guard = max((r.stage.operand_guard(r.operand) for r in inside.reads), default=0)
-    return replace(inside.local(), rows=_ring_rows(flow, group, inside), guard=guard)
+    return replace(inside.local, rows=_ring_rows(flow, group, inside), guard=guard)
 
 
 def _arrival(flow: Dataflow, group: Stripes, reads: list[Read]) -> Rows:
@@ -151,8 +151,7 @@ def _ring_rows(flow: Dataflow, group: Stripes, inside: Inside) -> int:
         if on_both_units(read, inside.writes):
             # One unit writes its rows while the other one still reads those of the step before.
             done = np.concatenate([[0], done[:-1]])
-        starts = np.append(read.windows[0], height)
-        low = np.minimum(low, starts[done])
+        low = np.minimum(low, read.starts[done])
     for write in inside.writes:
         done = group.progress[write.index - group.first] * write.factor
         top = np.maximum(top, done)

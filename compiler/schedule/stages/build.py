@@ -1,11 +1,10 @@
-"""From a graph to its stages: fuse residuals, schedule every node, drop dead stages, order them branch by branch."""
+"""From a graph to its stages: fuse residuals, schedule every node, drop dead stages, order them."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph
-from intloom.compiler.schedule.stages.placement import Buffer, Placement, View, node_input
-from intloom.compiler.schedule.stages.stage import Stage
+from intloom.compiler.schedule.stages.order import in_order
+from intloom.compiler.schedule.stages.placement import Placement, node_input
 from intloom.compiler.schedule.stages.stage_list import StageList, Stages, check_sizes, check_widths, schedule_of
 from intloom.hw.spec.params import HardwareParams
 
@@ -38,49 +37,6 @@ def _can_fuse(graph: IntGraph, params: HardwareParams, conv: Conv, add: Add) -> 
     return alone and whole and simple and len(shapes) == 1
 
 
-def branch_by_branch(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """The stages in depth-first order from the stages that nothing reads.
-
-    Graph order often alternates between branches; then each branch's tensors wait for the other.
-    """
-    sources = _sources(stages)
-    read = {k for needed in sources for k in needed}
-    order: dict[int, None] = {}
-    for last in (k for k in range(len(stages)) if k not in read):
-        # Not recursive: a model may be deeper than Python's recursion limit.
-        waiting = [last]
-        while waiting:
-            missing = next((k for k in sources[waiting[-1]] if k not in order), None)
-            if missing is None:
-                order[waiting.pop()] = None
-            else:
-                waiting.append(missing)
-    return tuple(stages[k] for k in order)
-
-
-def _sources(stages: Sequence[Stage]) -> list[list[int]]:
-    """For each stage, those that write what it reads, earliest first; those of whole tensors before others.
-
-    Then the stages that make the other operands may run in stripes with it.
-    """
-    writers: dict[Buffer, list[tuple[int, range]]] = {}
-    for index, stage in enumerate(stages):
-        for buffer, blocks in stage.written:
-            writers.setdefault(buffer, []).append((index, blocks))
-
-    def of(index: int, views: Iterable[View]) -> list[int]:
-        return sorted(
-            {
-                writer
-                for view in views
-                for writer, blocks in writers.get(view.buffer, ())
-                if writer != index and blocks.start < view.block_range.stop and view.block_range.start < blocks.stop
-            }
-        )
-
-    return [of(k, stage.weight_operands) + of(k, stage.operands) for k, stage in enumerate(stages)]
-
-
 def build_stages(graph: IntGraph, params: HardwareParams, *, keep_intermediates: bool) -> Stages:
     """The stages of a graph.
 
@@ -99,4 +55,4 @@ def build_stages(graph: IntGraph, params: HardwareParams, *, keep_intermediates:
             draft.placement.view(node_input(node))
         schedule_of(type(node))(draft, node)
     stages = draft.finish()
-    return stages if keep_intermediates else replace(stages, stages=branch_by_branch(stages.stages))
+    return stages if keep_intermediates else replace(stages, stages=in_order(stages.stages))

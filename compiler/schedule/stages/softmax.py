@@ -28,6 +28,11 @@ class SoftmaxStage(VectorStage):
         """The exponentials first."""
         return [*self._parts, *super().vector_tables]
 
+    @property
+    def reloaded_tables(self) -> list[bytes]:
+        """Exponentials are held: the Softmaxes of a group mostly have the same ones."""
+        return super().vector_tables
+
     def own_words(self, rect: Rect) -> int:
         """Words that take as long as the instruction: `softmax_lanes` bytes take a cycle in each pass."""
         return PASSES * rect.area * self.out.blocks * self.params.vector_lanes // self.params.softmax_lanes

@@ -254,6 +254,11 @@ class Stage(ABC):
         """Tables of the vector unit that a tile uses, in order of use."""
         return [c.motion.table for c in self.copies if c.motion.table is not None]
 
+    @property
+    def reloaded_tables(self) -> list[bytes]:
+        """Those that each tile loads, where stages take turns."""
+        return self.vector_tables
+
     @abstractmethod
     def chunk_sizes(self) -> Sequence[int]:
         """Numbers of output blocks that a chunk may have, largest first."""
@@ -297,7 +302,7 @@ class Stage(ABC):
         for copy in self.copies:
             words = copy.target_rect(Rect(0, rows, 0, width)).area * len(copy.written)
             cycles += words * slices + timing.VECTOR_END
-        return cycles + len(self.vector_tables) * (TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
+        return cycles + len(self.reloaded_tables) * (TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
 
     def copy_cycles(self, rect: Rect, chunk: Chunk) -> int:
         """Cycles of the vector unit for a tile's copies; of several tables each is loaded for every tile."""

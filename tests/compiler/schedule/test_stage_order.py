@@ -1,10 +1,20 @@
-"""Stages in depth-first order: sources first, one branch after the other."""
+"""Stages in depth-first order: sources first, one branch after the other, and other work beside a Softmax."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from intloom.compiler.schedule import DEFAULT_MEMORY, compile_graph
+from intloom.compiler.schedule.plan import make_plan
 from intloom.compiler.schedule.plan.dataflow import Dataflow
+from intloom.compiler.schedule.plan.groups import Goal
 from intloom.compiler.schedule.stages.build import build_stages
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
+from intloom.sim.backend import IsaBackend
+from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import matmul, softmax
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import random_graph
 
@@ -33,3 +43,61 @@ def test_what_a_stage_reads_was_written_before(seed):
         for read in reads:
             for write in flow.writers[read.buffer]:
                 assert write.index < read.index or not set(write.blocks) & set(read.blocks)
+
+
+class Branches:
+    """Two independent branches: a layer, attention over 256 pixels, and two layers."""
+
+    def __init__(self, pixels: int = 16):
+        self.maker = maker = GraphMaker(1)
+        self.first, self.attention, self.after = [], [], []
+        outputs = []
+        for _ in range(2):
+            x = maker.conv(maker.input(16, pixels, pixels), 16)
+            self.first.append(maker.nodes[-1].name)
+            y = matmul(maker, softmax(maker, matmul(maker, x, columns=pixels * pixels)), columns=16)
+            self.attention.append([n.name for n in maker.nodes[-3:]])
+            outputs.append(maker.conv(maker.conv(y, 32), 16))
+            self.after.append([n.name for n in maker.nodes[-2:]])
+        self.graph = maker.graph(*outputs)
+
+
+def test_layers_of_another_branch_come_before_the_products_of_a_softmax():
+    made = Branches()
+    order = [s.name for s in stages_of(made.graph).stages]
+    (a, b), (before, after) = made.attention, made.after
+    assert order == [*made.first, *a, *before, *b, *after]
+
+
+def test_they_run_in_stripes_beside_it():
+    made, goal = Branches(), Goal(memory=DEFAULT_MEMORY, word_beats=BASE.word_beats, stripe_heights=1)
+    plan = make_plan(stages_of(made.graph), goal)
+    groups = [{s.name for s in slot.stages} for slot in plan.slots if slot.stripes is not None]
+    assert any({made.attention[1][1], *made.after[0]} <= group for group in groups)
+
+
+def test_a_short_softmax_changes_no_order():
+    made = Branches(pixels=4)
+    order = [s.name for s in stages_of(made.graph).stages]
+    assert order == [name for k in range(2) for name in (made.first[k], *made.attention[k], *made.after[k])]
+
+
+def test_a_product_does_not_run_beside_it_with_weights_that_are_made_there():
+    maker = GraphMaker(1)
+    scores = matmul(maker, maker.conv(maker.input(16, 16, 16), 16), columns=256)
+    last = matmul(maker, softmax(maker, scores), columns=16)
+    keys = maker.conv(maker.input(16, 1, 64), 16)
+    product = matmul(maker, maker.input(16, 4, 4), columns=64)
+    maker.nodes[-1] = replace(maker.nodes[-1], inputs=(maker.nodes[-1].inputs[0], keys))
+    first, *attention, layer, weighted = (n.name for n in maker.nodes)
+    order = [s.name for s in stages_of(maker.graph(last, product)).stages]
+    assert order == [first, layer, *attention, weighted]
+
+
+@pytest.mark.parametrize("name", ["nano", "small", "base"])
+def test_the_bytes_are_those_of_the_golden_model(name):
+    made, params = Branches(), preset(name).replace(vector_softmax=True, weight_sums=True)
+    inputs = made.maker.random_inputs()
+    results = IsaBackend(check=True).run(compile_graph(made.graph, params), inputs).outputs
+    for output, values in run_graph(made.graph, inputs, match=RoundingMode.ORT).items():
+        np.testing.assert_array_equal(results[output], values)
