@@ -22,7 +22,7 @@ from intloom.compiler.importer.domains import to_standard_domain
 from intloom.compiler.importer.guarded_inference import guarded_inference
 from intloom.compiler.importer.limits import check_limits
 from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
-from intloom.compiler.importer.old_opsets import CONVERTED_OPSET, converted
+from intloom.compiler.importer.old_opsets import CONVERTED_OPSET, converted, mark_layer_norms
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
 from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
@@ -227,7 +227,7 @@ def _with_known_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
     ops = {n.op_type for n in proto.graph.node}
     chains = version < CONVERTED_OPSET and ops & _CHAINS and "DynamicQuantizeLinear" not in ops
-    if version >= _FIRST_QUANTIZED and not chains:
+    if version >= _FIRST_QUANTIZED and not chains and not mark_layer_norms(proto):
         return proto
     _guarded("check", lambda: _check(proto))
     # The converter infers shapes without the guard.

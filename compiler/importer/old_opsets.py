@@ -3,8 +3,12 @@
 import onnx
 import onnx.version_converter
 
+from intloom.compiler.importer.model import MICROSOFT
+
 CONVERTED_OPSET = 13
 """Opset of QuantizeLinear with a scale per channel; older models are converted to it."""
+LAYER_NORM_OPSET = 17
+"""Opset of LayerNormalization; onnxruntime's optimizer writes it into ONNX's domain in files of older opsets, too."""
 _LEAST_IR = 7
 """IR version that came with that opset."""
 
@@ -21,7 +25,23 @@ def converted(model: onnx.ModelProto) -> onnx.ModelProto:
         del model.graph.input[:]
         model.graph.input.extend(kept)
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=CONVERTED_OPSET)
-    if version >= CONVERTED_OPSET:
+    norms = mark_layer_norms(model)
+    wanted = LAYER_NORM_OPSET if norms else CONVERTED_OPSET
+    if version >= wanted:
         return model
-    newer: onnx.ModelProto = onnx.version_converter.convert_version(model, CONVERTED_OPSET)
+    newer: onnx.ModelProto = onnx.version_converter.convert_version(model, wanted)
+    for node in newer.graph.node:
+        if norms and node.op_type == "LayerNormalization":
+            node.domain = ""
     return newer
+
+
+def mark_layer_norms(model: onnx.ModelProto) -> bool:
+    """Move each LayerNormalization that its opset lacks to com.microsoft, where ONNX's converter leaves it alone."""
+    version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=LAYER_NORM_OPSET)
+    norms = [n for n in model.graph.node if n.op_type == "LayerNormalization"] if version < LAYER_NORM_OPSET else []
+    for node in norms:
+        node.domain = MICROSOFT
+    if norms and all(o.domain != MICROSOFT for o in model.opset_import):
+        model.opset_import.append(onnx.helper.make_opsetid(MICROSOFT, 1))
+    return bool(norms)
