@@ -52,7 +52,7 @@ def test_they_agree_on_the_largest_memories_and_words(hardware: HardwareParams, 
 @pytest.mark.slow
 def test_every_cycle_of_tiles_of_three_pixels_is_busy_or_stalled() -> None:
     """The planner's latency is longer than such a tile: between tiles the array has its weights, but no position."""
-    program = random_program(1, EVERY)
+    program = random_program(1, SHAPES["nano"])
     conv = make(
         Kind.CONV,
         in_w=8,
@@ -68,7 +68,7 @@ def test_every_cycle_of_tiles_of_three_pixels_is_busy_or_stalled() -> None:
     )
     for steps in (1, 4):
         small = program.with_steps([Step(conv, NO_LAG)] * steps)
-        found = compare(small, simulator(EVERY))
+        found = compare(small, simulator(SHAPES["nano"]))
         assert not found.problem, found.problem
 
 
