@@ -13,7 +13,7 @@ DEPTHWISE_ROWS = 4
 # The order of stages.
 
 SPARE_PART = 0.1
-"""Part of the cycles of a vector stage that its products must leave to the array before others run beside it."""
+"""Part of the cycles of a vector stage that its products must leave to the array before others overlap with it."""
 
 # Groups.
 

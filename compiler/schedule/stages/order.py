@@ -1,4 +1,4 @@
-"""The order of stages: branch by branch, and beside a long stage of the vector unit what else the array can do.
+"""The order of stages: branch by branch, with work for the array in parallel with long stages of the vector unit.
 
 Groups are consecutive stages. The Softmax of one matrix takes the vector unit longer than its products take the array,
 so layers of another matrix come just before it: in stripes, both units then work on both matrices.
@@ -17,7 +17,7 @@ from intloom.hw.spec.isa import Unit
 
 def in_order(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """All stages in the order in which groups are made of them; sources come before what reads them."""
-    return beside_vector_unit(branch_by_branch(stages))
+    return overlap_vector_unit(branch_by_branch(stages))
 
 
 def branch_by_branch(stages: Sequence[Stage]) -> tuple[Stage, ...]:
@@ -40,10 +40,10 @@ def branch_by_branch(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple(stages[k] for k in order)
 
 
-def beside_vector_unit(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+def overlap_vector_unit(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """Ordered stages, with independent ones of the array just before the products around a long vector stage.
 
-    As soon as such products can run, they do; other stages wait until they fit beside some, or nothing else can run.
+    As soon as such products can run, they do; other stages wait until they can overlap with some, or nothing is ready.
     """
     sources = _sources(stages)
     runs = _runs(stages, sources)
@@ -107,15 +107,15 @@ class _Waiting:
         """Append stages for this many cycles of the array; stages of the vector unit if more of the array need them."""
         begin, half = len(self.order), spare // 2
         while True:
-            beside = next((r for r in self.ready if 0 < self._cycles(r) <= spare and self._fits_beside(r, begin)), None)
-            if beside is None and spare > half:
-                beside = self.first_of_vector_unit()
-            if beside is None:
+            chosen = next((r for r in self.ready if 0 < self._cycles(r) <= spare and self._may_overlap(r, begin)), None)
+            if chosen is None and spare > half:
+                chosen = self.first_of_vector_unit()
+            if chosen is None:
                 return
-            spare -= self._cycles(beside)
-            self.emit(beside)
+            spare -= self._cycles(chosen)
+            self.emit(chosen)
 
-    def _fits_beside(self, run: _Run, begin: int) -> bool:
+    def _may_overlap(self, run: _Run, begin: int) -> bool:
         """Whether a stage may run in stripes with those from `begin` on: it has none of their results as weights."""
         weights = bool(self._stages[run.first].weight_operands)
         return not run.spare and not (weights and not set(self._sources[run.first]).isdisjoint(self.order[begin:]))

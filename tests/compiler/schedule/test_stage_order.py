@@ -1,4 +1,4 @@
-"""Stages in depth-first order: sources first, one branch after the other, and other work beside a Softmax."""
+"""Stages in depth-first order: sources first, one branch after the other, and other work in parallel with a Softmax."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def test_layers_of_another_branch_come_before_the_products_of_a_softmax():
     assert order == [*made.first, *a, *before, *b, *after]
 
 
-def test_they_run_in_stripes_beside_it():
+def test_they_run_in_stripes_with_it():
     made, goal = Branches(), Goal(memory=DEFAULT_MEMORY, word_beats=BASE.word_beats, stripe_heights=1)
     plan = make_plan(stages_of(made.graph), goal)
     groups = [{s.name for s in slot.stages} for slot in plan.slots if slot.stripes is not None]
@@ -82,7 +82,7 @@ def test_a_short_softmax_changes_no_order():
     assert order == [name for k in range(2) for name in (made.first[k], *made.attention[k], *made.after[k])]
 
 
-def test_a_product_does_not_run_beside_it_with_weights_that_are_made_there():
+def test_a_product_does_not_run_with_it_if_its_weights_are_made_there():
     maker = GraphMaker(1)
     scores = matmul(maker, maker.conv(maker.input(16, 16, 16), 16), columns=256)
     last = matmul(maker, softmax(maker, scores), columns=16)
