@@ -180,6 +180,15 @@ def _prepared(model: Model, watch: Callable[[str, Model], None] = lambda name, m
     return run_passes(model, MODEL_PASSES if model.tflite is None else _OF_TFLITE, check_model, watch)
 
 
+def _lowered(prepared: Model, options: FoldOptions) -> GraphBuilder:
+    """The integer graph of a model after its passes, without regions that are too small."""
+    builder = lower_units(prepared, options)
+    return_small_regions(builder)
+    # Units that were returned read values that may have another order.
+    leave_for_host(builder)
+    return builder
+
+
 def pass_names() -> tuple[str, ...]:
     """Names of all passes in execution order."""
     return (*MODEL_PASSES, *GRAPH_PASSES)
@@ -195,9 +204,7 @@ def fold_model(model: Model, options: FoldOptions = _DEFAULT) -> FoldedModel:
     """
     check_parameters(model)
     prepared = _prepared(model)
-    builder = lower_units(prepared, options)
-    return_small_regions(builder)
-    leave_for_host(builder)
+    builder = _lowered(prepared, options)
     graph, leaving = graph_of(builder, model)
     # Before any pass, so that an error is not attributed to a pass that did not cause it.
     verify(graph)
@@ -247,9 +254,7 @@ def dump_pass(model: Model, name: str, options: FoldOptions = _DEFAULT) -> str:
     seen: dict[str, str] = {}
     prepared = _prepared(model, lambda step, m: seen.update({step: model_text(m)}))
     if name not in seen:
-        builder = lower_units(prepared, options)
-        return_small_regions(builder)
-        leave_for_host(builder)
+        builder = _lowered(prepared, options)
         graph, _ = graph_of(builder, model)
         run_passes(graph, GRAPH_PASSES, verify, lambda step, g: seen.update({step: to_text(g)}))
     return seen[name]

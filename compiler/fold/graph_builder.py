@@ -1,7 +1,8 @@
 """Builder of the integer graph: operator lowerings read operands from it and add nodes to it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.byte_order import Ordered, block_sources, channel_runs, row_major
 from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
-from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
@@ -110,6 +111,11 @@ class GraphBuilder:
     producing_nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """For quantized values: the nodes of the unit that produces them."""
 
+    @cached_property
+    def units(self) -> Mapping[str, QuantizationUnit]:
+        """The model's quantization units, by the name of their QuantizeLinear."""
+        return {u.quantize.name: u for u in find_quantization_units(self.model)}
+
     def operand(self, value: str) -> Operand:
         """Look up the tensor that holds a dequantized value.
 
@@ -151,11 +157,6 @@ class GraphBuilder:
         if (first, stop) == (0, whole.channels):
             return tensor
         maker = next((n for n in self.nodes if n.output == tensor), None)
-        at = 0
-        for part in maker.inputs if isinstance(maker, Concat) else ():
-            if (at, at + self.tensors[part].channels) == (first, stop):
-                return part
-            at += self.tensors[part].channels
         name = f"{tensor}/channels{first}_{stop}"
         if name not in self.tensors:
             node = Slice(name=name, inputs=(tensor,), output=name, start=first, stop=stop)

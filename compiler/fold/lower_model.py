@@ -1,7 +1,7 @@
 """Lowering of a model: builds the integer graph from its quantization units and finds the boundary to the host."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -22,7 +22,7 @@ from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS, unsupported_normalization
 from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize, read_qparams, stored_value
-from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import RECURRENT, recurrent
 from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import STANDARD, Model, OnnxNode
@@ -41,17 +41,15 @@ _ADVICE = "run it on the host, or replace it with supported operators"
 def lower_units(model: Model, options: FoldOptions) -> GraphBuilder:
     """Lower every supported unit; record reason and remedy for the others."""
     builder = GraphBuilder(model, options)
-    units = {u.quantize.name: u for u in find_quantization_units(model)}
-    for source in _input_values(model, units):
+    for source in _input_values(builder):
         _add_input(builder, source)
     for node in model.nodes:
-        unit = units.get(node.name)
+        unit = builder.units.get(node.name)
         if unit is not None and unit.output not in builder.views and unit.output not in builder.orders:
             builder.producing_nodes[unit.output] = tuple(n.name for n in unit.nodes)
-            if not _attempt(builder, unit.nodes, partial(_lower, builder, unit)) and not _lower_after_host_movement(
-                builder, units, unit
-            ):
-                _restore_for_host(builder, units, unit.leaves)
+            lowered = _attempt(builder, unit.nodes, partial(_lower, builder, unit))
+            if not lowered and not _lower_after_host_movement(builder, unit):
+                _restore_for_host(builder, unit.leaves)
                 _add_host_computed_input(builder, unit)
         elif node.domain and find(node.domain, node.op) is not None:
             _attempt(builder, (node,), partial(lower_custom, builder, node))
@@ -61,26 +59,23 @@ def lower_units(model: Model, options: FoldOptions) -> GraphBuilder:
 
 def leave_for_host(builder: GraphBuilder) -> None:
     """Give every value that the host reads the model's order."""
-    units = {u.quantize.name: u for u in find_quantization_units(builder.model)}
     outside = [n for n in builder.model.nodes if not is_dequantize(n) and not builder.on_accelerator(n.name)]
-    _restore_for_host(builder, units, [v for n in outside for v in n.reads])
-    _restore_for_host(builder, units, builder.model.outputs)
+    _restore_for_host(builder, [v for n in outside for v in n.reads])
+    _restore_for_host(builder, builder.model.outputs)
     builder.views |= builder.left_in_order
 
 
-def _lower_after_host_movement(
-    builder: GraphBuilder, units: Mapping[str, QuantizationUnit], unit: QuantizationUnit
-) -> bool:
+def _lower_after_host_movement(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
     """Lower a unit that needs its operands in the model's order, with the movement before it on the host."""
     undo = builder.checkpoint()
     kept = list(builder.inputs), list(builder.host_computed), dict(builder.findings)
     moved = False
     for leaf in unit.leaves:
         stored = stored_value(builder.model, leaf)
-        source = units.get(builder.model.producers[stored].name) if stored in builder.orders else None
+        source = builder.units.get(builder.model.producers[stored].name) if stored in builder.orders else None
         if source is not None and stored not in builder.views and source.main and is_reordering(source.main.op):
             moved = True
-            _assign_host(builder, units, source)
+            _assign_host(builder, source)
             del builder.orders[stored]
             _add_host_computed_input(builder, source)
     for node in unit.nodes:
@@ -92,25 +87,25 @@ def _lower_after_host_movement(
     return False
 
 
-def _assign_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], unit: QuantizationUnit) -> None:
+def _assign_host(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     for node in unit.nodes:
         reason = "its result is needed in another order"
         builder.findings[node.name] = Finding(Target.HOST, reason, _ADVICE, Refusal.ORDER)
-    _restore_for_host(builder, units, unit.leaves)
+    _restore_for_host(builder, unit.leaves)
 
 
-def _restore_for_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], values: Iterable[str]) -> None:
+def _restore_for_host(builder: GraphBuilder, values: Iterable[str]) -> None:
     """Give the values that the host reads the model's order, or leave the change of order to the host."""
     for value in dict.fromkeys(values):
         stored = stored_value(builder.model, value)
         if stored not in builder.orders or stored in builder.views:
             continue
-        unit = units[builder.model.producers[stored].name]
+        unit = builder.units[builder.model.producers[stored].name]
         if _attempt(builder, (), partial(restore_order, builder, stored)):
             continue
         # A Concat that only the host reads would cost the accelerator transposed copies of its operands.
         if (unit.main is not None and unit.main.op == "Concat") or not builder.leave_in_order(stored):
-            _assign_host(builder, units, unit)
+            _assign_host(builder, unit)
 
 
 def _attempt(builder: GraphBuilder, nodes: Sequence[OnnxNode], action: Callable[[], None]) -> bool:
@@ -176,11 +171,12 @@ def _unsupported_reason(op: str) -> str:
     return f"{op} has no integer lowering"
 
 
-def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[str, ...]:
+def _input_values(builder: GraphBuilder) -> tuple[str, ...]:
     """Inputs of the graph: integer inputs of the model, and the first quantized values after other inputs.
 
     The host also moves the bytes of an integer input that the model transposes before it uses it.
     """
+    model = builder.model
     integer = {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
     moved = {v for v in integer if model.users(v) and all(n.op == "Transpose" for n in model.users(v))}
     deep = (set(model.inputs) - integer) | moved
@@ -188,7 +184,7 @@ def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[
     fixed = set(model.constants)
     for node in model.nodes:
         dynamic = [v for v in node.reads if v and v not in fixed]
-        unit = units.get(node.name)
+        unit = builder.units.get(node.name)
         if not dynamic:
             # Dequantized constants, such as the table of an embedding.
             fixed.update(node.outputs)

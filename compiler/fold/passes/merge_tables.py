@@ -23,14 +23,13 @@ def merge_tables(graph: IntGraph) -> IntGraph:
     for node in graph.nodes:
         nodes[node.name] = node
         makers[node.output] = node.name
-        maker = makers.get(node.inputs[0]) if isinstance(node, Table) and readers[node.inputs[0]] == 1 else None
-        if maker is None or not isinstance(node, Table):
+        if not isinstance(node, Table) or readers[node.inputs[0]] > 1:
             continue
-        holder = nodes[maker]
-        if isinstance(holder, Holder):
+        maker = nodes.get(makers.get(node.inputs[0], ""))
+        if isinstance(maker, Holder):
             del nodes[node.name], tensors[node.inputs[0]]
             # Which may hold a further table.
-            nodes[maker], makers[node.output] = _composed(holder, node), maker
+            nodes[maker.name], makers[node.output] = _composed(maker, node), maker.name
     return replace(graph, nodes=tuple(nodes.values()), tensors=tensors)
 
 

@@ -5,9 +5,10 @@ table reads some channels becomes a concatenation of convolutions. A Slice reads
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from intloom.compiler.ir import Concat, Conv, IntGraph, Node, Slice, Table
 from intloom.compiler.ir.elementwise import Elementwise
@@ -33,29 +34,30 @@ def _split_convs(graph: IntGraph) -> IntGraph:
         # A depthwise or transposed convolution has no channels that stand alone.
         if type(node) is Conv and node.group == 1:
             edges |= {edge for n in readers[node.output] for edge in _tabled(n, readers)}
-        if len(edges) == 2 or not isinstance(node, Conv):
+        if len(edges) == 2:
             nodes.append(node)
             continue
-        results = []
-        for number, (first, stop) in enumerate(pairwise(sorted(edges))):
-            constants = {name: getattr(node, name)[first:stop] for name in ("weights", "bias", "mantissa", "shift")}
-            own = replace(node, name=f"{node.name}/{number}", output=f"{node.output}/{number}", **constants)
-            tensors[own.output] = _part(tensors[node.output], own.output, stop - first)
-            nodes.append(own)
-            results.append(own.output)
-        nodes.append(Concat(name=node.name, inputs=tuple(results), output=node.output, origin=node.origin))
+        ranges = [slice(*edge) for edge in pairwise(sorted(edges))]
+        fields = [{name: getattr(node, name)[r] for name in _PER_CHANNEL} for r in ranges]
+        nodes += _apart(node, fields, [r.stop - r.start for r in ranges], tensors)
     return replace(graph, nodes=tuple(nodes), tensors=tensors)
+
+
+_PER_CHANNEL = ("weights", "bias", "mantissa", "shift")
+"""Fields of a convolution with an entry for each output channel."""
 
 
 def _tabled(reader: Node, readers: Mapping[str, list[Node]]) -> tuple[int, ...]:
     """The first channel and the stop of those that a table reads through this reader, and no other reader."""
     after = readers[reader.output]
-    slices = [n for n in ([reader] if isinstance(reader, Slice) else after) if isinstance(n, Slice)]
-    through = [type(n) for n in after] == [Table] if isinstance(reader, Slice) else len(slices) == len(after)
-    others = [n for n in readers[reader.inputs[0]] if n is not reader]
-    if not isinstance(reader, Slice | Table) or not slices or not through:
+    slices = [n for n in after if isinstance(n, Slice)]
+    if isinstance(reader, Slice) and [type(n) for n in after] == [Table]:
+        start, stop = reader.start, reader.stop
+    elif isinstance(reader, Table) and slices and len(slices) == len(after):
+        start, stop = min(n.start for n in slices), max(n.stop for n in slices)
+    else:
         return ()
-    start, stop = min(n.start for n in slices), max(n.stop for n in slices)
+    others = [n for n in readers[reader.inputs[0]] if n is not reader]
     apart = all(isinstance(n, Slice) and (n.stop <= start or stop <= n.start) for n in others)
     return (start, stop) if apart else ()
 
@@ -78,17 +80,26 @@ def _process_parts(graph: IntGraph) -> IntGraph:
                 del tensors[made.output]
                 continue
         elif isinstance(made, Table | Elementwise) and len(operands) == len(made.inputs) and len(splits) == 1:
-            results = []
-            for number, inputs in enumerate(zip(*operands, strict=True)):
-                own = replace(made, name=f"{made.name}/{number}", inputs=inputs, output=f"{made.output}/{number}")
-                tensors[own.output] = _part(tensors[made.output], own.output, tensors[inputs[0]].channels)
-                nodes.append(own)
-                results.append(own.output)
-            made = Concat(name=made.name, inputs=tuple(results), output=made.output, origin=made.origin)
+            fields = [{"inputs": inputs} for inputs in zip(*operands, strict=True)]
+            *apart, made = _apart(made, fields, next(iter(splits)), tensors)
+            nodes += apart
         if isinstance(made, Concat):
             parts[made.output] = made.inputs
         nodes.append(made)
     return replace(graph, nodes=tuple(nodes), tensors=tensors)
+
+
+def _apart(
+    node: Node, fields: Sequence[Mapping[str, Any]], channels: Sequence[int], tensors: dict[str, Tensor]
+) -> list[Node]:
+    """A node for each part of a result, with these fields and channels, and the concatenation of their results."""
+    whole, made = tensors[node.output], list[Node]()
+    for number, (own, count) in enumerate(zip(fields, channels, strict=True)):
+        output = f"{node.output}/{number}"
+        tensors[output] = replace(whole, name=output, shape=(1, count, whole.height, whole.width))
+        made.append(replace(node, name=f"{node.name}/{number}", output=output, **own))
+    inputs = tuple(n.output for n in made)
+    return [*made, Concat(name=node.name, inputs=inputs, output=node.output, origin=node.origin)]
 
 
 def _narrowed(piece: Slice, parts: tuple[str, ...], tensors: Mapping[str, Tensor]) -> Slice:
@@ -100,7 +111,3 @@ def _narrowed(piece: Slice, parts: tuple[str, ...], tensors: Mapping[str, Tensor
             return replace(piece, inputs=(part,), start=piece.start - at, stop=piece.stop - at)
         at = stop
     return piece
-
-
-def _part(whole: Tensor, name: str, channels: int) -> Tensor:
-    return replace(whole, name=name, shape=(1, channels, whole.height, whole.width))
