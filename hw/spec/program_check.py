@@ -78,13 +78,16 @@ def remove_check(program: bytes) -> list[bytes]:
     Raises
     ------
     EncodingError
-        An instruction's check bits do not match, or END's CRC.
+        An instruction's check bits do not match, or END's CRC, or the last instruction is not END.
     """
     starts = range(0, len(program), INSTRUCTION_BYTES)
     codes = [program[at : at + INSTRUCTION_BYTES] for at in starts]
     for index, (code, wanted) in enumerate(zip(codes, _checked(codes), strict=True)):
         if code != wanted:
             raise EncodingError(f"instruction {index} was altered: the program check does not match; compile it again")
+    # END without its opcode has check bits alone, which an even number of changed bits can leave right.
+    if codes and codes[-1][0] != _END.opcode:
+        raise EncodingError(f"instruction {len(codes) - 1} was altered: a program ends with END; compile it again")
     crc_field = ((1 << CRC_BITS) - 1) << _END.offsets["crc"]
     payloads = (int.from_bytes(code, "little") & _PAYLOAD for code in codes)
     cleared = (word & ~crc_field if word & 0xFF == _END.opcode else word for word in payloads)

@@ -82,6 +82,15 @@ def test_changed_bits_after_the_crc_of_end_are_found(rng: random.Random) -> None
                 remove_check(_flipped(program, bit, bit + distance))
 
 
+def test_an_end_of_another_opcode_is_found(rng: random.Random) -> None:
+    """Its check bits are right with one of 31 other bits, and the CRC is not compared."""
+    program = add_check(_program(rng, 1))
+    last = 8 * len(program) - INSTRUCTION_BITS
+    for bit in range(last + 8, last + CHECK_LSB):
+        with pytest.raises(EncodingError, match="instruction 1 was altered: .* compile it again"):
+            remove_check(_flipped(program, last, bit))
+
+
 def test_one_changed_bit_is_found_at_its_instruction(rng: random.Random) -> None:
     program = add_check(_program(rng, 3))
     for bit in range(0, 8 * len(program), 7):
