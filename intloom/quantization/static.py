@@ -27,6 +27,7 @@ from intloom.quantization.elementwise import inner_nodes, normalization_nodes
 from intloom.quantization.equalization import equalize
 from intloom.quantization.halves import has_halves, in_float32
 from intloom.quantization.interpolation import without_linear_resize
+from intloom.quantization.masks import bound_masks, mask_nodes
 from intloom.quantization.options import (
     DEFAULT_PERCENTILE,
     ActivationType,
@@ -134,7 +135,7 @@ def quantize(
         if options.calibration is Calibration.AUTO and calibration is None:
             # Synthetic images do not show which values of real ones are outliers.
             options = replace(options, calibration=Calibration.MINMAX)
-        without_pairs = (*excluded, *inner_nodes(model.graph), *normalization_nodes(model))
+        without_pairs = (*excluded, *inner_nodes(model.graph), *normalization_nodes(model), *mask_nodes(model.graph))
         quantizer = _Quantizer(floats, without_pairs, report)
         made, options, agreed = quantizer.calibrated(folder, samples, options)
         if options.correct_bias:
@@ -160,6 +161,7 @@ def _rewritten(
 ) -> Path:
     """Change the float model so that it quantizes better; where it is stored then. Samples are those of a user."""
     changed = without_linear_resize(model)
+    changed |= bound_masks(model)
     if samples is not None:
         changed |= copy_outlier_channels(model, samples)
     if options.equalize:
