@@ -6,9 +6,14 @@ PyTorch's exporter also repeats the row of padding for every token, and replaces
 which are not numbers. Neither is needed then: one row is read, and all results are numbers.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+
+from intloom.quantization.graph_values import channel_maxima
+from intloom.quantization.samples import Sample
 
 _BOUND = -32.0
 _PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "LayerNormalization"})
@@ -30,6 +35,12 @@ def mask_nodes(graph: onnx.GraphProto) -> list[str]:
     masks = _Masks(graph)
     nodes = [n for value in masks.makers if value.startswith(_PREFIX) for n in masks.ancestors(value)]
     return list(dict.fromkeys(node.name for node in nodes))
+
+
+def unseen_masks(model: onnx.ModelProto, samples: Sequence[Sample]) -> bool:
+    """Whether a rewritten mask hides nothing in any sample: its range has only 0 then."""
+    names = [n.output[0] for n in model.graph.node if n.op_type == "Max" and n.output[0].startswith(_PREFIX)]
+    return bool(names) and not all(values.any() for values in channel_maxima(model, names, samples).values())
 
 
 class _Masks:

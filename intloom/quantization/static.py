@@ -27,7 +27,7 @@ from intloom.quantization.elementwise import inner_nodes, normalization_nodes
 from intloom.quantization.equalization import equalize
 from intloom.quantization.halves import has_halves, in_float32
 from intloom.quantization.interpolation import without_linear_resize
-from intloom.quantization.masks import bound_masks, mask_nodes
+from intloom.quantization.masks import bound_masks, mask_nodes, unseen_masks
 from intloom.quantization.options import (
     DEFAULT_PERCENTILE,
     ActivationType,
@@ -162,6 +162,10 @@ def _rewritten(
     """Change the float model so that it quantizes better; where it is stored then. Samples are those of a user."""
     changed = without_linear_resize(model)
     changed |= bound_masks(model)
+    if samples is not None and unseen_masks(model, samples):
+        _log.warning(
+            "no calibration sample has padding: padding will not be hidden; add samples with padding as in use"
+        )
     if samples is not None:
         changed |= copy_outlier_channels(model, samples)
     if options.equalize:

@@ -7,7 +7,7 @@ from onnx import numpy_helper, parser
 
 import intloom
 from intloom.compiler.reference import open_session
-from intloom.quantization import quantize, static
+from intloom.quantization import QuantizeOptions, quantize, static
 from intloom.quantization.masks import bound_masks, mask_nodes
 
 TOKENS, WIDTH = 8, 16
@@ -117,3 +117,13 @@ def test_padding_is_quantized_well_and_in_one_region(tmp_path, monkeypatch):
     plain = quantize(tmp_path / "f.onnx", tmp_path / "plain.onnx", tmp_path / "c.npz")
     agreed, before = (max(q.agreement.values()) for q in (done, plain))
     assert agreed > 0.95 > 0.7 > before
+
+
+def test_samples_without_padding_are_warned_of(tmp_path, caplog):
+    onnx.save(attention(), tmp_path / "f.onnx")
+    full = sample(1) | {"mask": np.ones((1, TOKENS), np.int64)}
+    for mask, warnings in ((full["mask"], 1), (sample(1)["mask"], 0)):
+        np.savez(tmp_path / "c.npz", **full | {"mask": mask})
+        caplog.clear()
+        quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", tmp_path / "c.npz", QuantizeOptions(calibration="minmax"))
+        assert sum("no calibration sample has padding" in m for m in caplog.messages) == warnings

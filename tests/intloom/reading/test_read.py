@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+import intloom
 from intloom.compiler.reference import open_session
 from intloom.files import write_bytes
 from intloom.quantization import Calibration, quantize
@@ -85,14 +86,24 @@ def stated(row):
 def test_int8_reads_200_lines_as_well_as_float(pretrained_models, tmp_path):
     samples = sample_lines(ReadOptions.lines_to_calibrate)
     letters, lines = characters(onnx.load_from_string(pretrained_models.recognizer)), [draw_line(i) for i in range(200)]
-    shares = []
-    for session in sessions(pretrained_models.recognizer, RECOGNIZER_SHAPE, samples, tmp_path):
-        reads = [decoded(session.run(None, {"x": recognizer_input(line)})[0][0], letters) for _, line in lines]
-        wrong = sum(errors(read.strip(), text) for read, (text, _) in zip(reads, lines, strict=True))
-        shares.append(100 * wrong / sum(len(text) for text, _ in lines))
+    pictures, total = [recognizer_input(line) for _, line in lines], sum(len(text) for text, _ in lines)
+    reads = [
+        [decoded(session.run(None, {"x": x})[0][0], letters) for x in pictures]
+        for session in sessions(pretrained_models.recognizer, RECOGNIZER_SHAPE, samples, tmp_path)
+    ]
+    shares = [
+        100 * sum(errors(read.strip(), text) for read, (text, _) in zip(of_model, lines, strict=True)) / total
+        for of_model in reads
+    ]
     print(f"character error: float {shares[0]:.2f} %, int8 {shares[1]:.2f} %")
     assert shares[1] <= shares[0] + 0.3
     assert shares == pytest.approx(stated("character error"), abs=0.15)
+    program = intloom.compile(tmp_path / "q.onnx", "base")
+    assert len(program.bundle.programs) == 1, "no node of the host between two of the accelerator"
+    rtl = intloom.Session(program, backend="rtl", check=True)
+    for x, read in zip(pictures[:3], reads[0], strict=False):
+        assert decoded(rtl.run(None, {"x": x})[0][0], letters) == read
+    assert [100 * rtl.last.record["mac_use"]] == pytest.approx(stated("array use of the recognizer"), abs=0.5)
 
 
 @pytest.mark.evidence
