@@ -58,8 +58,10 @@ def _one_of(proto: onnx.ModelProto, stored: set[str], batch: int) -> onnx.ModelP
     for value in made.graph.input:
         if value.name not in stored:
             value.type.tensor_type.shape.dim[0].dim_value = 1
-    for value in (*made.graph.output, *made.graph.value_info):
+    for value in made.graph.output:
         value.type.tensor_type.ClearField("shape")
+    # Without those of constants, whose shapes inference reads here first.
+    del made.graph.value_info[:]
     _set_sizes(made.graph, graph.constants, batch)
     return made if graph.stays_apart(_shapes(made), batch) else None
 

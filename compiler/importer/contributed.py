@@ -73,7 +73,7 @@ def _infer_node(context: InferenceContext) -> None:
     inputs = []
     for index, name in enumerate(node.input):
         kind = context.get_input_type(index) if name else None
-        if name and not _is_static(kind):
+        if name and not _is_tensor(kind):
             return
         inputs.append(_input(context, index, name, kind) if name else b"")
     if len(data) <= _LARGEST_GRAPH:
@@ -81,9 +81,8 @@ def _infer_node(context: InferenceContext) -> None:
             context.set_output_type(index, onnx.TypeProto.FromString(result))
 
 
-def _is_static(kind: onnx.TypeProto | None) -> bool:
-    tensor = None if kind is None else kind.tensor_type
-    return tensor is not None and tensor.HasField("shape") and all(d.HasField("dim_value") for d in tensor.shape.dim)
+def _is_tensor(kind: onnx.TypeProto | None) -> bool:
+    return kind is not None and kind.tensor_type.elem_type != 0 and kind.tensor_type.HasField("shape")
 
 
 def _input(context: InferenceContext, index: int, name: str, kind: onnx.TypeProto) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from intloom.common.collector import collector_paused
 from intloom.common.errors import UnsupportedError
+from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import save_regions
@@ -20,6 +21,7 @@ from intloom.flow.model_interface import NodeArg, input_args, output_args
 from intloom.flow.trial import try_host_parts
 from intloom.hw.spec.params import HardwareParams
 from intloom.models import ModelSource, is_quantized, is_tflite_file, load_onnx
+from intloom.quantization.dynamic import is_dynamic
 
 Tell = Callable[[str, int, int], None]
 
@@ -81,12 +83,15 @@ def require_static(folded: FoldedModel, name: Path | str) -> None:
     """Raise `UnsupportedError` with the way to a static quantization if the model `name` has none."""
     if folded.regions:
         return
+    unknown = next((a for a in folded.assignments if a.target is Target.UNSUPPORTED), None)
+    if unknown is not None:
+        raise UnsupportedError(f"node {unknown.name!r}: {unknown.reason}: {unknown.remedy}", unknown.row)
     operators = [v.op for v in folded.assignments]
     if not is_quantized(operators):
         raise UnsupportedError(
             f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first", Refusal.FLOAT_MODEL.number
         )
-    if "DynamicQuantizeLinear" in operators:
+    if is_dynamic(operators):
         raise UnsupportedError(
             f"{name} is quantized dynamically, its scales are known only when it runs; first run "
             f"intloom quantize {name} --calibration IMAGES -o QUANTIZED.onnx",

@@ -21,13 +21,13 @@ from intloom.compiler.refusals import Refusal
 
 Array = NDArray[Any]
 _FLOAT_OPS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
-_DYNAMIC = "DynamicQuantizeLinear"
+_DYNAMIC, _RECURRENT = "DynamicQuantizeLinear", "DynamicQuantizeLSTM"
 
 
 def is_dynamic(operators: Iterable[str]) -> bool:
     """Whether the operators are those of a dynamically quantized model, which computes scales when it runs."""
     kinds = set(operators)
-    return _DYNAMIC in kinds and "QuantizeLinear" not in kinds
+    return not kinds.isdisjoint((_DYNAMIC, _RECURRENT)) and "QuantizeLinear" not in kinds
 
 
 @dataclass
@@ -71,6 +71,8 @@ def float_model(model: onnx.ModelProto) -> tuple[onnx.ModelProto, bool]:
     per_channel = False
     for node in [n for n in graph.nodes if n.op_type in _FLOAT_OPS]:
         per_channel |= _convert(graph, node)
+    for node in [n for n in graph.nodes if n.op_type == _RECURRENT]:
+        _convert_recurrent(graph, node)
     made = onnx.ModelProto()
     made.CopyFrom(model)
     del made.graph.node[:], made.graph.initializer[:], made.graph.value_info[:]
@@ -152,6 +154,27 @@ def _convert(graph: _Graph, node: onnx.NodeProto) -> bool:
     graph.nodes.remove(cast)
     graph.nodes.remove(product)
     return scale.size > 1
+
+
+def _convert_recurrent(graph: _Graph, node: onnx.NodeProto) -> None:
+    """Replace an LSTM with int8 weights, stored inputs first, by ONNX's own."""
+    inputs = [*node.input, *[""] * (12 - len(node.input))]
+    for weights, scale, zero in ((1, 8, 9), (2, 10, 11)):
+        stored, scales, zeros = (graph.constants.get(inputs[i]) for i in (weights, scale, zero))
+        if stored is None or scales is None:
+            raise UnsupportedError(
+                f"node {node.name!r}: {_RECURRENT} must have constant weights: quantize the float original",
+                Refusal.DYNAMIC.number,
+            )
+        # Scales and zero points are those of a direction, or of each of its columns.
+        form = (len(stored), 1, -1)
+        zeros = np.zeros(1, np.int32) if zeros is None else zeros.astype(np.int32)
+        values = (stored.astype(np.int32) - zeros.reshape(form)) * scales.reshape(form)
+        inputs[weights] = f"{node.output[0]}/weights{weights}"
+        graph.constants[inputs[weights]] = values.astype(np.float32).swapaxes(1, 2)
+    made = helper.make_node("LSTM", inputs[:8], node.output, name=node.name)
+    made.attribute.extend(node.attribute)
+    graph.nodes[graph.nodes.index(node)] = made
 
 
 def _bias(graph: _Graph, product: onnx.NodeProto, channels: int) -> tuple[onnx.NodeProto, Array] | None:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.importer.subgraphs import all_graphs, graphs_of
+from intloom.compiler.partition.assignment import host_operators
 from intloom.compiler.refusals import Refusal
 from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import read_metadata
@@ -44,6 +46,7 @@ from intloom.quantization.snr import TensorNoise, measure_noise
 from intloom.quantization.tail import float_tail
 
 _log = logging.getLogger(__name__)
+_LAYERS = frozenset({"Conv", "ConvTranspose", "Gemm", "GRU", "LSTM", "MatMul", "RNN"})
 Progress = Callable[[str, int, int], None]
 """Called with the name of a stage, steps done and total steps."""
 
@@ -125,6 +128,7 @@ def quantize(
         original, options = _float_source(source, folder, options, dynamic=is_dynamic(kinds))
         prepared = preprocess(original, optimizer, cache, dims=dims)
     model = load_onnx(prepared.path)
+    _check_operators(model.graph)
     if preparation is None:
         preparation = stored_preparation(read_metadata(source).custom_metadata_map) or PLAIN
     samples = _samples(model, calibration, options, preparation)
@@ -202,6 +206,29 @@ def _float_source(
     floats, per_channel = float_model(load_onnx(source))
     onnx.save(floats, path)
     return path, replace(options, weights=WeightScales.PER_CHANNEL if per_channel else WeightScales.PER_TENSOR)
+
+
+def _check_operators(graph: onnx.GraphProto) -> None:
+    """Refuse operators that onnxruntime, which calibrates, cannot run, and layers where its quantizer sees none."""
+    for node in graph.node:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) not in host_operators():
+            raise UnsupportedError(
+                f"node {node.name or node.output[0]!r}: onnxruntime does not implement {domain}::{node.op_type}: "
+                "replace it, or export the model with QuantizeLinear and DequantizeLinear",
+                Refusal.OPERATOR.number,
+            )
+    branches = [node for node in graph.node if any(graphs_of(node))]
+    if branches and not _has_layers(graph) and any(_has_layers(g) for g in all_graphs(graph)):
+        raise UnsupportedError(
+            f"node {branches[0].name or branches[0].output[0]!r}: its branches hold the layers, and the model has none "
+            "outside: export the branch that you use",
+            Refusal.CONTROL_FLOW.number,
+        )
+
+
+def _has_layers(graph: onnx.GraphProto) -> bool:
+    return any(node.op_type in _LAYERS for node in graph.node)
 
 
 def _excluded(graph: onnx.GraphProto, options: QuantizeOptions) -> tuple[str, ...]:

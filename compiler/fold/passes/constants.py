@@ -28,11 +28,21 @@ _LARGEST_RESULT = 1 << 20
 
 def fold_constants(model: Model) -> Model:
     """Apply the pass."""
+    model = model.with_nodes([_without_cast(model, node) for node in model.nodes])
     while len((folded := _folded_once(model)).nodes) < len(model.nodes):
         # Computed shapes give later values a size, and with it more nodes a result.
         incomplete = any(folded.shape(v) is None for n in folded.nodes for v in n.outputs if v)
         model = infer(folded) if incomplete else folded
     return model
+
+
+def _without_cast(model: Model, node: OnnxNode) -> OnnxNode:
+    """The node; a Cast to the type that its operand has becomes an Identity.
+
+    PyTorch writes such a Cast between the QuantizeLinear and the DequantizeLinear of its own quantization.
+    """
+    kept = node.op == "Cast" and not node.domain and model.dtype(node.input(0)) == model.dtype(node.outputs[0]) != ""
+    return replace(node, op="Identity", attributes={}) if kept else node
 
 
 def _folded_once(model: Model) -> Model:

@@ -8,8 +8,10 @@ import pytest
 from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
+import intloom
 from intloom.cli import main
 from intloom.common.errors import ExitCode
+from intloom.compiler.refusals import Refusal
 from intloom.preprocess import preprocess
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.quantization.dynamic import float_model
@@ -95,3 +97,47 @@ def test_a_bias_may_be_added_to_the_integers(tmp_path):
     assert any(b.size == wanted.size and np.array_equal(b, wanted) for b in biases)
     done = quantize(source, tmp_path / "q.onnx", options=QuantizeOptions(samples=2))
     assert main(["compile", str(done.path), "-o", str(tmp_path / "q.loom"), "-q"]) == 0
+
+
+def test_an_lstm_with_int8_weights_becomes_one_of_floats(tmp_path):
+    """onnxruntime writes DynamicQuantizeLSTM of its own domain; the float form runs on the host."""
+    rng = np.random.default_rng(0)
+    weights = {
+        "c": rng.normal(size=(8, 3, 3, 3)) / 5,
+        "w": rng.normal(size=(2, 16, 8 * 4)) / 5,
+        "r": rng.normal(size=(2, 16, 4)) / 5,
+        "b": rng.normal(size=(2, 32)) / 5,
+    }
+    stored = [numpy_helper.from_array(a.astype(np.float32), n) for n, a in weights.items()]
+    stored += [numpy_helper.from_array(np.array([6, 1, -1]), "form"), numpy_helper.from_array(np.array(1), "one")]
+    nodes = [
+        helper.make_node("Conv", ["x", "c"], ["y"], name="conv", pads=[1] * 4),
+        helper.make_node("Transpose", ["y"], ["t"], perm=[3, 0, 1, 2]),
+        helper.make_node("Reshape", ["t", "form"], ["steps"]),
+        # A state of computed size, as PyTorch exports it.
+        helper.make_node("Shape", ["steps"], ["sizes"]),
+        helper.make_node("Gather", ["sizes", "one"], ["batch"]),
+        helper.make_node("Unsqueeze", ["batch"], ["batches"], axes=[0]),
+        helper.make_node("Concat", ["two", "batches", "hidden"], ["state"], axis=0),
+        helper.make_node("ConstantOfShape", ["state"], ["h"]),
+        helper.make_node("LSTM", ["steps", "w", "r", "b", "", "h", "h"], ["l"], "lstm", hidden_size=4,
+                         direction="bidirectional"),
+        helper.make_node("Transpose", ["l"], ["out"], perm=[0, 2, 1, 3]),
+    ]  # fmt: skip
+    stored += [numpy_helper.from_array(np.array([n]), name) for n, name in ((2, "two"), (4, "hidden"))]
+    image, out = (
+        helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in (("x", (1, 3, 4, 6)), ("out", None))
+    )
+    graph = helper.make_graph(nodes, "lstm", [image], [out], stored)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=7), tmp_path / "f.onnx")
+    quantize_dynamic(tmp_path / "f.onnx", tmp_path / "dyn.onnx", op_types_to_quantize=["Conv", "LSTM"])
+    made, _ = float_model(onnx.load(tmp_path / "dyn.onnx"))
+    (cell,) = [n for n in made.graph.node if n.op_type == "LSTM"]
+    found = {t.name: numpy_helper.to_array(t) for t in made.graph.initializer}
+    for name, wanted in (("w", cell.input[1]), ("r", cell.input[2])):
+        steps = np.abs(weights[name]).max((1, 2), keepdims=True) / 127
+        assert (np.abs(found[wanted] - weights[name]) <= steps).all()
+    assert main(["inspect", str(tmp_path / "dyn.onnx")]) == ExitCode.UNSUPPORTED
+    done = quantize(tmp_path / "dyn.onnx", tmp_path / "q.onnx", options=QuantizeOptions(samples=2))
+    assignments = intloom.compile(done.path, "base").bundle.need_model("assignments").assignments
+    assert [a.row for a in assignments if a.op == "LSTM"] == [Refusal.RECURRENT.number]

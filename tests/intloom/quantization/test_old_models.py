@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from intloom import Session
 from intloom.cli import main
 from intloom.common.errors import ExitCode, UnsupportedError
+from intloom.compiler.refusals import Refusal
 from intloom.preprocess import Optimizer
 from intloom.quantization import QuantizeOptions, quantize
 
@@ -111,6 +112,32 @@ def test_a_model_without_quantizable_operators_is_an_error(tmp_path):
     with pytest.raises(UnsupportedError, match="no operator that onnxruntime's quantizer supports, only Erf"):
         quantized(b.model(b.node("Erf", "x"), 7), tmp_path)
     assert not (tmp_path / "q.onnx").exists()
+
+
+def test_an_operator_of_an_unknown_domain_is_a_row(tmp_path, capsys):
+    b = Builder(13)
+    model = b.model(b.node("Relu", b.node("Conv", "x", b.weights(4, 3, 3, 3))), 7)
+    model.graph.node[-1].op_type, model.graph.node[-1].domain = "RequantShift", "PACTOps"
+    model.opset_import.append(helper.make_opsetid("PACTOps", 1))
+    with pytest.raises(UnsupportedError, match="does not implement PACTOps::RequantShift: replace it") as caught:
+        quantized(model, tmp_path)
+    assert caught.value.row == Refusal.OPERATOR.number
+    assert main(["inspect", str(tmp_path / "old.onnx")]) == ExitCode.UNSUPPORTED
+    printed = capsys.readouterr().err
+    assert "does not implement PACTOps::RequantShift either: register it as a custom operation" in printed
+    assert f"(row {Refusal.OPERATOR.number} of" in printed
+
+
+def test_layers_in_branches_are_a_row(tmp_path):
+    b = Builder(13)
+    out = helper.make_tensor_value_info("inner", TensorProto.FLOAT, None)
+    layer = helper.make_node("Conv", ["x", b.weights(4, 3, 3, 3)], ["inner"])
+    branch = helper.make_graph([layer], "branch", [], [out])
+    (positive,) = (b.node("Greater", b.node("ReduceMean", "x", keepdims=0), b.constant(0.0)),)
+    value = b.node("If", positive, then_branch=branch, else_branch=branch)
+    with pytest.raises(UnsupportedError, match="its branches hold the layers") as caught:
+        quantized(b.model(value, 7), tmp_path)
+    assert caught.value.row == Refusal.CONTROL_FLOW.number
 
 
 def test_an_open_batch_becomes_1_with_a_notice(tmp_path, caplog):

@@ -6,13 +6,13 @@ import numpy as np
 import onnx
 import onnxslim
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from intloom.compiler.fold.passes.constants import fold_constants
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
-from tests.support.onnx_maker import OnnxMaker, Value
+from tests.support.onnx_maker import TYPES, OnnxMaker, Value
 from tests.support.parity import assert_equal
 
 FIRST = np.array([0])
@@ -84,6 +84,21 @@ def test_computed_weights_become_constant(seed: int) -> None:
     found = assert_equal(m.model(), seed).folded
     assert len(found.regions) == 1
     assert found.final_host_part is None
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_cast_to_its_own_type_is_an_identity(seed: int, dtype: str) -> None:
+    """PyTorch exports its own quantization as QuantizeLinear, Cast, DequantizeLinear."""
+    m = OnnxMaker(random.Random(seed), dtype=dtype)
+    m.output(m.conv(m.conv(m.image(3, 6, 6), 8), 4))
+    model = m.model()
+    quantized = [n.output[0] for n in model.graph.node if n.op_type == "QuantizeLinear"]
+    for node in [n for n in model.graph.node if n.op_type == "DequantizeLinear" and n.input[0] in quantized]:
+        cast = helper.make_node("Cast", [node.input[0]], [f"{node.input[0]}/cast"], to=TYPES[dtype][1])
+        node.input[0] = cast.output[0]
+        model.graph.node.insert(list(model.graph.node).index(node), cast)
+    found = assert_equal(model, seed).folded
+    assert not [a for a in found.assignments if a.target in (Target.HOST, Target.UNSUPPORTED)]
 
 
 def test_random_and_large_results_are_not_computed(seed: int) -> None:
