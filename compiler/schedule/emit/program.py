@@ -159,7 +159,7 @@ def _layers(graph: IntGraph, emitter: Emitter, cycles: Sequence[int]) -> tuple[L
 def _residences(plan: Plan) -> Iterator[Residence]:
     """One entry for each buffer, in the order of first use."""
     slots = plan.slots
-    for inside in plan.flow.inside(0, len(plan.flow.stages)):
+    for inside in plan.flow.inside(0, len(plan.flow.stages)).values():
         own = [s for s in slots if any(a.stage in s.stages for a in inside.accesses)]
         held = [s.local[inside.buffer] for s in own if inside.buffer in s.local]
         leaves = len(held) < len(own) or any(b.stored or b.loaded for b in held)

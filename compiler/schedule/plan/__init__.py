@@ -28,7 +28,7 @@ def make_plan(stages: Stages, goal: Goal | None) -> Plan:
     """
     flow, tilings = Dataflow(stages), choose_tilings(stages)
     if goal is None:
-        groups = [Group(k, k + 1, 0.0) for k in range(len(stages.stages))]
+        groups = [Group(k, k + 1) for k in range(len(stages.stages))]
     else:
         groups = find_groups(flow, stages.params, tilings, goal)
     return Plan(stages, flow, choose_slots(flow, groups, tilings, stages.params, keep=goal is not None))

@@ -1,7 +1,8 @@
 """Which blocks of which buffers the stages read and write, and how rows of results depend on rows of operands."""
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +47,11 @@ class Read(Access):
         low, high = np.array([r.y0 for r in rects], np.int32), np.array([r.y1 for r in rects], np.int32)
         # Monotone also for the phases of a transposed convolution.
         return np.minimum.accumulate(low[::-1])[::-1], np.maximum.accumulate(high)
+
+    @cached_property
+    def complete(self) -> Rows:
+        """The rows of the result whose operand rows are there, for each number of operand rows."""
+        return np.searchsorted(self.windows[1], np.arange(self.buffer.height + 1), side="right").astype(np.int32)
 
     @cached_property
     def starts(self) -> Rows:
@@ -115,6 +121,8 @@ class Inside:
     writes: list[Write]
     later: frozenset[int]
     """Blocks that stages after the group read."""
+    needed: frozenset[int]
+    """Blocks that any stage or the host reads in DRAM."""
     pinned: bool
     """All that is written must reach DRAM."""
 
@@ -139,7 +147,7 @@ class Inside:
         blocks = self.read | self.written
         return range(min(blocks), max(blocks) + 1)
 
-    @property
+    @cached_property
     def row(self) -> int:
         """Words from one row to the next in the scratchpad."""
         width = self.buffer.columns
@@ -154,6 +162,16 @@ class Inside:
     def loaded(self) -> frozenset[int]:
         """Blocks that come from DRAM."""
         return self.read - self.written
+
+    @cached_property
+    def used(self) -> bool:
+        """Whether anything reads what the group reads or writes of it."""
+        return bool(self.reads) or not self.needed.isdisjoint(self.written)
+
+    @cached_property
+    def moved(self) -> int:
+        """Words that move between DRAM and the scratchpad where the group holds the buffer."""
+        return (len(self.loaded) + len(self.stored)) * self.buffer.plane if self.used else 0
 
     @property
     def saved(self) -> int:
@@ -202,34 +220,92 @@ class Dataflow:
         self.writes = [_writes_of(k, stage) for k, stage in enumerate(self.stages)]
         self.readers: dict[Buffer, list[Read]] = defaultdict(list)
         self.writers: dict[Buffer, list[Write]] = defaultdict(list)
-        self._inside: dict[tuple[int, int], list[Inside]] = {}
+        self._users: dict[Buffer, list[int]] = defaultdict(list)
+        """The stages that read or write each buffer, in order; a stage is there once for each access."""
+        self._inside: dict[tuple[int, int], Mapping[Buffer, Inside]] = {}
+        self._parts: dict[tuple[Buffer, int, int], Inside] = {}
         for read in (r for reads in self.reads for r in reads):
             self.readers[read.buffer].append(read)
         for write in (w for writes in self.writes for w in writes):
             self.writers[write.buffer].append(write)
+        for index in range(len(self.stages)):
+            for access in self.accesses(index):
+                self._users[access.buffer].append(index)
 
     def accesses(self, index: int) -> list[Access]:
         """All reads and writes of a stage."""
         return [*self.reads[index], *self.writes[index]]
 
-    def inside(self, first: int, stop: int) -> Sequence[Inside]:
-        """What stages `first` to `stop` read and write, for each buffer, in the order of first use."""
-        # The search for cuts asks for each group several times.
+    def inside(self, first: int, stop: int) -> Mapping[Buffer, Inside]:
+        """What stages `first` to `stop` read and write of each buffer, in the order of first use."""
         inside = self._inside.get((first, stop))
         if inside is None:
-            buffers = dict.fromkeys(a.buffer for k in range(first, stop) for a in self.accesses(k))
-            inside = self._inside[first, stop] = [self._part(buffer, first, stop) for buffer in buffers]
+            # Most is as in the group without the last stage, for which the search for cuts asks just before.
+            shorter = self._inside.get((first, stop - 1))
+            new = range(first, stop) if shorter is None else (stop - 1,)
+            parts = {a.buffer: self._part(a.buffer, first, stop) for k in new for a in self.accesses(k)}
+            inside = self._inside[first, stop] = {**(shorter or {}), **parts}
         return inside
 
     def _part(self, buffer: Buffer, first: int, stop: int) -> Inside:
+        users = self._users[buffer]
+        # Groups with the same accesses of a buffer share what follows from them.
+        key = buffer, bisect_left(users, first), bisect_left(users, stop)
+        if key not in self._parts:
+            self._parts[key] = self._between(buffer, first, stop)
+        return self._parts[key]
+
+    def _between(self, buffer: Buffer, first: int, stop: int) -> Inside:
         return Inside(
             buffer,
             [r for r in self.readers[buffer] if first <= r.index < stop],
             [w for w in self.writers[buffer] if first <= w.index < stop],
             frozenset(b for r in self.readers[buffer] if r.index >= stop for b in r.blocks),
+            self.needed.get(buffer, frozenset()),
             buffer in self.pinned,
         )
 
     def whole(self, buffer: Buffer) -> Inside:
         """What all stages read and write of a buffer."""
-        return Inside(buffer, self.readers[buffer], self.writers[buffer], frozenset(), buffer in self.pinned)
+        return self._part(buffer, 0, len(self.stages))
+
+    def cost_keys(self, reach: int) -> tuple[int, ...]:
+        """A number for each stage; groups of fewer than `reach` stages with the same numbers cost the same.
+
+        Two stages have the same number if they cost the same and so do the stages near them with whom they share
+        buffers and tables.
+        """
+        numbers: dict[object, int] = {}
+        last_use: dict[bytes, int] = {}
+        keys = []
+        for index, stage in enumerate(self.stages):
+            tables = stage.vector_tables
+            key = (
+                stage.cost_key,
+                tuple(self._links(access, reach) for access in self.accesses(index)),
+                tuple(_distance(w, index, reach) for v in stage.weight_operands for w in self.writers[v.buffer]),
+                tuple(min(index - last_use.get(table, -reach), reach) for table in tables),
+            )
+            last_use.update(dict.fromkeys(tables, index))
+            keys.append(numbers.setdefault(key, len(numbers)))
+        return tuple(keys)
+
+    def _links(self, access: Access, reach: int) -> object:
+        """Near accesses of the same buffer, and what must be stored of a result; blocks count from the first one."""
+        index, first, buffer = access.index, access.blocks.start, access.buffer
+        near = [
+            (isinstance(a, Write), a.index - index, a.blocks.start - first, a.blocks.stop - first)
+            for a in (*self.readers[buffer], *self.writers[buffer])
+            if abs(a.index - index) < reach
+        ]
+        if isinstance(access, Read):
+            return tuple(near)
+        later = {b for r in self.readers[buffer] if r.index - index >= reach for b in r.blocks}
+        needed = self.needed.get(buffer, frozenset())
+        stored = [(b in later, b in needed) for b in access.blocks]
+        return tuple(near), tuple(stored), buffer in self.pinned
+
+
+def _distance(access: Access, index: int, reach: int) -> int:
+    """Stages from an access to a stage, at most `reach`."""
+    return min(abs(index - access.index), reach)

@@ -4,17 +4,18 @@ Dynamic programming over the cut positions: `best[stop]` is the cheapest schedul
 of a group is its estimated time plus a price for each word that it moves between DRAM and the chip.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil, inf
+from typing import NamedTuple
 
 import numpy as np
 
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.plan.dataflow import Access, Dataflow
-from intloom.compiler.schedule.plan.stripes import Cycles, Stripes, plan_stripes, stripe_cycles
+from intloom.compiler.schedule.plan.dataflow import Access, Dataflow, Rows
+from intloom.compiler.schedule.plan.stripes import Stripes, plan_stripes, row_progress, stripe_cycles, stripes_of
 from intloom.compiler.schedule.plan.tiling import Tiling
 from intloom.compiler.schedule.stages.placement import Rect
 from intloom.compiler.schedule.stages.stage import Stage
@@ -53,14 +54,35 @@ class Group:
 
     first: int
     stop: int
-    cost: float
     stripes: Stripes | None = None
     resident_weights: bool = False
     """Weights are loaded once; else in every step."""
 
 
+class _Cut(NamedTuple):
+    """A group that the search has found."""
+
+    first: int
+    stop: int
+    cost: float
+    rows: int = 0
+    """Rows of the first stage in a step of stripes; 0 if the stages run one after the other."""
+
+
+class _Steps(NamedTuple):
+    """Stages in stripes before their buffers are known."""
+
+    progress: Rows
+    work: list[list[tuple[int, int]]]
+    """Array and vector cycles of each stage in each step."""
+    cycles: int
+    """Of the unit that has more to do, if it never waits."""
+    tasks: int
+    moved: int
+
+
 class GroupCosts:
-    """Costs of groups of one program."""
+    """Costs of groups of one program. They are kept, so ask for those of the group that `earliest` gives."""
 
     def __init__(self, flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> None:
         self._flow = flow
@@ -70,14 +92,30 @@ class GroupCosts:
         self._weights = [s.weight_words(s.chunk_sizes()[0]) for s in flow.stages]
         self.cycles = cache(self._cycles)
         every = [self.cycles(k, s.extent[0], False) for k, s in enumerate(flow.stages)]
-        self._work = np.cumsum([(0, 0), *every], axis=0).T
+        self._work = np.cumsum([(0, 0), *every], axis=0).tolist()
         """Array and vector cycles of the stages before each one."""
+        self._never_after = [self._last_obstacle(k) for k in range(len(flow.stages))]
+        self._keys = flow.cost_keys(tuning.LONGEST_GROUP)
+        self._first_with: dict[tuple[int, ...], int] = {}
         self._tile_part = cache(self._words_of_tiles)
         self._transient = cache(transient_words)
+        self.whole = cache(self._whole)
+        self._minimum = cache(self._minimum_cost)
+        # The cost in steps is asked for just before what else the same steps need.
+        self._steps = lru_cache(maxsize=1)(self._in_steps)
+        self._without_waits = cache(self._cost_without_waits)
+        self._striped = cache(self._striped_cost)
+
+    def earliest(self, first: int, stop: int) -> tuple[int, int]:
+        """The first group whose costs are the same: most networks repeat their layers."""
+        same = self._first_with.setdefault(self._keys[first:stop], first)
+        return same, same + stop - first
 
     def _cycles(self, index: int, rows: int, fused: bool) -> tuple[int, int]:
         """Array and vector cycles of `rows` rows of a stage; fused stages load their tables again."""
         stage = self._flow.stages[index]
+        if not rows:
+            return 0, 0
         return stage.array_cycles(rows, new_table=fused), stage.vector_cycles(rows)
 
     def _constants(self, first: int, stop: int) -> int:
@@ -91,24 +129,23 @@ class GroupCosts:
 
     # Groups of one stage.
 
-    def tiled(self, index: int) -> Group:
+    def tiled(self, index: int) -> float:
         """A stage whose tiles come from DRAM and go there."""
         stage, tiling = self._flow.stages[index], self._tilings[index]
         stored = sum(w.words for w in self._flow.writes[index])
         moved = tiling.moved + stored
         time = self._time(*self.cycles(index, stage.extent[0], False), moved)
-        cost = time + self._goal.price(moved) + tuning.LOADED_TILE_PRICE * tiling.tiles
-        return Group(index, index + 1, cost)
+        return time + self._goal.price(moved) + tuning.LOADED_TILE_PRICE * tiling.tiles
 
     # Groups that run stage by stage with whole tensors on chip.
 
-    def whole(self, first: int, stop: int) -> Group | None:
+    def _whole(self, first: int, stop: int) -> float | None:
         """Stages one after the other; tensors between them stay on chip."""
         cost = 0.0
         moved = self._weights[first:stop]
         live: list[tuple[int, int, int]] = []
         streams = [0] * (stop - first)
-        for inside in self._flow.inside(first, stop):
+        for inside in self._flow.inside(first, stop).values():
             plane = inside.buffer.plane
             if inside.writes:
                 # Counted at the last writer, which is near enough.
@@ -134,7 +171,7 @@ class GroupCosts:
             if k < stop - 1 and stage.overlaps_producer and self._reads_array(k):
                 cost -= tuning.HIDDEN_PART * min(spare, time)
             spare = time - vector if stage.unit is Unit.MAC else 0.0
-        return Group(first, stop, cost + self._goal.price(sum(moved)))
+        return cost + self._goal.price(sum(moved))
 
     def _reads_array(self, index: int) -> bool:
         """Whether a stage reads what a convolution just before it makes."""
@@ -158,70 +195,96 @@ class GroupCosts:
 
     # Groups that run in stripes.
 
-    def striped(self, first: int, stop: int, rows: int, limit: float = inf) -> Group | None:
+    def striped(self, first: int, stop: int, rows: int, limit: float = inf) -> float | None:
         """Stages depth-first in steps of `rows` rows of the first one; None if they do not fit.
 
         The cost of those that cost more than `limit` is infinite.
         """
-        stages = self._flow.stages[first:stop]
-        if self._loads_own_results(first, stop) or any(s.most_pixels is not None for s in stages):
+        if max(self._never_after[first:stop]) >= first:
             return None
-        weights = sum(self._weights[first:stop])
-        # Known without a plan: in MobileViT a quarter of the groups need none.
-        array_work, vector_work = (self._work[:, stop] - self._work[:, first]).tolist()
-        tasks = tuning.TASK_PRICE * (stop - first)
-        if self._time(array_work, vector_work, weights) + tasks + self._goal.price(weights) > limit:
-            return Group(first, stop, inf)
-        plan = plan_stripes(self._flow, first, stop, rows)
-        if (
-            plan is None
-            or plan.words + stripe_words(stages, plan, transient=self._transient) > self._params.scratch_words
-        ):
+        # Known without steps.
+        steps = -(-self._flow.stages[first].extent[0] // rows)
+        if self._minimum(first, stop) + tuning.TASK_PRICE * (steps - 1) > limit:
+            return inf
+        if not self._resident(first, stop) and max(self._weights[first:stop]) > self._params.weight_words // 2:
             return None
-        resident = weights <= self._params.weight_words
-        if not resident and max(self._weights[first:stop]) > self._params.weight_words // 2:
-            return None
-        array, vector = np.zeros((2, stop - first, plan.steps), np.int64)
-        tasks, moved = 0, weights if resident else 0
-        for k, progress in zip(range(first, stop), plan.progress, strict=True):
-            steps = np.diff(progress).tolist()
-            cycles = {size: self.cycles(k, size, stop - first > 1) for size in {*steps} - {0}} | {0: (0, 0)}
-            array[k - first], vector[k - first] = zip(*(cycles[size] for size in steps), strict=True)
-            count = len(steps) - steps.count(0)
-            tasks += count
-            moved += 0 if resident else self._weights[k] * count
-        moved += self._moved(plan)
-        exposed = (
-            self._weights[first] + self._first_loads(plan)
-        ) * self._goal.word_cycles + self._goal.memory.read_latency
+        cost = self._without_waits(first, stop, rows)
+        if cost is None or cost > limit:
+            return None if cost is None else inf
+        return self._striped(first, stop, rows)
+
+    def stripes(self, cut: _Cut) -> Group:
+        """The group in stripes of a cut."""
+        plan = plan_stripes(self._flow, cut.first, cut.stop, cut.rows)
+        assert plan is not None  # its cost is finite
+        return Group(cut.first, cut.stop, plan, self._resident(cut.first, cut.stop))
+
+    def _resident(self, first: int, stop: int) -> bool:
+        """Whether all weights of a group fit the weight memory."""
+        return sum(self._weights[first:stop]) <= self._params.weight_words
+
+    def _last_obstacle(self, index: int) -> int:
+        """The last stage with which this one cannot be in stripes; -1 if there is none.
+
+        The tensor that a stage has as weights is complete only after the last stripe.
+        """
+        stage = self._flow.stages[index]
+        if stage.most_pixels is not None:
+            return index
+        return max((w.index for v in stage.weight_operands for w in self._flow.writers[v.buffer]), default=-1)
+
+    def _stripes_cost(self, cycles: int, tasks: int, moved: int, first_loads: int) -> float:
+        """The cost of stages in stripes, which move words while the units work, but for the first loads."""
+        exposed = first_loads * self._goal.word_cycles + self._goal.memory.read_latency
         cost = tuning.TASK_PRICE * tasks + self._goal.price(moved) + tuning.EXPOSED_PART * exposed
-        # Both units take at least as long as each has work, which is known before their steps are simulated.
-        if cost + self._time(int(array.sum()), int(vector.sum()), moved) > limit:
-            return Group(first, stop, inf, plan, resident)
-        cost += self._time(self._stripe_cycles(plan, array, vector), 0, moved)
+        return cost + self._time(cycles, 0, moved)
+
+    def _minimum_cost(self, first: int, stop: int) -> float:
+        """The cost in stripes of a single step in which no unit waits."""
+        cycles = max(after - before for after, before in zip(self._work[stop], self._work[first], strict=True))
+        moved = sum(self._weights[first:stop]) + self._moved(first, stop)
+        return self._stripes_cost(cycles, stop - first, moved, self._weights[first])
+
+    def _moved(self, first: int, stop: int) -> int:
+        """Words of tensors that move between DRAM and the chip."""
+        return sum(inside.moved for inside in self._flow.inside(first, stop).values())
+
+    def _in_steps(self, first: int, stop: int, rows: int) -> _Steps | None:
+        progress = row_progress(self._flow, first, stop, rows)
+        if progress is None:
+            return None
+        resident, work = self._resident(first, stop), []
+        tasks, array, vector, moved = 0, 0, 0, self._moved(first, stop)
+        for k, sizes in enumerate(np.diff(progress).tolist(), first):
+            cycles = {size: self.cycles(k, size, stop - first > 1) for size in set(sizes)}
+            work.append([cycles[size] for size in sizes])
+            for size, (on_array, on_vector) in cycles.items():
+                array += sizes.count(size) * on_array
+                vector += sizes.count(size) * on_vector
+            count = len(sizes) - sizes.count(0)
+            tasks += count
+            moved += self._weights[k] * (1 if resident else count)
+        return _Steps(progress, work, max(array, vector), tasks, moved)
+
+    def _cost_without_waits(self, first: int, stop: int, rows: int) -> float | None:
+        """The cost if no unit waits for the other one and all buffers fit; None if some rows are never complete."""
+        steps = self._steps(first, stop, rows)
+        if steps is None:
+            return None
+        return self._stripes_cost(steps.cycles, steps.tasks, steps.moved, self._weights[first])
+
+    def _striped_cost(self, first: int, stop: int, rows: int) -> float | None:
+        stages, steps = self._flow.stages[first:stop], self._steps(first, stop, rows)
+        assert steps is not None  # its cost without waits is known
+        plan = stripes_of(self._flow, first, stop, steps.progress)
+        if plan.words + stripe_words(stages, plan, transient=self._transient) > self._params.scratch_words:
+            return None
+        overlaps = any(s.overlaps_array for s in stages)
         # A pace that is too slow for these stages may suit more of them.
-        long = _overlaps_array(stages) or rows * stages[0].extent[1] >= tuning.MIN_STEP_PIXELS
-        return Group(first, stop, cost if long else inf, plan, resident)
-
-    def _stripe_cycles(self, plan: Stripes, array: Cycles, vector: Cycles) -> int:
-        """Cycles of both units for all steps, from those of each stage in each step."""
-        if _overlaps_array(self._flow.stages[plan.first : plan.stop]):
-            return stripe_cycles(self._flow, plan, array, vector)
-        return int(max(array.sum(), vector.sum()))
-
-    def _loads_own_results(self, first: int, stop: int) -> bool:
-        """Whether a stage has as weights a result of the group, which is complete only after the last stripe."""
-        return any(
-            first <= w.index < stop
-            for stage in self._flow.stages[first:stop]
-            for view in stage.weight_operands
-            for w in self._flow.writers[view.buffer]
-        )
-
-    @staticmethod
-    def _moved(plan: Stripes) -> int:
-        loads = sum(n * b.buffer.plane for b in plan.buffers.values() for _, n in b.loaded)
-        return loads + sum(len(b.stored) * b.buffer.plane for b in plan.buffers.values())
+        if not overlaps and rows * stages[0].extent[1] < tuning.MIN_STEP_PIXELS:
+            return inf
+        cycles = stripe_cycles(self._flow, plan, steps.work) if overlaps else steps.cycles
+        return self._stripes_cost(cycles, steps.tasks, steps.moved, self._weights[first] + self._first_loads(plan))
 
     @staticmethod
     def _first_loads(plan: Stripes) -> int:
@@ -229,11 +292,6 @@ class GroupCosts:
             int(rows[0]) * buffer.columns * sum(n for _, n in plan.buffers[buffer].loaded)
             for buffer, rows in plan.arrivals.items()
         )
-
-
-def _overlaps_array(stages: Sequence[Stage]) -> bool:
-    """Whether the vector unit computes one of these stages for as long as the array may compute others."""
-    return any(s.overlaps_array for s in stages)
 
 
 def transient_words(stage: Stage, rows: int) -> int:
@@ -253,8 +311,7 @@ def stripe_words(
     stages: Sequence[Stage], stripes: Stripes, tiles: int = 2, transient: Callable[[Stage, int], int] = transient_words
 ) -> int:
     """Scratchpad words of stages in stripes besides their buffers: tiles, and tables and constants, which stay."""
-    rows = (int(np.diff(progress).max()) for progress in stripes.progress)
-    largest = max(map(transient, stages, rows))
+    largest = max(map(transient, stages, stripes.largest_steps))
     return tiles * largest + _table_words(stages) + sum(s.constant_words(s.out.blocks) for s in stages)
 
 
@@ -269,40 +326,44 @@ def _paces(stage: Stage) -> list[int]:
 def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> list[Group]:
     """The cheapest cut of all stages into groups, in order."""
     costs, count = GroupCosts(flow, params, tilings, goal), len(flow.stages)
-    best: list[tuple[float, Group | None]] = [(0.0, None)]
+    best: list[tuple[float, _Cut | None]] = [(0.0, None)]
     best += [(inf, None)] * count
     for first in range(count):
-        limits = [cost - best[first][0] for cost, _ in best]
-        for group in _groups_from(first, flow, costs, goal.stripe_heights, limits):
-            cost = best[first][0] + group.cost
-            if cost < best[group.stop][0]:
-                best[group.stop] = (cost, group)
+        before = best[first][0]
+        limits = [cost - before for cost, _ in best[first : first + tuning.LONGEST_GROUP + 1]]
+        for cut in _cuts_from(first, flow, costs, goal.stripe_heights, limits):
+            if before + cut.cost < best[cut.stop][0]:
+                best[cut.stop] = (before + cut.cost, cut)
     groups: list[Group] = []
     while count:
         last = best[count][1]
         assert last is not None  # every stage may be a group of its own
-        groups.append(last)
+        groups.append(costs.stripes(last) if last.rows else Group(last.first, last.stop))
         count = last.first
     return groups[::-1]
 
 
-def _groups_from(
+def _cuts_from(
     first: int, flow: Dataflow, costs: GroupCosts, stripe_heights: int, limits: Sequence[float]
-) -> list[Group]:
-    """The groups that begin with a stage; those that end at a stage are worth no more than its limit."""
-    groups = [costs.tiled(first)]
+) -> Iterator[_Cut]:
+    """The groups that begin with a stage; those of n stages are worth no more than limit n."""
+    yield _Cut(first, first + 1, costs.tiled(first))
     paces = _paces(flow.stages[first])
-    for stop in range(first + 1, min(first + tuning.LONGEST_GROUP, len(flow.stages)) + 1):
+    for stop in range(first + 1, first + len(limits)):
         if not flow.stages[stop - 1].writes_only_result:
             break
-        whole = costs.whole(first, stop) if stop > first + 1 else None
-        groups += [whole] if whole else []
+        same, limit = costs.earliest(first, stop), limits[stop - first]
+        whole = costs.whole(*same) if stop > first + 1 else None
+        if whole is not None:
+            yield _Cut(first, stop, whole)
         # What does not fit for these stages does not fit for more of them.
-        while paces and (group := costs.striped(first, stop, paces[0], limits[stop])) is None:
+        while paces and (cost := costs.striped(*same, paces[0], limit)) is None:
             paces.pop(0)
-        if paces and group:
-            slower = (costs.striped(first, stop, pace, limits[stop]) for pace in paces[1 : 1 + stripe_heights])
-            groups += [group, *(g for g in slower if g)]
+        if paces and cost is not None:
+            yield _Cut(first, stop, cost, paces[0])
+            for pace in paces[1 : 1 + stripe_heights]:
+                slower = costs.striped(*same, pace, limit)
+                if slower is not None:
+                    yield _Cut(first, stop, slower, pace)
         if stop > first + 1 and whole is None and not paces:
             break
-    return groups

@@ -82,7 +82,7 @@ class Residency:
             slot = self._slot_of[group.first]
             return [_Item(local, slot, slot) for local in group.stripes.buffers.values()]
         items = []
-        for inside in self._flow.inside(group.first, group.stop):
+        for inside in self._flow.inside(group.first, group.stop).values():
             if group.stop - group.first > 1 and inside.reads and inside.writes:
                 local = replace(inside.local, first_reader=inside.reads[0].stage)
                 users = [self._slot_of[a.index] for a in inside.accesses]

@@ -8,10 +8,10 @@ reader. Rows that come from DRAM are loaded at the end of the step before they a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, LocalBuffer, Read, Rows, Write
 from intloom.compiler.schedule.stages.placement import Buffer
@@ -24,7 +24,7 @@ class Stripes:
 
     first: int
     stop: int
-    progress: list[Rows]
+    progress: Rows
     """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
     buffers: Mapping[Buffer, LocalBuffer] = field(default_factory=dict)
     arrivals: Mapping[Buffer, Rows] = field(default_factory=dict)
@@ -33,7 +33,13 @@ class Stripes:
     @property
     def steps(self) -> int:
         """Number of steps, without step 0."""
-        return len(self.progress[0]) - 1
+        return int(self.progress.shape[1]) - 1
+
+    @cached_property
+    def largest_steps(self) -> list[int]:
+        """For each stage, the most rows that it computes in a step."""
+        most: list[int] = np.diff(self.progress).max(axis=1).tolist()
+        return most
 
     @property
     def words(self) -> int:
@@ -41,35 +47,41 @@ class Stripes:
         return sum(b.words for b in self.buffers.values())
 
 
-def _progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> list[Rows]:
-    """Finished rows of each stage; stages without an operand from the group set the pace."""
+def row_progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> Rows | None:
+    """Finished rows of each stage after each step; None if the rows that some stage needs are never complete.
+
+    Stages without an operand from the group set the pace, of `rows_per_step` rows of the first stage.
+    """
     lead = flow.stages[first].extent[0]
     # At most two steps from a stage to the next one.
     steps = -(-lead // rows_per_step) + 2 * (stop - first)
     time = np.arange(steps + 1, dtype=np.int32)
     writers: dict[Buffer, list[tuple[Write, Rows]]] = {}
-    progress: list[Rows] = []
-    for index in range(first, stop):
+    progress = np.empty((stop - first, steps + 1), np.int32)
+    for index, done in enumerate(progress, first):
         stage = flow.stages[index]
         height, unit = stage.extent[0], stage.row_step[0]
-        done = np.full(steps + 1, height, np.int32)
+        done.fill(height)
         driven = False
         for read in flow.reads[index]:
             own = [(w, p) for w, p in writers.get(read.buffer, ()) if not _disjoint(w.blocks, read.blocks)]
             for write, rows in own:
                 lag = 2 if _waits(flow, write, read, range(first, stop)) else 1
-                before = np.concatenate([np.zeros(lag, np.int32), rows[:-lag] * write.factor])
-                done = np.minimum(done, np.searchsorted(read.windows[1], before, side="right"))
+                # No row is complete before.
+                done[:lag] = 0
+                np.minimum(done[lag:], read.complete[rows[:-lag] * write.factor], out=done[lag:])
                 driven = True
         if not driven:
             pace = max(1, round(rows_per_step * height / lead))
-            done = np.minimum(time * pace, height)
-        done = np.where(done < height, done // unit * unit, height).astype(np.int32)
-        progress.append(done)
+            np.minimum(time * pace, height, out=done)
+        if unit > 1:
+            np.copyto(done, done // unit * unit, where=done < height)
+        if done[-1] < height:
+            return None
         for write in flow.writes[index]:
             writers.setdefault(write.buffer, []).append((write, done))
-    used = 1 + max(int(np.searchsorted(done, done[-1])) for done in progress)
-    return [done[:used] for done in progress]
+    used = 1 + int((progress < progress[:, -1:]).sum(axis=1).max())
+    return progress[:, :used]
 
 
 def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
@@ -98,15 +110,14 @@ def _disjoint(a: range, b: range) -> bool:
 
 def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> Stripes | None:
     """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
-    progress = _progress(flow, first, stop, rows_per_step)
-    if any(p[-1] < s.extent[0] for p, s in zip(progress, flow.stages[first:stop], strict=True)):
-        return None
+    progress = row_progress(flow, first, stop, rows_per_step)
+    return None if progress is None else stripes_of(flow, first, stop, progress)
+
+
+def stripes_of(flow: Dataflow, first: int, stop: int, progress: Rows) -> Stripes:
+    """The group with the buffers that this progress takes."""
     group = Stripes(first, stop, progress)
-    held = [
-        inside
-        for inside in flow.inside(first, stop)
-        if inside.reads or not flow.needed.get(inside.buffer, frozenset()).isdisjoint(inside.written)
-    ]
+    held = [inside for inside in flow.inside(first, stop).values() if inside.used]
     group = replace(group, arrivals={i.buffer: _arrival(flow, group, i.reads) for i in held if i.loaded})
     return replace(group, buffers={i.buffer: _local(flow, group, i) for i in held})
 
@@ -164,15 +175,10 @@ def _ring_rows(flow: Dataflow, group: Stripes, inside: Inside) -> int:
     return min(height, -(-rows // unit) * unit)
 
 
-Cycles = NDArray[np.int64]
-"""Cycles of each stage in each step."""
-
-
-def stripe_cycles(flow: Dataflow, plan: Stripes, array: Cycles, vector: Cycles) -> int:
-    """Cycles until both units are done."""
+def stripe_cycles(flow: Dataflow, plan: Stripes, work: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """Cycles until both units are done; `work` has the array and vector cycles of each stage in each step."""
     count = plan.stop - plan.first
     links = [_links(flow, plan, k) for k in range(count)]
-    work = np.stack([array, vector], axis=2).tolist()
     done, array_free, vector_free = [0] * count, 0, 0
     for step in range(plan.steps):
         before = done.copy()

@@ -210,7 +210,11 @@ def choose_tilings(stages: Stages) -> list[Tiling]:
     """
     # Checked first, and for all stages: `choose_tiling` could not tell which of the two memories is too small.
     require_weight_memory(stages.stages, stages.params)
-    tilings = [(stage, choose_tiling(stage, stages.params.scratch_words)) for stage in stages.stages]
+    chosen: dict[object, Tiling | None] = {}
+    for stage in stages.stages:
+        if stage.cost_key not in chosen:
+            chosen[stage.cost_key] = choose_tiling(stage, stages.params.scratch_words)
+    tilings = [(stage, chosen[stage.cost_key]) for stage in stages.stages]
     # All stages are cut before the error, so that its advice holds for the whole graph.
     if misfits := [stage for stage, tiling in tilings if tiling is None]:
         raise too_large(misfits)

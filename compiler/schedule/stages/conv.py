@@ -70,6 +70,12 @@ class ConvStage(Stage):
         return self.node.weights.dtype != np.int8
 
     @property
+    def geometry(self) -> object:
+        """Kernels and what else is in the weight memory."""
+        passes = tuple((geometry, weights.shape) for geometry, weights in self.passes)
+        return passes, self.group, self.residual is None, self.zero_points, self.node.table is None
+
+    @property
     def writes_only_result(self) -> bool:
         """All columns of each output block are written."""
         return not self.keep_result or -(-self.conv_blocks * self.params.cols // self.params.rows) == self.out.blocks

@@ -98,6 +98,11 @@ class DepthwiseStage(VectorStage):
     node: Conv
 
     @property
+    def geometry(self) -> object:
+        """The window."""
+        return self._kernel, self.node.strides, self.node.pads
+
+    @property
     def _kernel(self) -> tuple[int, int]:
         return int(self.node.weights.shape[2]), int(self.node.weights.shape[3])
 

@@ -104,6 +104,16 @@ class View:
     channels: int
 
     @property
+    def shape(self) -> tuple[int, int, int, Layout]:
+        """Channels, rows and columns, and the layout of the buffer."""
+        return self.channels, self.buffer.height, self.buffer.width, self.buffer.layout
+
+    @property
+    def lane(self) -> int:
+        """The byte of a word that holds the first channel."""
+        return self.channel % self.buffer.params.rows
+
+    @property
     def first_block(self) -> int:
         """The buffer's block that holds the first channel."""
         return self.channel // self.buffer.params.rows
@@ -126,7 +136,7 @@ class View:
     @property
     def aligned(self) -> bool:
         """Whether it starts at a block's first byte."""
-        return self.channel % self.buffer.params.rows == 0
+        return self.lane == 0
 
     def part(self, start: int, stop: int) -> View:
         """Channels `start` to `stop` of this view."""

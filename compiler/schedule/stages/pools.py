@@ -25,6 +25,11 @@ class PoolStage(VectorStage):
     node: MaxPool | AvgPool
 
     @property
+    def geometry(self) -> object:
+        """The window."""
+        return type(self.node), self.node.kernel, self.node.strides, self.node.pads
+
+    @property
     def separable(self) -> bool:
         """Whether two passes read fewer words than one."""
         return isinstance(self.node, MaxPool) and min(self.node.kernel) > 1

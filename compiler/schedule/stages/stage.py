@@ -225,6 +225,25 @@ class Stage(ABC):
     """Whether the result is operand 0 itself."""
 
     @property
+    def cost_key(self) -> object:
+        """Stages with the same key have the same cost, extents and needs of memory; contents do not matter."""
+        tables = self.vector_tables
+        return (
+            type(self),
+            self.keep_result,
+            *(view.shape for view in (*self.operands, self.out)),
+            *((c.motion.start, c.motion.factors, c.target.shape, c.target.lane) for c in self.copies),
+            # Equal tables are loaded once.
+            *map(tables.index, tables),
+            self.geometry,
+        )
+
+    @property
+    def geometry(self) -> object:
+        """What else the cost depends on."""
+        return None
+
+    @property
     def overlaps_producer(self) -> bool:
         """Whether it works for long, chunk by chunk, in parallel with the convolution that makes its operand."""
         return self.overlaps_array and self.follows_chunks

@@ -126,7 +126,7 @@ def test_a_buffer_that_leaves_no_room_for_tiles_goes_through_memory(monkeypatch:
     x = maker.conv(maker.input(64, 52, 52), 64, 3, stride=2, group=64)
     graph = maker.graph(maker.conv(x, 64, 1))
     stages = build_stages(graph, BASE, keep_intermediates=False)
-    groups = [Group(k, k + 1, 0.0) for k in range(2)]
+    groups = [Group(k, k + 1) for k in range(2)]
 
     def high(ranges: Ranges, size: int) -> tuple[list[int], int]:
         return [size - 80 - words for _, _, words in ranges], size - 80

@@ -176,7 +176,7 @@ def test_weights_that_do_not_fit_together_are_loaded_in_every_step():
 def test_a_ring_holds_every_row_until_its_last_read_and_no_more(rows):
     maker = GraphMaker(4)
     flow, plan = planned(maker.graph(everything(maker)), rows)
-    for inside in flow.inside(0, plan.stop):
+    for inside in flow.inside(0, plan.stop).values():
         local = plan.buffers[inside.buffer]
         assert all_reads_find_their_rows(plan, inside, local.rows)
         units = {w.factor * w.stage.row_step[0] for w in inside.writes}
@@ -219,7 +219,7 @@ def finds_its_rows(plan, read, steps, held, rows):
 def test_a_stage_never_needs_rows_of_the_same_step():
     maker = GraphMaker(5)
     flow, plan = planned(maker.graph(everything(maker)), 2)
-    for inside in flow.inside(0, plan.stop):
+    for inside in flow.inside(0, plan.stop).values():
         for read in inside.reads:
             done = plan.progress[read.index]
             for write in inside.writes:
