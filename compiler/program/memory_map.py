@@ -11,6 +11,8 @@ from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program, Role
 from intloom.hw.spec.isa import Kind, LoadTarget
 
+Words = NDArray[np.int64]
+
 
 class Extent(NamedTuple):
     """Words `start` to `stop` of a memory hold `label` from instruction `first` to `last` (half-open, both)."""
@@ -77,31 +79,36 @@ def _label(program: Program, index: int) -> str:
     return f"{layer}: result"
 
 
-def _local(program: Program, memory: Memory) -> Iterator[Extent]:
-    """Words of a local memory from their write to their last reader before the next one; neighbors alike together."""
+def _lifetimes(program: Program, memory: Memory) -> Iterator[tuple[Words, Words, Words]]:
+    """Words of a local memory in order, with the instruction that wrote each and the end of its last reader."""
     size = memory_size(program, memory)
     first, last = np.full(size, -1), np.zeros(size, np.int64)
 
-    def ended(words: NDArray[np.int64]) -> Iterator[Extent]:
+    def ended(words: Words) -> tuple[Words, Words, Words]:
         words = words[first[words] >= 0]
         if (words[1:] <= words[:-1]).any():
             words = np.unique(words)
-        starts, ends = first[words], last[words]
+        return words, first[words], last[words]
+
+    for index, instruction in enumerate(program.instructions):
+        for access in (a for a in footprint(instruction, program.params) if a.memory is memory):
+            words = addresses(access) % size
+            if access.write:
+                yield ended(words)
+                first[words] = index
+            last[words] = index + 1
+    yield ended(np.arange(size))
+
+
+def _local(program: Program, memory: Memory) -> Iterator[Extent]:
+    """Words of a local memory from their write to their last reader before the next one; neighbors alike together."""
+    for words, starts, ends in _lifetimes(program, memory):
         cuts = (words[1:] != words[:-1] + 1) | (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1])
         at = 0
         for stop in (*(np.flatnonzero(cuts) + 1).tolist(), *([words.size] if words.size else [])):
             start, index = int(words[at]), int(starts[at])
             yield Extent(memory, start, start + stop - at, index, int(ends[at]), _label(program, index))
             at = stop
-
-    for index, instruction in enumerate(program.instructions):
-        for access in (a for a in footprint(instruction, program.params) if a.memory is memory):
-            words = addresses(access) % size
-            if access.write:
-                yield from ended(words)
-                first[words] = index
-            last[words] = index + 1
-    yield from ended(np.arange(size))
 
 
 def _extents(program: Program, memory: Memory) -> Iterator[Extent]:
@@ -123,13 +130,13 @@ def peak_words(program: Program, memory: Memory) -> int:
 
     Tensors in DRAM count as a whole, words of the other memories one by one.
     """
-    changes: dict[int, int] = {}
-    for extent in _extents(program, memory):
-        words = extent.stop - extent.start
-        changes[extent.first] = changes.get(extent.first, 0) + words
-        changes[extent.last] = changes.get(extent.last, 0) - words
-    peak = now = 0
-    for index in sorted(changes):
-        now += changes[index]
-        peak = max(peak, now)
-    return peak
+    changes = np.zeros(len(program.instructions) + 1, np.int64)
+    if memory is Memory.DRAM:
+        for extent in _extents(program, memory):
+            changes[extent.first] += extent.stop - extent.start
+            changes[extent.last] -= extent.stop - extent.start
+    else:
+        for _, starts, ends in _lifetimes(program, memory):
+            np.add.at(changes, starts, 1)
+            np.subtract.at(changes, ends, 1)
+    return int(changes.cumsum().max())

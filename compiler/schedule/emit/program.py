@@ -159,8 +159,9 @@ def _layers(graph: IntGraph, emitter: Emitter, cycles: Sequence[int]) -> tuple[L
 def _residences(plan: Plan) -> Iterator[Residence]:
     """One entry for each buffer, in the order of first use."""
     slots = plan.slots
+    slot_of = [slot.index for slot in slots for _ in slot.stages]
     for inside in plan.flow.inside(0, len(plan.flow.stages)).values():
-        own = [s for s in slots if any(a.stage in s.stages for a in inside.accesses)]
+        own = [slots[k] for k in sorted({slot_of[a.index] for a in inside.accesses})]
         held = [s.local[inside.buffer] for s in own if inside.buffer in s.local]
         leaves = len(held) < len(own) or any(b.stored or b.loaded for b in held)
         between = slots[own[0].index : own[-1].index + 1]
