@@ -38,6 +38,8 @@ class Memory:
     """Read ports with addresses of their own."""
     ports: int = 2
     """1 if the read port has the address of the write port."""
+    both_read: bool = False
+    """Whether the write port reads too: a block then lacks its widest shape."""
 
 
 def memories(p: HardwareParams) -> dict[str, list[Memory]]:
@@ -58,7 +60,11 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
         ],
     }
     if p.vector_softmax:
-        parts["softmax"] = [Memory(EXPONENTIAL_BYTES * p.softmax_lanes // 2, TABLE_BYTES, 8)]
+        parts["softmax"] = [
+            Memory(
+                ceil(p.softmax_lanes / 2), TABLE_BYTES, 8 * EXPONENTIAL_BYTES, enables=EXPONENTIAL_BYTES, both_read=True
+            )
+        ]
     if p.vector_norm:
         chords = (Memory(1, len(SEGMENTS), bits, ports=1) for bits in (ROOT_BITS, FALL_BITS))
         parts["normalization"] = [
@@ -97,7 +103,7 @@ def _blocks(memory: Memory, family: str) -> float:
     return min(
         share * _across(memory, width) * ceil(memory.words / depth)
         for share, shapes in _BLOCKS[family]
-        for width, depth in shapes
+        for width, depth in shapes[memory.both_read :]
         if width <= widest
     )
 

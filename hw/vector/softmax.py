@@ -40,8 +40,8 @@ def _reduction(params: HardwareParams) -> int:
 class Softmax(wiring.Component):
     """Computes maximum, sum and quotients of a pixel's bytes, which pass three times.
 
-    A byte of a group has a divider and a port of a copy of the exponentials. A copy is three memories, one for each
-    byte of 256 exponentials; the program loads them. An exponential's index is 255 plus the byte minus the maximum.
+    A byte of a group has a divider and a port of a copy of the 256 exponentials, which the program loads byte by byte.
+    An exponential's index is 255 plus the byte minus the maximum.
 
     Parameters
     ----------
@@ -177,29 +177,27 @@ class Softmax(wiring.Component):
             # ~maximum is 255 - maximum.
             m.d.sync += index.eq(late + ~largest)
             indices.append(index)
-        found = [list[Value]() for _ in indices]
+        found: list[Value] = []
         for first in range(0, self._group, 2):
-            for part in range(EXPONENTIAL_BYTES):
-                for lane, byte in enumerate(self._part(m, part, first, indices[first : first + 2]), first):
-                    found[lane].append(byte)
+            found += self._exponentials(m, first, indices[first : first + 2])
         counts = pipeline_stages(m, "counts", counted, self._reduction + 2, reset_less=True)
         entries = [Signal(EXPONENTIAL_BITS, name=f"entry{lane}", reset_less=True) for lane in range(self._group)]
-        m.d.sync += [entry.eq(Mux(counts[k], Cat(found[k]), 0)) for k, entry in enumerate(entries)]
+        m.d.sync += [entry.eq(Mux(counts[k], found[k], 0)) for k, entry in enumerate(entries)]
         return entries
 
-    def _part(self, m: Module, part: int, first: int, indices: list[Signal]) -> list[Value]:
-        """One byte of the exponentials of two lanes, which share a block memory's two ports."""
+    def _exponentials(self, m: Module, first: int, indices: list[Signal]) -> list[Value]:
+        """The exponentials of two lanes, which share a block memory's two ports."""
         write_en, write_part, write_index, write_byte = self._write
-        memory = Memory(shape=unsigned(8), depth=TABLE_BYTES, init=[])
-        m.submodules[f"memory{part}_{first}"] = memory
-        write = memory.write_port()
+        memory = Memory(shape=unsigned(EXPONENTIAL_BITS), depth=TABLE_BYTES, init=[])
+        m.submodules[f"memory{first}"] = memory
+        write = memory.write_port(granularity=8)
         # One address for the write port and the first read port: Yosys then maps both to one block memory port.
-        shared = Signal(8, name=f"shared{part}_{first}")
+        shared = Signal(8, name=f"shared{first}")
         m.d.comb += [
             shared.eq(Mux(write_en, write_index, indices[0])),
-            write.en.eq(write_en & (write_part == part)),
+            write.en.eq(Cat(write_en & (write_part == part) for part in range(EXPONENTIAL_BYTES))),
             write.addr.eq(shared),
-            write.data.eq(write_byte),
+            write.data.eq(write_byte.replicate(EXPONENTIAL_BYTES)),
         ]
         found: list[Value] = []
         for index in indices:

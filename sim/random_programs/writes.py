@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, LoadTarget, TableUse
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.compare.expected_writes import writer_of
 from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.isa_sim.registry import SEMANTICS
@@ -111,18 +110,19 @@ class WriteComparison:
 
     def _wrong_tables(self) -> Iterator[str]:
         machine, size = self._machine, TABLE_BYTES
-        tables = {s: self._stored[s][:, 0].reshape(-1, size) for s in Stored if s is not Stored.WEIGHTS}
+        tables = {s: self._stored[s] for s in Stored if s is not Stored.WEIGHTS}
+        tables = {s: words.reshape(-1, size, words.shape[1]) for s, words in tables.items()}
         # Two sets in turn: the first table is in set 1. A lane's memory has both sets.
         for number in range(max(1, len(self._mac_tables) - 1), len(self._mac_tables) + 1):
-            copies = tables[Stored.MAC_TABLE][number % 2 :: 2]
+            copies = tables[Stored.MAC_TABLE][number % 2 :: 2, :, 0]
             yield from _wrong_table(f"table {number} of the MAC unit", copies, self._mac_tables[number - 1])
         if (Kind.VTABLE, 0) in self._loaded:
             yield from _wrong_table(
-                "table of the vector unit", tables[Stored.VECTOR_TABLE], machine.vector_table.view(np.uint8)
+                "table of the vector unit", tables[Stored.VECTOR_TABLE][:, :, 0], machine.vector_table.view(np.uint8)
             )
-        parts = np.split(tables[Stored.EXPONENTIALS], EXPONENTIAL_BYTES)
         for part in (part for kind, part in sorted(self._loaded) if kind is Kind.VEXP):
-            yield from _wrong_table(f"byte {part} of the exponentials", parts[part], machine.exponentials[part])
+            copies = tables[Stored.EXPONENTIALS][:, :, part]
+            yield from _wrong_table(f"byte {part} of the exponentials", copies, machine.exponentials[part])
 
 
 def _wrong_table(name: str, copies: Bytes, wanted: Bytes) -> Iterator[str]:
