@@ -38,6 +38,8 @@ from intloom.hw.vector.window_walker import TAP_LAYOUT
 _FIELD = BY_KIND[Kind.VNORM].field
 _RESULT = 7
 """Cycles from a byte of the second pass to its result."""
+_PRODUCT = 2
+"""Cycles from a deviation to its square."""
 
 
 class Norm(wiring.Component):
@@ -121,7 +123,7 @@ class Norm(wiring.Component):
     @staticmethod
     def statistics(params: HardwareParams) -> int:
         """Cycles from the last group of a pixel's first pass to `ready`."""
-        return 4 + exact_log2(params.softmax_lanes) + NormFactors.LATENCY + 1
+        return 3 + _PRODUCT + exact_log2(params.softmax_lanes) + NormFactors.LATENCY + 1
 
     @staticmethod
     def model(
@@ -154,24 +156,40 @@ class Norm(wiring.Component):
             Signal(signed(DEVIATION_BITS), name=f"deviation{lane}", reset_less=True) for lane in range(self._group)
         ]
         m.d.sync += [d.eq(Mux(counted[k], values[k] - self.zp_in, 0)) for k, d in enumerate(deviations)]
-        factors = self._sum(m, deviations, valid & ~applies, opens, closes)
+        m.submodules.factors = factors = self._factors = NormFactors()
+        factor, minus_offset = self._next_factors(m, valid & applies, closes)
+        products = [
+            self._multiply(m, k, d, Mux(applies, 0, values[k] - self.zp_in), (factor, minus_offset))
+            for k, d in enumerate(deviations)
+        ]
+        self._sum(m, list(zip(deviations, products, strict=True)), valid & ~applies, opens, closes)
         waiting = Signal(range(LARGEST_LINE + 1))
         m.d.sync += waiting.eq(waiting + factors.result_valid - self.taken)
-        factor, offset = self._next_factors(m, factors, valid & applies & closes)
         loaded, constants = self._load(m, valid & applies, opens)
         m.d.comb += self.ready.eq(loaded & (waiting != 0))
-        results = [self._lane(m, k, d, factor, offset, constants[k]) for k, d in enumerate(deviations)]
+        results = [self._lane(m, k, product, constants[k]) for k, product in enumerate(products)]
         made = pipeline_stages(m, "made", valid & applies, _RESULT - 1, reset_less=False)
         collect_groups(m, made, Cat(results), self.result_valid, self.result)
         return m
 
-    def _sum(self, m: Module, deviations: list[Signal], valid: Value, opens: Value, closes: Value) -> NormFactors:
-        """The sums of a pixel, and what follows from them."""
-        squares: list[Value] = [
-            pipeline_stages(m, f"square{k}_", (d * d).as_unsigned(), 1, reset_less=True)
-            for k, d in enumerate(deviations)
-        ]
-        terms: list[Value] = [pipeline_stages(m, f"term{k}_", d, 1, reset_less=True) for k, d in enumerate(deviations)]
+    def _multiply(self, m: Module, lane: int, deviation: Signal, own: Value, scale: tuple[Signal, Signal]) -> Value:
+        """The deviation's square in the first pass; its product with the factor, less the offset, in the second.
+
+        The factor and the offset are 0 in the first pass, `own` is in the second one. So one multiplier serves both:
+        on an FPGA, its pre-adder forms the second operand, and the adder behind it adds the third.
+        """
+        factor, minus_offset = scale
+        register = Signal(signed(DEVIATION_BITS), name=f"own{lane}", reset_less=True)
+        m.d.sync += register.eq(own)
+        operand = (register + Cat(factor, 0).as_signed())[: FACTOR_BITS + 1].as_signed()
+        scaled = pipeline_stages(m, f"scaled{lane}_", deviation * operand, 1, reset_less=True)
+        moved = (scaled + minus_offset)[: VALUE_SHIFT + VALUE_BITS]
+        return pipeline_stages(m, f"moved{lane}_", moved, 1, reset_less=True)
+
+    def _sum(self, m: Module, lanes: list[tuple[Signal, Value]], valid: Value, opens: Value, closes: Value) -> None:
+        """The sums of a pixel's deviations and squares, from which its factors follow."""
+        squares: list[Value] = [product[: 2 * DEVIATION_BITS - 1] for _, product in lanes]
+        terms: list[Value] = [deviation for deviation, _ in lanes]
         levels = exact_log2(self._group)
         for level in range(levels):
             terms, squares = (
@@ -181,39 +199,41 @@ class Norm(wiring.Component):
                 ]
                 for name, nodes in (("sum", terms), ("squares", squares))
             )
-        sums_valid = pipeline_stages(m, "sums_valid", valid, 2 + levels, reset_less=False)
-        first = pipeline_stages(m, "sums_first", opens, 2 + levels, reset_less=True)
+        term = pipeline_stages(m, "sum_late", terms[0], _PRODUCT, reset_less=True)
+        sums_valid = pipeline_stages(m, "sums_valid", valid, 1 + _PRODUCT + levels, reset_less=False)
+        first = pipeline_stages(m, "sums_first", opens, 1 + _PRODUCT + levels, reset_less=True)
         total, square = Signal(signed(SUM_BITS), reset_less=True), Signal(SQUARE_BITS, reset_less=True)
         with m.If(sums_valid):
             m.d.sync += [
-                total.eq(Mux(first, 0, total) + terms[0]),
+                total.eq(Mux(first, 0, total) + term),
                 square.eq(Mux(first, 0, square) + squares[0]),
             ]
-        m.submodules.factors = factors = NormFactors()
+        factors = self._factors
         count = Signal(COUNT_BITS, reset_less=True)
         m.d.sync += count.eq(Cat(Signal(exact_log2(self._word_bytes)), self.blocks - 1) + self.last_bytes)
         m.d.comb += [
             factors.count.eq(count),
             factors.center.eq(self.center),
             factors.epsilon.eq(self.epsilon),
-            factors.valid.eq(pipeline_stages(m, "complete", valid & closes, 3 + levels, reset_less=False)),
+            factors.valid.eq(pipeline_stages(m, "complete", valid & closes, 2 + _PRODUCT + levels, reset_less=False)),
             factors.total.eq(total),
             factors.squares.eq(square),
         ]
-        return factors
 
-    def _next_factors(self, m: Module, made: NormFactors, last: Value) -> tuple[Signal, Signal]:
-        """Factor and offset of the pixel whose second pass runs; they wait in a memory."""
+    def _next_factors(self, m: Module, applies: Value, closes: Value) -> tuple[Signal, Signal]:
+        """The factor of the pixel whose second pass runs, a cycle later its negative offset; both wait in a memory."""
+        made = self._factors
         m.submodules.line = memory = Memory(shape=unsigned(FACTOR_BITS + OFFSET_BITS), depth=LARGEST_LINE, init=[])
         write, read = memory.write_port(), memory.read_port(domain="comb")
         m.d.comb += [write.en.eq(made.result_valid), write.data.eq(Cat(made.factor, made.offset))]
         m.d.sync += write.addr.eq(write.addr + made.result_valid)
-        with m.If(last):
+        with m.If(applies & closes):
             m.d.sync += read.addr.eq(read.addr + 1)
         factor = Signal(FACTOR_BITS, reset_less=True)
         offset = Signal(signed(OFFSET_BITS), reset_less=True)
-        m.d.sync += Cat(factor, offset).eq(read.data)
-        return factor, pipeline_stages(m, "offset_late", offset, 1, reset_less=True)
+        m.d.sync += Cat(factor, offset).eq(Mux(applies, read.data, 0))
+        # Negative: the adder behind an FPGA's multiplier adds.
+        return factor, pipeline_stages(m, "minus_offset", (-offset)[:OFFSET_BITS].as_signed(), 1, reset_less=True)
 
     def _load(self, m: Module, valid: Value, opens: Value) -> tuple[Value, list[tuple[Value, Value]]]:
         """Whether all constants are loaded; gamma and beta of each lane, three cycles after its group."""
@@ -244,18 +264,14 @@ class Norm(wiring.Component):
         numbers = [words.word_select(k, CONSTANT_BITS).as_signed() for k in range(2 * self._group)]
         return loaded, list(zip(numbers[: self._group], numbers[self._group :], strict=True))
 
-    def _lane(
-        self, m: Module, lane: int, deviation: Signal, factor: Signal, offset: Signal, constants: tuple[Value, Value]
-    ) -> Signal:
+    def _lane(self, m: Module, lane: int, moved: Value, constants: tuple[Value, Value]) -> Signal:
         """The normalized value, its product with gamma, beta, and the clamp."""
 
         def later(name: str, value: Value) -> Value:
             return pipeline_stages(m, f"{name}{lane}_", value, 1, reset_less=True)
 
-        scaled = later("scaled", deviation * Cat(factor, 0).as_signed())
-        value = later("normalized", (scaled - offset)[VALUE_SHIFT : VALUE_SHIFT + VALUE_BITS])
         gamma, beta = constants
-        product = later("product", value.as_signed() * gamma)
+        product = later("product", moved[VALUE_SHIFT:].as_signed() * gamma)
         # The bits below beta's pass the addition unchanged, and the result has none of them.
         fraction = RESULT_SHIFT - BETA_FRACTION
         total = later("total", (product[fraction:].as_signed() + later("beta", beta))[BETA_FRACTION:])

@@ -53,7 +53,7 @@ class NormFactors(wiring.Component):
 
     Timing
     ------
-    One pixel a cycle. From `valid` to `result_valid`: `LATENCY` = 14 cycles.
+    One pixel a cycle. From `valid` to `result_valid`: `LATENCY` = 13 cycles.
 
     Requirements
     ------------
@@ -65,7 +65,7 @@ class NormFactors(wiring.Component):
     Soft reset clears the valid flags only. There are no faults.
     """
 
-    LATENCY = 14
+    LATENCY = 13
 
     def __init__(self) -> None:
         super().__init__(
@@ -94,9 +94,8 @@ class NormFactors(wiring.Component):
         def later(name: str, value: Value, cycles: int = 1) -> Value:
             return pipeline_stages(m, name, value, cycles, reset_less=True)
 
-        mean = later("mean", Mux(self.center, self.total, 0).as_signed())
-        squares = later("squares", self.squares)
-        scaled, squared = _product(m, "scaled", self.count, squares), _product(m, "squared", mean, mean)
+        mean = Mux(self.center, self.total, 0).as_signed()
+        scaled, squared = _product(m, "scaled", self.count, self.squares), _product(m, "squared", mean, mean)
         variance = later("variance", (scaled - squared)[: _W_BITS - 1 - VARIANCE_SHIFT])
         w = later("w", ((variance << VARIANCE_SHIFT) + self.epsilon)[:_W_BITS])
         varies = later("varies", variance.any())
