@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.pipeline import output_register
+from intloom.hw.pipeline import output_register, pipeline_stages
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
 from intloom.hw.yosys_attributes import REGISTER_COPY
@@ -101,6 +101,8 @@ class AffineLane(wiring.Component):
 
     Parameters
     ----------
+    wide
+        Whether the target's multipliers have adders behind them, as those of 25 x 18 bits do: these add the constant.
     x1_bits, x2_bits
         Widths of the signed operands, at most 18.
 
@@ -132,7 +134,8 @@ class AffineLane(wiring.Component):
 
     LATENCY = timing.AFFINE
 
-    def __init__(self, x1_bits: int = BYTE_BITS, x2_bits: int = BYTE_BITS) -> None:
+    def __init__(self, wide: bool, x1_bits: int = BYTE_BITS, x2_bits: int = BYTE_BITS) -> None:
+        self._wide = wide
         largest = (1 << (x1_bits + FACTOR_BITS - 2)) + (1 << (x2_bits + FACTOR_BITS - 2)) + (1 << CONSTANT_BITS)
         self._sum_bits = largest.bit_length() + 1
         super().__init__(
@@ -171,7 +174,8 @@ class AffineLane(wiring.Component):
     def _multiply(self, m: Module) -> list[tuple[Signal, Signal]]:
         """Stages 1 and 2: each operand's products with both halves of its factor.
 
-        The operand and product registers feed nothing else, so synthesis can move them into the DSP blocks.
+        The operand and product registers feed nothing else, so synthesis can move them into the DSP blocks. With wide
+        multipliers the second operand's products come a stage later, when those of the first one have the constant.
         """
         products = []
         for i, (operand, factor) in enumerate(((self.x1, self.constants.m1), (self.x2, self.constants.m2)), start=1):
@@ -180,19 +184,25 @@ class AffineLane(wiring.Component):
             lower, upper = factor[:_LOW_FACTOR_BITS], factor[_LOW_FACTOR_BITS:].as_signed()
             low = Signal(signed(len(x) + len(lower)), name=f"low{i}", reset_less=True)
             high = Signal(signed(len(x) + len(upper)), name=f"high{i}", reset_less=True)
-            m.d.sync += [x.eq(operand), low.eq(x * lower), high.eq(x * upper)]
+            late = pipeline_stages(m, f"late{i}_", x, i - 1 if self._wide else 0, reset_less=True)
+            m.d.sync += [x.eq(operand), low.eq(late * lower), high.eq(late * upper)]
             products.append((low, high))
         return products
 
     def _sum(self, m: Module, stage: list[Signal], products: list[tuple[Signal, Signal]]) -> Signal:
-        """Stages 3 to 5: add products of equal weight, join the halves, add the constant; one carry chain each."""
+        """Stages 3 to 5: add products of equal weight and the constant, and join the halves."""
         split = _LOW_FACTOR_BITS
+        total = Signal(signed(self._sum_bits), reset_less=True)
+        # The partial sums may wrap: addition is modulo 2**_sum_bits, and the final sum fits.
+        if self._wide:
+            low, high = self._halves(m, stage[3], products)
+            with m.If(stage[4]):
+                m.d.sync += total.eq(Cat(low[:split], high + low[split:].as_signed()))
+            return total
         lows, highs = zip(*products, strict=True)
         low = Signal(signed(max(map(len, lows)) + 1), reset_less=True)
         high = Signal(signed(max(map(len, highs)) + 1), reset_less=True)
         both = Signal(signed(min(self._sum_bits, len(high) + 1 + split)), reset_less=True)
-        total = Signal(signed(self._sum_bits), reset_less=True)
-        # The partial sums may wrap: addition is modulo 2**_sum_bits, and the final sum fits.
         with m.If(stage[2]):
             m.d.sync += [low.eq(lows[0] + lows[1]), high.eq(highs[0] + highs[1])]
         with m.If(stage[3]):
@@ -200,6 +210,20 @@ class AffineLane(wiring.Component):
         with m.If(stage[4]):
             m.d.sync += total.eq(both + self.constants.constant)
         return total
+
+    def _halves(self, m: Module, enable: Value, products: list[tuple[Signal, Signal]]) -> list[Signal]:
+        """Stages 3 and 4: the products of each half and its part of the constant, in the adders of two multipliers."""
+        constant = self.constants.constant
+        parts = constant[:_LOW_FACTOR_BITS], constant[_LOW_FACTOR_BITS:].as_signed()
+        halves = []
+        for name, part, (first, second) in zip(("low", "high"), parts, zip(*products, strict=True), strict=True):
+            begun = Signal((first + part).shape(), name=f"{name}_begun", reset_less=True)
+            half = Signal((begun + second).shape(), name=name, reset_less=True)
+            m.d.sync += begun.eq(first + part)
+            with m.If(enable):
+                m.d.sync += half.eq(begun + second)
+            halves.append(half)
+        return halves
 
     def _round(self, m: Module, stage: list[Signal], total: Signal, shift: Signal, to_even: Signal) -> None:
         """Stages 6 and 7: shift down to a byte, one bit of `shift` per multiplexer level; then ties and the clamp.

@@ -125,7 +125,7 @@ class Datapath(wiring.Component):
     def _scale(self, m: Module, operands: OperandStage) -> list[AffineLane]:
         m.submodules.constants = constants = AffineConstants()
         m.d.comb += [constants.operation[name].eq(self.operation[name]) for name in AFFINE_LAYOUT.members]
-        lanes = [AffineLane(x1_bits=WIDE_BITS) for _ in range(self._params.vector_lanes)]
+        lanes = [AffineLane(self._params.wide_multipliers, x1_bits=WIDE_BITS) for _ in range(self._params.vector_lanes)]
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane
             m.d.comb += [

@@ -19,8 +19,8 @@ WIDE = 18
 class Lane(wiring.Component):
     """A lane with the constants as the affine operation has them."""
 
-    def __init__(self, bits: int) -> None:
-        self._lane = AffineLane(bits, bits)
+    def __init__(self, bits: int, wide: bool) -> None:
+        self._lane = AffineLane(wide, bits, bits)
         members = {"operation": In(AFFINE_LAYOUT), "valid": In(1), "x1": In(signed(bits)), "x2": In(signed(bits))}
         super().__init__({**members, "result_valid": Out(1), "result": Out(signed(8))})
 
@@ -39,8 +39,13 @@ class Lane(wiring.Component):
 
 
 def _run(constants: Affine, operands: list[tuple[int, int] | None], bits: int = WIDE) -> list[int]:
-    """Results of a lane that is offered one operand pair, or nothing, a cycle; checks the latency on the way."""
-    lane = Lane(bits)
+    """Results of both forms of a lane that are offered one operand pair, or nothing, a cycle; checks the latency."""
+    results, others = (_run_form(constants, operands, Lane(bits, wide)) for wide in (False, True))
+    assert results == others
+    return results
+
+
+def _run_form(constants: Affine, operands: list[tuple[int, int] | None], lane: Lane) -> list[int]:
     results: list[int] = []
 
     async def bench(ctx: Any) -> None:

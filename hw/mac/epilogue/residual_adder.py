@@ -61,6 +61,7 @@ class ResidualAdder(wiring.Component):
     def __init__(self, params: HardwareParams, depth: int) -> None:
         self._lanes = params.lanes
         self._depth = depth
+        self._wide = params.wide_multipliers
         lanes = data.ArrayLayout(8, params.lanes)
         super().__init__(
             {
@@ -90,7 +91,7 @@ class ResidualAdder(wiring.Component):
         m.submodules.constants = constants = AffineConstants()
         m.d.comb += constants.operation.eq(self._constants(m))
         for number in range(self._lanes):
-            lane = AffineLane()
+            lane = AffineLane(self._wide)
             m.submodules[f"lane{number}"] = lane
             m.d.comb += [
                 lane.valid.eq(self.valid),
