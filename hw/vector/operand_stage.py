@@ -110,36 +110,33 @@ class OperandStage(wiring.Component):
         return m
 
     def _lane(self, m: Module, lane: int, stage: list[Signal]) -> None:
-        first = [Signal(signed(WIDE_BITS), name=f"first{lane}_{i}", reset_less=True) for i in range(1, 4)]
-        second = [Signal(signed(DIFFERENCE_BITS), name=f"second{lane}_{i}", reset_less=True) for i in range(1, 4)]
+        first = Signal(signed(WIDE_BITS), name=f"first{lane}", reset_less=True)
+        seconds = [Signal(signed(DIFFERENCE_BITS), name=f"second{lane}_{i}", reset_less=True) for i in range(1, 4)]
         with m.If(stage[0]):
-            self._first_stage(m, lane, first[0], second[0])
-        # Stages beside the multiplier's two registers: all selections have the same latency.
+            self._first_stage(m, lane, first, seconds[0])
         for i in (1, 2):
             with m.If(stage[i]):
-                m.d.sync += [first[i].eq(first[i - 1]), second[i].eq(second[i - 1])]
-        x1 = Signal(signed(WIDE_BITS), name=f"x1_{lane}", reset_less=True)
+                m.d.sync += seconds[i].eq(seconds[i - 1])
         x2 = Signal(signed(8), name=f"x2_{lane}", reset_less=True)
-        m.d.comb += [self.x1[lane].eq(x1), self.x2[lane].eq(x2)]
+        m.d.comb += [self.x1[lane].eq(self._product(m, lane, first, seconds[0])), self.x2[lane].eq(x2)]
         with m.If(stage[3]):
             single = reduce(or_, (self._routed[flag] for flag in LANE_FUNCTIONS))
-            m.d.sync += [x1.eq(first[2]), x2.eq(Mux(single, 0, second[2]))]
-        if self._params.vector_multiply:
-            product = self._product(m, lane, first[0][:DIFFERENCE_BITS].as_signed(), second[0])
-            with m.If(stage[3] & self._routed["multiply"]):
-                m.d.sync += x1.eq(product)
+            m.d.sync += x2.eq(Mux(single, 0, seconds[2]))
 
-    def _product(self, m: Module, lane: int, first: Value, second: Value) -> Signal:
-        """Two stages, factors and product.
+    def _product(self, m: Module, lane: int, first: Signal, second: Signal) -> Value:
+        """Three stages: a product, or the first factor alone, which is multiplied by 1.
 
         An FPGA multiplier has its own input and output registers, which absorb these if they feed nothing else. They
-        are always enabled, unlike the registers that bypass the multiplier: synthesis would merge registers with equal
-        inputs and enables, and the shared register could not move into the multiplier.
+        are always enabled.
         """
-        factors = [Signal(signed(DIFFERENCE_BITS), name=f"factor{lane}_{i}", reset_less=True) for i in (1, 2)]
-        product = Signal(signed(2 * DIFFERENCE_BITS), name=f"product{lane}", reset_less=True)
-        m.d.sync += [factors[0].eq(first), factors[1].eq(second), product.eq(factors[0] * factors[1])]
-        return product
+        if not self._params.vector_multiply:
+            return pipeline_stages(m, f"x1_{lane}_", first, 3, reset_less=True)
+        factors = [
+            Signal.like(value, name=f"factor{lane}_{i}", reset_less=True) for i, value in enumerate((first, second), 1)
+        ]
+        m.d.sync += [factors[0].eq(first), factors[1].eq(Mux(self._routed["multiply"], second, 1))]
+        product = (factors[0] * factors[1])[:WIDE_BITS].as_signed()
+        return pipeline_stages(m, f"product{lane}_", product, 2, reset_less=True)
 
     def _first_stage(self, m: Module, lane: int, first: Signal, second: Signal) -> None:
         """Differences, or the value of a lane function of one cycle."""

@@ -174,8 +174,8 @@ _FAULTS: dict[tuple[str, type[wiring.Component]], dict[Kind, tuple[str, str]]] =
     ("mac.output.readout", OutputWalker): {Kind.CONV: ("row.eq(row + walk.row)]", "row.eq(pixel + walk.row)]")},
     ("vector.datapath", WordAssembler): {Kind.VCOPY: ("rotate_left(8 << bit)", "rotate_right(8 << bit)")},
     ("vector.datapath", OperandStage): {
-        Kind.VADD: ("Mux(single, 0, second[2])", "Mux(single, 0, second[2] & ~1)"),
-        Kind.VMUL: ("product.eq(factors[0] *", "product.eq(factors[0][:8].as_signed() *"),
+        Kind.VADD: ("Mux(single, 0, seconds[2])", "Mux(single, 0, seconds[2] & ~1)"),
+        Kind.VMUL: ("(factors[0] * factors[1])", "(factors[0][:8].as_signed() * factors[1])"),
     },
     ("vector.unit", Pool): {
         Kind.VMAX: ("(byte > before[0])", "(byte < before[0])"),
