@@ -1,6 +1,6 @@
 """Divides by one number after another, a quotient each cycle."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,11 +12,11 @@ DIVIDEND_BITS = TOTAL_BITS + 1
 def step(remainder: Value, bit: Value, divisor: Value) -> Value:
     """The remainder after one more bit of the dividend; it is negative where the quotient bit is 0."""
     below = remainder[-1]
-    # Minus the divisor is its complement plus 1: bit 0 of both operands gives that carry. FPGA mapping makes one chain
-    # of the sum and of the choice of its second operand. Yosys 0.70 does so on the 7 series in the whole accelerator;
-    # in `Softmax` alone it exchanges the operands and takes one LUT more for each bit.
-    chosen = Mux(below, Cat(0, divisor, 0), Cat(1, ~divisor, 1))
-    return (Cat(~below, bit, remainder[:-1]) + chosen)[1:]
+    # Minus the complement of the divisor is the divisor plus 1, and bit 0 of both operands borrows this 1. FPGA mapping
+    # makes one chain of the difference and of the choice of its second operand. Yosys exchanges the operands of sums,
+    # not of differences; exchanged ones would take one LUT more for each bit on the 7 series.
+    subtracted = Cat(1, divisor ^ below.replicate(len(divisor)), below)
+    return (Cat(~below, bit, remainder[:-1]) - subtracted)[1 : len(remainder) + 1]
 
 
 class Divider(wiring.Component):
