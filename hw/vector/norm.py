@@ -236,7 +236,7 @@ class Norm(wiring.Component):
         return factor, pipeline_stages(m, "minus_offset", (-offset)[:OFFSET_BITS].as_signed(), 1, reset_less=True)
 
     def _load(self, m: Module, valid: Value, opens: Value) -> tuple[Value, list[tuple[Value, Value]]]:
-        """Whether all constants are loaded; gamma and beta of each lane, three cycles after its group."""
+        """Whether all constants are loaded; of each lane gamma three cycles after its group, beta four cycles after."""
         number = Signal(range(LARGEST_COUNT * CONSTANT_WORDS // self._word_bytes + 1))
         loaded = Signal()
         with m.If(self.start):
@@ -247,6 +247,8 @@ class Norm(wiring.Component):
         with m.If(valid):
             m.d.sync += index.eq(Mux(opens, 0, index + 1))
         low = exact_log2(self._words)
+        # Of two memories the second one has the betas, and their address waits in place of them.
+        addresses = index, pipeline_stages(m, "beta_index", index, 1, reset_less=True)
         found: list[Value] = []
         for k in range(self._words):
             memory = Memory(shape=unsigned(8 * self._word_bytes), depth=LARGEST_COUNT // self._group, init=[])
@@ -256,13 +258,15 @@ class Norm(wiring.Component):
                 write.en.eq(self.constants_valid & (number[:low] == k)),
                 write.addr.eq(number[low:]),
                 write.data.eq(self.constants),
-                read.addr.eq(index),
+                read.addr.eq(addresses[k]),
                 read.en.eq(1),
             ]
             found.append(read.data)
         words = pipeline_stages(m, "constants_late", Cat(found), 1, reset_less=True)
         numbers = [words.word_select(k, CONSTANT_BITS).as_signed() for k in range(2 * self._group)]
-        return loaded, list(zip(numbers[: self._group], numbers[self._group :], strict=True))
+        gammas, betas = numbers[: self._group], numbers[self._group :]
+        late = (pipeline_stages(m, f"beta{k}_", beta, 2 - self._words, reset_less=True) for k, beta in enumerate(betas))
+        return loaded, list(zip(gammas, late, strict=True))
 
     def _lane(self, m: Module, lane: int, moved: Value, constants: tuple[Value, Value]) -> Signal:
         """The normalized value, its product with gamma, beta, and the clamp."""
@@ -274,7 +278,7 @@ class Norm(wiring.Component):
         product = later("product", moved[VALUE_SHIFT:].as_signed() * gamma)
         # The bits below beta's pass the addition unchanged, and the result has none of them.
         fraction = RESULT_SHIFT - BETA_FRACTION
-        total = later("total", (product[fraction:].as_signed() + later("beta", beta))[BETA_FRACTION:])
+        total = later("total", (product[fraction:].as_signed() + beta)[BETA_FRACTION:])
         byte = Signal(8, name=f"byte{lane}", reset_less=True)
         negative = total[-1]
         fits = total[7:] == negative.replicate(len(total) - 7)
