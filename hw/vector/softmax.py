@@ -248,17 +248,17 @@ class Softmax(wiring.Component):
         return pipeline_stages(m, "divided", valids[0], 1, reset_less=False), Cat(quotients)
 
     def _dividend(self, m: Module, lane: int, entry: Signal, half: Signal) -> Signal:
-        """The scaled exponential, delayed until the sum is complete, and half of the sum."""
+        """The exponential, delayed until the sum is complete, scaled, and half of the sum."""
         held = Signal(EXPONENTIAL_BITS, name=f"held{lane}", reset_less=True)
         removed = Signal(EXPONENTIAL_BITS + 2, name=f"removed{lane}", reset_less=True)
         scaled = Signal(DIVIDEND_BITS, name=f"scaled{lane}", reset_less=True)
         dividend = Signal(DIVIDEND_BITS, name=f"dividend{lane}", reset_less=True)
-        late = pipeline_stages(m, f"scaled{lane}_", scaled, self._reduction - 2, reset_less=True)
+        late = pipeline_stages(m, f"entry{lane}_", entry, self._reduction - 2, reset_less=True)
         m.d.sync += [
-            held.eq(entry),
-            removed.eq(Mux(self.less[0], entry, 0) + Mux(self.less[1], entry << 1, 0)),
+            held.eq(late),
+            removed.eq(Mux(self.less[0], late, 0) + Mux(self.less[1], late << 1, 0)),
             scaled.eq((held << 8) - removed),
-            dividend.eq(late + half),
+            dividend.eq(scaled + half),
         ]
         return dividend
 
