@@ -4,11 +4,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal, unsigned
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
+
+from intloom.hw.memory.macro import LEAST_BITS, MemoryMacros
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 
 class CreditFifo(wiring.Component):
@@ -72,7 +75,7 @@ class CreditFifo(wiring.Component):
         )
         bits = data.StructLayout({"word": shape}).size
         # Attributes, because the proofs of tests/hw/formal read them.
-        self.memory = Memory(shape=unsigned(bits), depth=depth, init=[])
+        self.memory = Memory(shape=unsigned(bits), depth=depth, init=[], attrs=NO_COLLISIONS)
         self.head = Signal(ceil_log2(depth))
         self.tail = Signal(ceil_log2(depth))
         self.level = Signal(range(depth + 1))
@@ -96,28 +99,59 @@ class CreditFifo(wiring.Component):
                 words.append(pushed)
 
     def elaborate(self, platform: object) -> Module:
-        """A memory in distributed RAM with head and tail pointers, a level and a credit counter."""
+        """A memory with head and tail pointers, a level and a credit counter.
+
+        The memory is distributed RAM, or a macro behind an output register with equal outputs in every cycle.
+        """
         m = Module()
         m.submodules.memory = self.memory
         write = self.memory.write_port()
-        # A combinational read port makes this distributed RAM: a word is on offer 1 cycle after its push, without a
-        # prefetch register behind the memory.
-        read = self.memory.read_port(domain="comb")
         fire = Signal()
         m.d.comb += [
             write.addr.eq(self.tail),
             write.data.eq(self.word),
             write.en.eq(self.push),
-            read.addr.eq(self.head),
-            self.o.payload.eq(read.data),
             fire.eq(self.o.valid & self.o.ready),
         ]
         with m.If(self.push):
             m.d.sync += self.tail.eq(self.tail + 1)
-        with m.If(fire):
-            m.d.sync += self.head.eq(self.head + 1)
+        if self._is_macro(platform):
+            self._prefetch(m, fire)
+        else:
+            # A combinational read port makes this distributed RAM: a word is on offer 1 cycle after its push, without
+            # a prefetch register behind the memory.
+            read = self.memory.read_port(domain="comb")
+            m.d.comb += [read.addr.eq(self.head), self.o.payload.eq(read.data)]
+            with m.If(fire):
+                m.d.sync += self.head.eq(self.head + 1)
         self._count(m, fire)
         return m
+
+    def _is_macro(self, platform: object) -> bool:
+        """Whether the memory is one of those that are registers otherwise, and large enough for a macro."""
+        bits = Shape.cast(self.memory.shape).width * self.memory.depth
+        return isinstance(platform, MemoryMacros) and bits >= LEAST_BITS
+
+    def _prefetch(self, m: Module, fire: Signal) -> None:
+        """Keep the word on offer in the memory's output register; `head` is the address of the word behind it.
+
+        A word that is pushed when none is behind the one that leaves goes past the memory.
+        """
+        read = self.memory.read_port()
+        passes, passed = Signal(), Signal()
+        word = Signal(self.memory.shape, reset_less=True)
+        m.d.comb += [
+            passes.eq(self.push & Mux(fire, self.level == 1, self.level == 0)),
+            read.en.eq(fire),
+            read.addr.eq(self.head),
+            self.o.payload.eq(Mux(passed, word, read.data)),
+        ]
+        with m.If(fire):
+            m.d.sync += passed.eq(0)
+        with m.If(passes):
+            m.d.sync += [passed.eq(1), word.eq(self.word)]
+        with m.If(passes | (fire & (self.level != 1))):
+            m.d.sync += self.head.eq(self.head + 1)
 
     def _count(self, m: Module, fire: Signal) -> None:
         """Count stored words and credits; `o.valid` and `credit_available` are registers, not comparisons."""

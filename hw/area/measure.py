@@ -87,8 +87,8 @@ def _counts(cells: Any) -> Counts:
 
 
 def _memory(size: int, width: int, ports: int) -> Counts:
-    """A memory as LUTs of 16 words, unless it is large, and as registers or a macro."""
-    registers = {"bits": size * width} if ports > 1 or size * width < LEAST_BITS else {}
+    """A memory as LUTs of 16 words, unless it is large, and as registers, or a macro, which has no area here."""
+    registers = {"bits": size * width} if size * width < LEAST_BITS else {}
     in_luts: Counts = {"lut memory": ports * width * ceil(size / 16)} if size < _BLOCK_WORDS else {}
     return in_luts | registers
 

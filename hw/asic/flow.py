@@ -7,7 +7,7 @@ from pathlib import Path
 
 from intloom.common.errors import CapacityError, EnvironmentFault
 from intloom.hw.asic.netlist import FAN_OUT, add_buffers, read_module, structural_verilog
-from intloom.hw.asic.report import Estimate, read_areas, read_lint, read_path
+from intloom.hw.asic.report import Estimate, read_areas, read_lint, read_path, register_file_bits
 from intloom.hw.memory.macro import RAM_MODULE
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import run_yosys
@@ -65,7 +65,10 @@ def estimate(verilog: str, folder: Path, tell: Callable[[str], None], top: str =
     (folder / "sta.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     if "data arrival time" not in done.stdout:
         raise CapacityError(f"OpenSTA reports no path; {folder / 'sta.log'} has its messages")
-    return Estimate(lint, *areas, read_path(done.stdout))
+    cells, flip_flops, area, gates, components = areas
+    bits = register_file_bits(lint)
+    path = read_path(done.stdout)
+    return Estimate(lint, cells, flip_flops, area, bits, gates + bits, components, path)
 
 
 def write_design(verilog: str, folder: Path) -> None:

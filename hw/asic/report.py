@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.hw.asic.netlist import BUFFER
-from intloom.hw.memory.macro import RAM_MODULE
+from intloom.hw.memory.macro import RAM_MODULE, REGISTER_FILE_WORDS
 
 _GATE = "NAND2X1"
 """The cell whose area is one gate."""
@@ -49,8 +49,10 @@ class Estimate:
     flip_flops: int
     area: float
     """In square micrometers."""
+    register_file_bits: int
+    """Bits of the macros that replace registers."""
     gates: int
-    """The area in NAND gates with two inputs."""
+    """The area in NAND gates with two inputs, and one for each of these bits."""
     areas: dict[str, float]
     """Area of each component by its path, with all components in it."""
     path: LongestPath
@@ -74,6 +76,12 @@ def read_lint(words: Path, top: str) -> Lint:
     clocks = {clock for clock in clocks if set(clock) - {"x", "0", "1"}}
     latches, resets = (sum(kinds[kind] for kind in group) for group in (_LATCHES, _ASYNCHRONOUS))
     return Lint(len(clocks), latches, falling, resets, dict(sorted(macros.items())))
+
+
+def register_file_bits(lint: Lint) -> int:
+    """Bits of macros that replace registers."""
+    sizes = ((*map(int, size.split(" x ")), count) for size, count in lint.memory_macros.items())
+    return sum(words * bits * count for words, bits, count in sizes if words <= REGISTER_FILE_WORDS)
 
 
 @cache

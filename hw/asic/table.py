@@ -34,8 +34,8 @@ def record(result: Estimate) -> Record:
 def size_row(preset: str, of: Mapping[str, Any]) -> str:
     """The preset's line of the table of sizes."""
     period = of["path"]["period_ns"]
-    figures = f"{of['cells']:,}", f"{of['flip_flops']:,}", f"{of['gates']:,}", f"{of['area'] / 1e6:.2f}"
-    return _line(preset, *figures, f"{period:.1f}", f"{1000 / period:.0f}")
+    figures = (f"{of[name]:,}" for name in ("cells", "flip_flops", "register_file_bits", "gates"))
+    return _line(preset, *figures, f"{of['area'] / 1e6:.2f}", f"{period:.1f}", f"{1000 / period:.0f}")
 
 
 def path_row(preset: str, path: Mapping[str, Any]) -> str:
@@ -60,7 +60,7 @@ def _line(*cells: object) -> str:
 
 
 _HEADS = {
-    "sizes": "| preset | cells | flip-flops | NAND gates | area, mm² | period, ns | MHz |",
+    "sizes": "| preset | cells | flip-flops | bits of register files | NAND gates | area, mm² | period, ns | MHz |",
     "paths": "| preset | cells of the longest path | from | to |",
     "lint": "| preset | clocks | latches | falling edges | asynchronous resets | memory macros, words x bits |",
     "areas": "| preset | component | area, mm² | % |",

@@ -68,7 +68,7 @@ class WaitChecker(wiring.Component):
             }
         )
         # Attributes, because the proof of tests/hw/formal reads them.
-        self.waits = [Memory(shape=COUNT_BITS, depth=1 << ceil_log2(ROWS), init=[]) for _ in range(UNITS)]
+        self.waits = [Memory(shape=COUNT_BITS, depth=ROWS, init=[]) for _ in range(UNITS)]
         self.counts = Signal(data.ArrayLayout(COUNT_BITS, UNITS))
 
     @staticmethod

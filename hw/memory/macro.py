@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import ClockSignal, Elaboratable, Instance, Shape
+from amaranth.hdl import ClockSignal, Elaboratable, Instance, Module, Shape
 from amaranth.lib.memory import Memory
 
 from intloom.hw.mac.array.product import OneModule
@@ -10,8 +10,10 @@ from intloom.hw.yosys_attributes import NO_RW_CHECK
 
 RAM_MODULE = "intloom_ram"
 """Name of the module in Verilog."""
-LEAST_BITS = 2048
+LEAST_BITS = 512
 """Memories with fewer bits stay registers."""
+REGISTER_FILE_WORDS = 128
+"""Macros with at most so many words replace registers: `hw.asic` counts their bits."""
 
 RAM_VERILOG = f"""\
 // {RAM_MODULE}: a memory with one read port and one write port on one clock. Replace this module by memory macros.
@@ -57,39 +59,45 @@ endmodule
 
 
 def is_macro(memory: Memory) -> bool:
-    """Whether a memory is large, and has one read port and one write port with a clock."""
+    """Whether a memory is large, and has one write port and only read ports with a clock."""
     bits = Shape.cast(memory.shape).width * memory.depth
     ports = *memory.read_ports, *memory.write_ports
-    one_each = len(memory.read_ports) == len(memory.write_ports) == 1
     clocked = all(port.domain == "sync" for port in ports) and not any(p.transparent_for for p in memory.read_ports)
-    return bits >= LEAST_BITS and one_each and clocked
+    return bits >= LEAST_BITS and len(memory.write_ports) == 1 and clocked
 
 
 class MemoryMacros(OneModule):
-    """Elaboration platform on which large memories are instances of `RAM_MODULE`."""
+    """Elaboration platform on which large memories are instances of `RAM_MODULE`, one for each read port."""
 
     def get_memory(self, memory: Memory) -> Elaboratable:
         """Amaranth calls this instead of elaborating a memory."""
         if not is_macro(memory):
             built: Elaboratable = memory.elaborate(None)
             return built
-        (read,), (write,) = memory.read_ports, memory.write_ports
-        width = Shape.cast(memory.shape).width
-        parameters: dict[str, Any] = {
-            "p_WORDS": memory.depth,
-            "p_WIDTH": width,
-            "p_GRANULE": width // len(write.en),
-            "p_ADDRESS_BITS": len(read.addr),
-            "p_READ_OLD": int(NO_RW_CHECK not in memory.attrs),
-        }
-        ports: dict[str, Any] = {
-            "i_clk": ClockSignal(),
-            "i_read_enable": read.en,
-            "i_read_address": read.addr,
-            "o_read_data": read.data,
-            "i_write_enable": write.en,
-            "i_write_address": write.addr,
-            "i_write_data": write.data,
-        }
-        macro: Elaboratable = Instance(RAM_MODULE, **parameters, **ports)
-        return macro
+        m = Module()
+        for number, read in enumerate(memory.read_ports):
+            m.submodules[f"copy{number}"] = _macro(memory, read)
+        return m
+
+
+def _macro(memory: Memory, read: Any) -> Instance:
+    """The memory with one of its read ports; all copies are written alike."""
+    (write,) = memory.write_ports
+    width = Shape.cast(memory.shape).width
+    parameters: dict[str, Any] = {
+        "p_WORDS": memory.depth,
+        "p_WIDTH": width,
+        "p_GRANULE": width // len(write.en),
+        "p_ADDRESS_BITS": len(read.addr),
+        "p_READ_OLD": int(NO_RW_CHECK not in memory.attrs),
+    }
+    ports: dict[str, Any] = {
+        "i_clk": ClockSignal(),
+        "i_read_enable": read.en,
+        "i_read_address": read.addr,
+        "o_read_data": read.data,
+        "i_write_enable": write.en,
+        "i_write_address": write.addr,
+        "i_write_data": write.data,
+    }
+    return Instance(RAM_MODULE, **parameters, **ports)

@@ -47,10 +47,18 @@ def _possible(depth: int) -> set[Coincidence]:
     return found
 
 
+class PrefetchingFifo(CreditFifo):
+    """The form whose memory is a macro."""
+
+    def _is_macro(self, platform: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("form", [CreditFifo, PrefetchingFifo])
 @pytest.mark.parametrize("depth", [2, 4])
-def test_all_events_coincide_at_every_level(depth: int, rng: random.Random) -> None:
+def test_all_events_coincide_at_every_level(depth: int, form: type[CreditFifo], rng: random.Random) -> None:
     """Push, transfer and credit in one cycle, at every level that allows them; the outputs follow the model."""
-    queue = made(CreditFifo, 8, depth)
+    queue = made(form, 8, depth)
     seen: set[Coincidence] = set()
     steps: list[tuple[bool, int | None, bool]] = []
     shown: list[tuple[bool, int | None]] = []

@@ -1,13 +1,13 @@
 """Accumulators: two banks of a strip of sums per column, filled by the array and read by readout."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
+from intloom.hw.mac.array.accumulator_memory import AccumulatorMemory
 from intloom.hw.mac.array.mac_array import dot_bits
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec import timing
@@ -87,38 +87,35 @@ class Accumulators(wiring.Component):
         address = [self.address, *(Signal(len(self.address), name=f"address{i}", reset_less=True) for i in range(1, 4))]
         for stages in (valid, first, address):
             m.d.sync += [after.eq(before) for before, after in pairwise(stages)]
-        # A register before the columns: enable and address fan out to all of them.
+        # A register before the memory: its address fans out to the banks.
         self._readout_groups = Signal.like(self.readout_groups, name="readout_request")
-        self._readout_address = Signal.like(self.readout_address, name="readout_request_address", reset_less=True)
-        m.d.sync += [self._readout_groups.eq(self.readout_groups), self._readout_address.eq(self.readout_address)]
-        readouts = [self._column(m, column, valid, first, address) for column in range(self._params.cols)]
-        self._select_group(m, readouts)
+        readout_address = Signal.like(self.readout_address, name="readout_request_address", reset_less=True)
+        readout_en = Signal()
+        m.d.sync += [
+            self._readout_groups.eq(self.readout_groups),
+            readout_en.eq(self.readout_groups.any()),
+            readout_address.eq(self.readout_address),
+        ]
+        m.submodules.memory = memory = AccumulatorMemory(self._params)
+        m.d.comb += [
+            memory.read_address.eq(address[0] ^ (self.continued << len(self.address) - 1)),
+            memory.readout_en.eq(readout_en),
+            memory.readout_address.eq(readout_address),
+            memory.write_en.eq(valid[3]),
+            memory.write_address.eq(address[3]),
+        ]
+        for column in range(self._params.cols):
+            operand = Signal(self._sum, name=f"operand{column}", reset_less=True)
+            total = Signal(self._sum, name=f"total{column}", reset_less=True)
+            # Between RAM and adder: both do not share a cycle. The first tile of a strip ignores what is stored, so no
+            # cycles are spent on clearing a bank.
+            m.d.sync += operand.eq(Mux(first[1], 0, memory.read_data[column]))
+            m.d.sync += total.eq(operand + self.dots[column])
+            m.d.comb += memory.write_data[column].eq(total)
+        self._select_group(m, [memory.readout_data[column] for column in range(self._params.cols)])
         return m
 
-    def _column(
-        self, m: Module, column: int, valid: list[Signal], first: list[Signal], address: list[Signal]
-    ) -> Signal:
-        column_sums = AccumulatorColumn(self._params)
-        m.submodules[f"column{column}"] = column_sums
-        operand = Signal(self._sum, name=f"operand{column}", reset_less=True)
-        m.d.comb += [
-            column_sums.read_address.eq(address[0] ^ (self.continued << len(self.address) - 1)),
-            column_sums.readout_en.eq(self._readout_groups[column // self._params.lanes]),
-            column_sums.readout_address.eq(self._readout_address),
-        ]
-        # Between RAM and adder: both do not share a cycle. The first tile of a strip ignores what is stored, so no
-        # cycles are spent on clearing a bank.
-        m.d.sync += operand.eq(Mux(first[1], 0, column_sums.read_data))
-        total = Signal(self._sum, name=f"total{column}", reset_less=True)
-        m.d.sync += total.eq(operand + self.dots[column])
-        m.d.comb += [
-            column_sums.write_en.eq(valid[3]),
-            column_sums.write_address.eq(address[3]),
-            column_sums.write_data.eq(total),
-        ]
-        return column_sums.readout_data
-
-    def _select_group(self, m: Module, readouts: list[Signal]) -> None:
+    def _select_group(self, m: Module, readouts: Sequence[Value]) -> None:
         group = Signal(self._groups)
         selected = output_register(m, self.readout_sums, "selected")
         m.d.sync += group.eq(self._readout_groups)

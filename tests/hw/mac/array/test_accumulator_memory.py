@@ -1,12 +1,13 @@
-"""Accumulator column: array and readout read the last value written, in both memory organizations."""
+"""Accumulator memory: array and readout read the last value written, in both memory organizations."""
 
 import random
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
+from intloom.hw.mac.array.accumulator_memory import AccumulatorMemory
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import made, run
 
@@ -26,17 +27,18 @@ def test_only_a_short_strip_with_slow_readout_is_single_ported() -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
     params = SHAPES[name]
-    column = made(AccumulatorColumn, params)
+    memory = made(AccumulatorMemory, params)
     words = 2 * params.strip
-    writes: list[tuple[int, int]] = []
+    writes: list[tuple[int, Sequence[int]]] = []
     limit = 1 << (params.acc_bits - 1)
     seen = {"read": 0, "readout": 0}
 
     async def bench(ctx: Any) -> None:
-        due: deque[dict[str, int]] = deque([{}] * AccumulatorColumn.LATENCY)
+        due: deque[dict[str, Sequence[int]]] = deque([{}] * AccumulatorMemory.LATENCY)
         for _ in range(CYCLES):
             for port, value in due.popleft().items():
-                assert ctx.get(getattr(column, f"{port}_data")) == value, port
+                sums = getattr(memory, f"{port}_data")
+                assert [ctx.get(sums[column]) for column in range(params.cols)] == value, port
                 seen[port] += 1
             written = rng.randrange(words)
             read, readout = (
@@ -50,24 +52,26 @@ def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
             ):
                 read = rng.choice([n for n in range(words) if n // params.strip != readout // params.strip])
             asked = {} if read == written else {"read": read}
-            ctx.set(column.read_address, read)
-            ctx.set(column.readout_en, readout is not None)
+            ctx.set(memory.read_address, read)
+            ctx.set(memory.readout_en, readout is not None)
             if readout is not None:
-                ctx.set(column.readout_address, readout)
+                ctx.set(memory.readout_address, readout)
                 asked["readout"] = readout
-            due.append({port: AccumulatorColumn.model(writes, address) for port, address in asked.items()})
+            due.append({port: AccumulatorMemory.model(writes, address, params.cols) for port, address in asked.items()})
             await _write(ctx, written)
 
     async def _write(ctx: Any, address: int) -> None:
-        stores, value = rng.random() < 0.7, rng.choice((-limit, limit - 1, rng.randrange(-limit, limit)))
-        ctx.set(column.write_en, stores)
-        ctx.set(column.write_address, address)
-        ctx.set(column.write_data, value)
+        stores = rng.random() < 0.7
+        values = [rng.choice((-limit, limit - 1, rng.randrange(-limit, limit))) for _ in range(params.cols)]
+        ctx.set(memory.write_en, stores)
+        ctx.set(memory.write_address, address)
+        for column, value in enumerate(values):
+            ctx.set(memory.write_data[column], value)
         await ctx.tick()
         if stores:
-            writes.append((address, value))
+            writes.append((address, values))
 
-    run(column, bench)
+    run(memory, bench)
     assert min(seen.values()) > CYCLES // 4
 
 

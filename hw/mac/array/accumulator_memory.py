@@ -1,9 +1,9 @@
-"""Sums of one column: two banks, one write port, and read ports for the array and for readout."""
+"""Sums of all columns: two banks, one write port, and read ports for the array and for readout."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from amaranth.hdl import Module, Mux, Signal, signed
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
@@ -11,8 +11,8 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 
-class AccumulatorColumn(wiring.Component):
-    """Memory of one column's sums.
+class AccumulatorMemory(wiring.Component):
+    """Memory of the columns' sums, one word for each pixel: the columns share addresses and enables.
 
     Addresses are a bank bit above a pixel number. With `single_ported_accumulators`, each bank is a memory with one
     read port, shared by array and readout; this takes half the distributed RAM of two read ports into both banks.
@@ -24,7 +24,7 @@ class AccumulatorColumn(wiring.Component):
     readout_en, readout_address, readout_data:
         For readout.
     write_en, write_address, write_data:
-        A sum to store.
+        Sums to store.
 
     Handshake
     ---------
@@ -48,26 +48,26 @@ class AccumulatorColumn(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._strip = params.strip
-        self._sum = signed(params.acc_bits)
+        self._sums = data.ArrayLayout(signed(params.acc_bits), params.cols)
         self._two_memories = params.single_ported_accumulators
         address = params.strip.bit_length()
         super().__init__(
             {
                 "read_address": In(address),
-                "read_data": Out(self._sum),
+                "read_data": Out(self._sums),
                 "readout_en": In(1),
                 "readout_address": In(address),
-                "readout_data": Out(self._sum),
+                "readout_data": Out(self._sums),
                 "write_en": In(1),
                 "write_address": In(address),
-                "write_data": In(self._sum),
+                "write_data": In(self._sums),
             }
         )
 
     @staticmethod
-    def model(writes: Iterable[tuple[int, int]], address: int) -> int:
+    def model(writes: Iterable[tuple[int, Sequence[int]]], address: int, columns: int) -> Sequence[int]:
         """What either port reads after these writes of addresses and sums."""
-        return dict(writes).get(address, 0)
+        return dict(writes).get(address, [0] * columns)
 
     def elaborate(self, platform: object) -> Module:
         """One memory with two read ports, or two memories with one."""
@@ -79,8 +79,7 @@ class AccumulatorColumn(wiring.Component):
         return m
 
     def _two_read_ports(self, m: Module) -> None:
-        memory = Memory(shape=self._sum, depth=2 * self._strip, init=[], attrs=NO_COLLISIONS)
-        m.submodules.memory = memory
+        m.submodules.memory = memory = self._memory(2 * self._strip)
         read, readout, write = memory.read_port(), memory.read_port(), memory.write_port()
         m.d.comb += [
             read.addr.eq(self.read_address),
@@ -98,8 +97,7 @@ class AccumulatorColumn(wiring.Component):
         m.d.sync += [read_bank.eq(self.read_address[-1]), readout_bank.eq(self.readout_address[-1])]
         read_data = []
         for bank in range(2):
-            memory = Memory(shape=self._sum, depth=self._strip, init=[], attrs=NO_COLLISIONS)
-            m.submodules[f"bank{bank}"] = memory
+            m.submodules[f"bank{bank}"] = memory = self._memory(self._strip)
             read, write = memory.read_port(), memory.write_port()
             readout_reads = Signal(name=f"readout_reads{bank}")
             m.d.comb += [
@@ -114,3 +112,6 @@ class AccumulatorColumn(wiring.Component):
             self.read_data.eq(Mux(read_bank, read_data[1], read_data[0])),
             self.readout_data.eq(Mux(readout_bank, read_data[1], read_data[0])),
         ]
+
+    def _memory(self, depth: int) -> Memory:
+        return Memory(shape=self._sums.size, depth=depth, init=[], attrs=NO_COLLISIONS)
