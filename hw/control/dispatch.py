@@ -152,7 +152,12 @@ class Dispatch(wiring.Component):
         result = Signal(CHECK_LAYOUT, reset_less=True)
         m.submodules.checker = checker = InstructionChecker(self._params)
         m.submodules.program_check = check = ProgramCheck(self._params)
-        m.d.comb += [checker.instruction.eq(instruction), check.end.eq(checker.result.end)]
+        # The index stays after a fault.
+        m.d.comb += [
+            checker.instruction.eq(instruction),
+            check.end.eq(checker.result.end),
+            self.fault.index.eq(self.index),
+        ]
         word_fire = self._take_words(m, instruction, error)
         with m.FSM() as fsm:
             with m.State("FIRST"):
@@ -308,7 +313,6 @@ class Dispatch(wiring.Component):
             self.fault_valid.eq(1),
             self.fault.cause.eq(cause),
             self.fault.unit.eq(unit),
-            self.fault.index.eq(self.index),
         ]
         m.next = "FAULT"
 

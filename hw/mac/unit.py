@@ -26,7 +26,6 @@ from intloom.hw.mac.weights.zero_point_correction import ZeroPointCorrection
 from intloom.hw.mac.weights.zero_points import ZeroPoints
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
-from intloom.hw.spec.isa import COUNT_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
 
@@ -142,9 +141,9 @@ class MacUnit(wiring.Component):
         return correction.to_sum.valid | correction.read
 
     def _loop_setup_wake(self) -> Value:
-        """A descriptor is taken, or its plan is not finished, or the plan is taken."""
+        """A descriptor is offered, and its plan is not finished, or it is taken."""
         descriptors, plans = self._loop_setup.descriptors, self._loop_setup.plans
-        return Mux(descriptors.ready, descriptors.valid, ~plans.valid | plans.ready)
+        return descriptors.valid & (~plans.valid | plans.ready)
 
     def _epilogue_wake(self) -> Value:
         """An item or a constant arrives; all pipelines of the epilogue are shorter than `ClockEnable.SETTLE`."""
@@ -199,6 +198,7 @@ class MacUnit(wiring.Component):
             sequencer.run.eq(run),
             pixel_fetcher.valid.eq(sequencer.pixel_valid),
             pixel_fetcher.pixel.eq(sequencer.pixel),
+            pixel_fetcher.instruction.eq(sequencer.instruction),
             array.valid.eq(pixel_fetcher.word_valid),
             array.pixel.eq(pixel_fetcher.word),
             array.swap.eq(pixel_fetcher.swap),
@@ -217,7 +217,8 @@ class MacUnit(wiring.Component):
             accumulators.address.eq(_delayed(m, "sum_address", sequencer.address, ahead)),
             accumulators.dots.eq(self._array.dots),
             readout.strip_ready.eq(_delayed(m, "strip_ready", sequencer.strip_ready, visible)),
-            readout.strip_length.eq(_delayed(m, "strip_length", sequencer.strip_length, visible)),
+            readout.strip_ends.eq(sequencer.strip_ready),
+            readout.strip_length.eq(sequencer.strip_length),
             accumulators.readout_groups.eq(readout.groups),
             accumulators.readout_address.eq(readout.address),
             sequencer.bank_released.eq(_delayed(m, "bank_released", readout.bank_released, 1)),
@@ -289,7 +290,8 @@ class MacUnit(wiring.Component):
     def _report(self, m: Module, run: Signal) -> None:
         """Events and faults for control."""
         sequencer, unit = self._sequencer, self.unit
-        in_flight = Signal(COUNT_BITS)
+        # In the decoder, in the writer's walk, and in its last write.
+        in_flight = Signal(range(4))
         # `ready` is late in the cycle: the instruction is counted one cycle later, and `~taken` covers the gap.
         taken = Signal()
         m.d.sync += [taken.eq(unit.valid & unit.ready), in_flight.eq(in_flight + taken - unit.done)]

@@ -18,19 +18,10 @@ from intloom.hw.spec.params import HardwareParams
 PIXEL_BYTES = 4
 """Bytes of a pixel in a packed word."""
 
-PIXEL_REQUEST = data.StructLayout(
-    {
-        "swap": 1,
-        "row_inside": 1,
-        "ix": COORDINATE,
-        "in_w": COORDINATE_BITS,
-        "address": SCRATCH_BITS,
-        "packed": 1,
-        "zp_in": signed(8),
-        "index": COUNT_BITS,
-    }
-)
+PIXEL_REQUEST = data.StructLayout({"swap": 1, "row_inside": 1, "ix": COORDINATE, "address": SCRATCH_BITS})
 """A pixel to fetch: `address` is that of its row's column 0; `swap` accompanies it to the array."""
+PIXEL_INSTRUCTION = data.StructLayout({"in_w": COORDINATE_BITS, "packed": 1, "zp_in": signed(8), "index": COUNT_BITS})
+"""What all pixels of an instruction have in common."""
 
 
 class PixelFetcher(wiring.Component):
@@ -43,6 +34,8 @@ class PixelFetcher(wiring.Component):
     -------
     valid, pixel:
         The pixel to fetch.
+    instruction:
+        Fields of its instruction, a cycle later.
     act0, act1:
         Read ports of its word and of that word's neighbor.
     word_valid, word, swap:
@@ -77,6 +70,7 @@ class PixelFetcher(wiring.Component):
             {
                 "valid": In(1),
                 "pixel": In(PIXEL_REQUEST),
+                "instruction": In(PIXEL_INSTRUCTION),
                 "act0": Out(ReadPort(params.word_bytes)),
                 "act1": Out(ReadPort(params.word_bytes)),
                 "word_valid": Out(1),
@@ -113,7 +107,7 @@ class PixelFetcher(wiring.Component):
         first, second = self._request(m)
         index = Signal(COUNT_BITS, reset_less=True)
         with m.If(self._valid):
-            m.d.sync += index.eq(self._pixel.index)
+            m.d.sync += index.eq(self.instruction.index)
         m.d.comb += [self.fault.eq((self.act0.valid & self.act0.fault) | (self.act1.valid & self.act1.fault))]
         m.d.comb += self.fault_index.eq(index)
         delayed_request = self._delay(m, first, second)
@@ -122,19 +116,20 @@ class PixelFetcher(wiring.Component):
 
     def _request(self, m: Module) -> tuple[Signal, Signal]:
         """Addresses of the word and, for pixels that span two words, of its neighbor."""
-        pixel, pixels = self._pixel, self._pixels
+        pixel, instruction, pixels = self._pixel, self.instruction, self._pixels
         shift = pixels.bit_length() - 1
         inside = Signal()
-        m.d.comb += inside.eq(pixel.row_inside & (pixel.ix >= 0) & (pixel.ix < pixel.in_w))
-        column = Mux(pixel.packed, pixel.ix >> shift, pixel.ix)
+        m.d.comb += inside.eq(pixel.row_inside & (pixel.ix >= 0) & (pixel.ix < instruction.in_w))
+        column = Mux(instruction.packed, pixel.ix >> shift, pixel.ix)
         m.d.sync += [self.act0.valid.eq(self._valid & inside), self.act1.valid.eq(0)]
         with m.If(self._valid):
             m.d.sync += self.act0.addr.eq(pixel.address + column)
         if shift:
             neighbor = Signal(COORDINATE)
             m.d.comb += neighbor.eq((pixel.ix | (pixels - 1)) + 1)
-            across = pixel.packed & (pixel.ix[:shift] != 0) & (neighbor >= 0) & (neighbor < pixel.in_w)
-            with m.If(self._valid & pixel.packed):
+            inside_row = (neighbor >= 0) & (neighbor < instruction.in_w)
+            across = instruction.packed & (pixel.ix[:shift] != 0) & inside_row
+            with m.If(self._valid & instruction.packed):
                 m.d.sync += [
                     self.act1.valid.eq(pixel.row_inside & across),
                     self.act1.addr.eq(pixel.address + (neighbor >> shift)),
@@ -148,7 +143,7 @@ class PixelFetcher(wiring.Component):
             x = Signal(COORDINATE, name=f"x{number}")
             m.d.comb += [
                 x.eq(self._pixel.ix + number),
-                inside[number].eq(self._pixel.row_inside & (x >= 0) & (x < self._pixel.in_w)),
+                inside[number].eq(self._pixel.row_inside & (x >= 0) & (x < self.instruction.in_w)),
             ]
         return inside
 
@@ -169,9 +164,9 @@ class PixelFetcher(wiring.Component):
         m.d.comb += [
             request.valid.eq(self._valid),
             request.swap.eq(self._valid & self._pixel.swap),
-            request.packed.eq(self._pixel.packed),
+            request.packed.eq(self.instruction.packed),
             request.inside.eq(inside),
-            request.zp_in.eq(self._pixel.zp_in),
+            request.zp_in.eq(self.instruction.zp_in),
             request.inside_pixels.eq(inside_pixels),
             request.shift.eq(self._pixel.ix[: self._pixels.bit_length() - 1]),
         ]

@@ -13,6 +13,8 @@ from intloom.hw.spec.params import HardwareParams
 
 PIXELS_BITS = 28
 """Width of out_h * out_w."""
+STRIPS_BITS = PIXELS_BITS - 4
+"""Width of the number of strips: an accumulator bank has at least 16 sums."""
 
 CONV = instruction_layout(Kind.CONV)
 
@@ -28,7 +30,7 @@ WEIGHT_DESCRIPTOR = data.StructLayout(
     {
         **_LOOPS,
         **_fields("weight_zero_points", "zp_in", "subtract_zp_in"),
-        "strips": PIXELS_BITS,
+        "strips": STRIPS_BITS,
         "address": WEIGHT_ADDRESS_BITS,
         "first_tile": WEIGHT_ADDRESS_BITS,
         "load_table": 1,
@@ -45,7 +47,7 @@ PIXEL_DESCRIPTOR = data.StructLayout(
         **_fields("continue_sums"),
         "packed": 1,
         "pixels": PIXELS_BITS,
-        "strips": PIXELS_BITS,
+        "strips": STRIPS_BITS,
         "index": COUNT_BITS,
     }
 )

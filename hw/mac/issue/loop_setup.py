@@ -98,11 +98,11 @@ class LoopSetup(wiring.Component):
 
     Handshake
     ---------
-    Both are streams. A descriptor is taken while no plan is pending; a plan holds until it is taken.
+    Both are streams. A plan holds until it is taken, and its descriptor is taken with it: the plan has fields of it.
 
     Timing
     ------
-    From a descriptor taken to its plan: at most `MAX_CYCLES` = 40 cycles. The previous instruction hides them if it
+    From a descriptor offered to its plan: at most `MAX_CYCLES` = 40 cycles. The previous instruction hides them if it
     takes as long.
 
     Requirements
@@ -115,7 +115,7 @@ class LoopSetup(wiring.Component):
     """
 
     MAX_CYCLES = 5 + SCRATCH_BITS + BY_KIND[Kind.CONV].field("dilation_h").maximum
-    """Cycles from a descriptor taken to its plan: a full ring reduction, then one addition per dilated row."""
+    """Cycles from a descriptor offered to its plan: a full ring reduction, then one addition per dilated row."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -145,19 +145,19 @@ class LoopSetup(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Division and ring arithmetic side by side."""
         m = Module()
-        descriptor = self._descriptor = Signal(PIXEL_DESCRIPTOR, reset_less=True)
+        descriptor = self.descriptors.payload
         self._state = Signal(_Step, name="state")
         start = Signal()
         busy = Signal()
         self._plan = plan = Signal(plan_layout(self._params), reset_less=True)
         m.d.comb += [
             self.plans.payload.eq(plan),
-            start.eq(self.descriptors.valid & self.descriptors.ready),
-            self.descriptors.ready.eq(~busy),
+            start.eq(self.descriptors.valid & ~busy),
+            self.descriptors.ready.eq(self.plans.valid & self.plans.ready),
         ]
         with m.If(start):
-            m.d.sync += [descriptor.eq(self.descriptors.payload), busy.eq(1)]
-        with m.If(self.plans.valid & self.plans.ready):
+            m.d.sync += busy.eq(1)
+        with m.If(self.descriptors.ready):
             m.d.sync += busy.eq(0)
         for name in _COPIED:
             m.d.comb += plan[name].eq(descriptor[name])
@@ -167,13 +167,13 @@ class LoopSetup(wiring.Component):
         divided = self._divide(m, start)
         reduced = self._ring(m, start)
         # One more stage: the precomputed members are registered one cycle after the values they derive from.
-        m.d.sync += self.plans.valid.eq(busy & divided & reduced & ~(self.plans.valid & self.plans.ready))
+        m.d.sync += self.plans.valid.eq(busy & divided & reduced & ~self.descriptors.ready)
         return m
 
     def _divide(self, m: Module, start: Signal) -> Value:
         """Pixels divided by strips, one quotient bit a cycle; high when done."""
         bits = self._params.strip.bit_length()
-        plan, descriptor = self._plan, self._descriptor
+        plan, descriptor = self._plan, self.descriptors.payload
         # The quotient has at most as many bits as a strip's length, so the divisor starts that far up, not at the
         # dividend's top.
         remainder = Signal.like(descriptor.pixels, reset_less=True)
@@ -181,8 +181,8 @@ class LoopSetup(wiring.Component):
         count = Signal(range(bits + 1))
         with m.If(start):
             m.d.sync += [
-                remainder.eq(self.descriptors.payload.pixels),
-                divisor.eq(self.descriptors.payload.strips << (bits - 1)),
+                remainder.eq(descriptor.pixels),
+                divisor.eq(descriptor.strips << (bits - 1)),
                 plan.length.eq(0),
                 count.eq(bits),
             ]
@@ -205,7 +205,7 @@ class LoopSetup(wiring.Component):
     def _ring(self, m: Module, start: Signal) -> Value:
         """Reduce first offset and row step into the ring if needed, then accumulate row steps; high when done."""
         state = self._state
-        plan, offered, descriptor = self._plan, self.descriptors.payload, self._descriptor
+        plan, descriptor = self._plan, self.descriptors.payload
         row = Signal(SCRATCH_BITS, reset_less=True)
         # One cycle after `row`: the state LOOK waits for it.
         row_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
@@ -221,7 +221,7 @@ class LoopSetup(wiring.Component):
             plan.stride_minus_ring.eq(minus_ring_value(plan.row_stride, descriptor.in_ring)),
             plan.tap_minus_ring.eq(minus_ring_value(plan.row_tap, descriptor.in_ring)),
         ]
-        reductions = ((row, offered.in_row), (plan.row_first, offered.in_row_off))
+        reductions = ((row, descriptor.in_row), (plan.row_first, descriptor.in_row_off))
         with m.If(start):
             m.d.sync += [state.eq(_Step.LOOK), count.eq(0)]
             m.d.sync += [value.eq(initial) for value, initial in reductions]
@@ -243,7 +243,7 @@ class LoopSetup(wiring.Component):
         return state == _Step.READY
 
     def _accumulate(self, m: Module, count: Signal, row: Signal, row_minus_ring: Signal) -> None:
-        plan, descriptor = self._plan, self._descriptor
+        plan, descriptor = self._plan, self.descriptors.payload
         m.d.sync += count.eq(count + 1)
         with m.If(count < descriptor.stride_h):
             m.d.sync += plan.row_stride.eq(add_in_ring(plan.row_stride, row, row_minus_ring))
@@ -262,5 +262,5 @@ class LoopSetup(wiring.Component):
         with m.Elif((self._state == _Step.BRANCH) & outside):
             m.d.sync += value.eq(0)
         with m.Elif(self._state == _Step.REDUCE):
-            difference = (doubled - self._descriptor.in_ring)[: SCRATCH_BITS + 2]
+            difference = (doubled - self.descriptors.payload.in_ring)[: SCRATCH_BITS + 2]
             m.d.sync += [dividend.eq(dividend << 1), value.eq(Mux(difference[-1], doubled, difference))]

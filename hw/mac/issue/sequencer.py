@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
+from intloom.hw.mac.array.pixel_fetcher import PIXEL_INSTRUCTION, PIXEL_REQUEST
 from intloom.hw.mac.issue.loop_setup import plan_layout
 from intloom.hw.mac.issue.ring import add_in_ring
 from intloom.hw.mac.issue.tile_planner import POSITION, TilePlanner, first_pixel, position, tile_layout, tiles
@@ -37,6 +37,8 @@ class Sequencer(wiring.Component):
     first_tile, continued, address:
         With `pixel_valid`: the pixel's sum starts from zero, or from the sum of the other bank; accumulator bank and
         pixel number.
+    instruction:
+        Fields of the current instruction, up to the cycle after its last pixel.
     strip_ready, strip_length:
         With `pixel_valid`: first pixel of a strip's last tile, or its last pixel with `single_ported_accumulators`;
         pixels in the strip.
@@ -81,6 +83,7 @@ class Sequencer(wiring.Component):
                 "bank_released": In(1),
                 "pixel_valid": Out(1),
                 "pixel": Out(PIXEL_REQUEST),
+                "instruction": Out(PIXEL_INSTRUCTION),
                 "first_tile": Out(1),
                 "continued": Out(1),
                 "address": Out(self._number_bits + 1),
@@ -109,11 +112,10 @@ class Sequencer(wiring.Component):
                         "row_inside": 0 <= at["iy"] < plan["in_h"],
                         "ix": at["ix"],
                         "address": (tile["base"] + at["row"]) % (1 << SCRATCH_BITS),
-                        **{name: plan[name] for name in ("in_w", "packed", "zp_in", "index")},
                     }
                     late = params.single_ported_accumulators
                     yield (
-                        pixel,
+                        pixel | {name: plan[name] for name in PIXEL_INSTRUCTION.members},
                         {
                             "weights_taken": tile_start,
                             "first_tile": tile["first"] and not plan["continue_sums"],
@@ -262,11 +264,8 @@ class Sequencer(wiring.Component):
             pixel.swap.eq(tile_start),
             pixel.row_inside.eq((position.iy >= 0) & (position.iy < plan.in_h)),
             pixel.ix.eq(position.ix),
-            pixel.in_w.eq(plan.in_w),
             pixel.address.eq(tile.base + position.row),
-            pixel.packed.eq(plan.packed),
-            pixel.zp_in.eq(plan.zp_in),
-            pixel.index.eq(plan.index),
+            *(self.instruction[name].eq(plan[name]) for name in PIXEL_INSTRUCTION.members),
             self.first_tile.eq(tile.first & ~plan.continue_sums),
             self.continued.eq(tile.first & plan.continue_sums),
             self.strip_ready.eq(

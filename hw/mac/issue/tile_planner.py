@@ -9,7 +9,7 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.mac.issue.descriptors import PIXELS_BITS
+from intloom.hw.mac.issue.descriptors import STRIPS_BITS
 from intloom.hw.mac.issue.loop_setup import TAP_BITS, plan_layout, strips
 from intloom.hw.mac.issue.ring import add_in_ring, minus_ring_value
 from intloom.hw.mac.issue.tile_loops import LAST_INDICES, Tap, TileLoops, taps
@@ -68,8 +68,8 @@ def first_pixel(plan: data.View[data.StructLayout]) -> dict[str, Value]:
 
 _COUNTS = data.StructLayout(
     {
-        "strips": PIXELS_BITS,
-        "longer": PIXELS_BITS,
+        "strips": STRIPS_BITS,
+        "longer": STRIPS_BITS,
         "blocks": BY_KIND[Kind.CONV].field("out_blocks").width,
         "base": SCRATCH_BITS,
     }

@@ -31,8 +31,10 @@ class AccumulatorReadout(wiring.Component):
         One per instruction.
     run:
         Low stops issue from the next cycle on; an item in the item register still retires.
-    strip_ready, strip_length:
-        Pulse: another strip may be read, pixel n from n cycles after the pulse on; its pixels.
+    strip_ends, strip_length:
+        Pulse: the array ends another strip; its pixels.
+    strip_ready:
+        Pulse: this strip may be read, pixel n from n cycles after the pulse on.
     bank_released:
         Pulse: the last sum of the oldest strip is read in this cycle.
     channels_loaded, channels_released:
@@ -69,7 +71,8 @@ class AccumulatorReadout(wiring.Component):
 
     Requirements
     ------------
-    At most two strips and two parameter sets are ready at a time. An instruction with residual, or after one, starts
+    At most two strips and two parameter sets are ready at a time. `strip_ends` comes no later than `strip_ready`, and
+    for the next strip of a bank after its release. An instruction with residual, or after one, starts
     only while `epilogue_idle`, because items with residual have a longer epilogue.
 
     Reset and faults
@@ -101,6 +104,7 @@ class AccumulatorReadout(wiring.Component):
                 "descriptors": In(stream.Signature(READOUT_DESCRIPTOR)),
                 "run": In(1),
                 "strip_ready": In(1),
+                "strip_ends": In(1),
                 "strip_length": In(params.strip.bit_length()),
                 "bank_released": Out(1),
                 "channels_loaded": In(1),
@@ -257,15 +261,16 @@ class AccumulatorReadout(wiring.Component):
     def _strips(self, m: Module, position: data.View[data.StructLayout], item: data.View[data.StructLayout]) -> Value:
         """Pixel number in the strip; strips of both banks may be ready."""
         bits = self._params.strip.bit_length()
-        # One length per bank: the next strip may become ready, with another length, while this one is read.
+        # One length per bank: the next strip may end, with another length, while this one is read. Its bank is free,
+        # so the length that it had before is not read any more.
         last_pixels = Signal(data.ArrayLayout(bits, 2), reset_less=True)
         strips_ready = Signal(range(3))
-        arriving, bank = Signal(), Signal()
+        ending, bank = Signal(), Signal()
         number = Signal(bits)
         last, strip_end = Signal(), Signal()
         m.d.comb += [last.eq(number == last_pixels[bank]), strip_end.eq(position.pixel_end & last)]
-        with m.If(self.strip_ready):
-            m.d.sync += [last_pixels[arriving].eq(self.strip_length - 1), arriving.eq(~arriving)]
+        with m.If(self.strip_ends):
+            m.d.sync += [last_pixels[ending].eq(self.strip_length - 1), ending.eq(~ending)]
         m.d.sync += strips_ready.eq(strips_ready + self.strip_ready - (self._issue & strip_end))
         with m.If(self._issue):
             m.d.sync += [item.sums.eq(Cat(number[:-1], bank)), item.strip_end.eq(strip_end)]

@@ -9,7 +9,6 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST
 from intloom.hw.pipeline import pipeline_stages
@@ -72,7 +71,7 @@ class ConstantsLoader(wiring.Component):
     Soft reset drops the request and empties the FIFO. Addresses wrap, so there are no faults.
     """
 
-    LATENCY = 1 + WEIGHT_LATENCY + CreditFifo.LATENCY + SkidBuffer.LATENCY + 1
+    LATENCY = 1 + WEIGHT_LATENCY + CreditFifo.LATENCY + 2
     """Cycles from a request taken to its first element, if reads are allowed and sets are free."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -140,11 +139,13 @@ class ConstantsLoader(wiring.Component):
                 self.read_address.eq(request.address),
             ]
         self._read(m, words, remaining, reading)
-        # Its registers are between the FIFO's distributed RAM and the selection of an element, and between `pop` and
-        # the FIFO's counts.
-        m.submodules.head = head = SkidBuffer(8 * self._params.word_bytes)
-        wiring.connect(m, words.o, head.i)
-        self._unpack(m, head.o, kind, pending)
+        # A register between the FIFO's distributed RAM and the selection of an element.
+        head = stream.Signature(8 * self._params.word_bytes).create(path=("head",))
+        word, valid = Signal.like(head.payload, reset_less=True), Signal()
+        m.d.comb += [head.payload.eq(word), head.valid.eq(valid), words.o.ready.eq(~valid | head.ready)]
+        with m.If(words.o.ready):
+            m.d.sync += [valid.eq(words.o.valid), word.eq(words.o.payload)]
+        self._unpack(m, head, kind, pending)
         return m
 
     def _read(self, m: Module, words: CreditFifo, remaining: Signal, reading: Signal) -> None:

@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.mac.issue.descriptors import PIXELS_BITS, WEIGHT_DESCRIPTOR
+from intloom.hw.mac.issue.descriptors import STRIPS_BITS, WEIGHT_DESCRIPTOR
 from intloom.hw.mac.issue.tile_loops import TileLoops, last_tile_indices, taps
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
@@ -177,7 +177,7 @@ class WeightFetcher(wiring.Component):
         A tile has `cols` words, so strip and block counters may change a cycle after its last word, and their terminal
         counts are registered.
         """
-        strips = Signal(PIXELS_BITS, reset_less=True)
+        strips = Signal(STRIPS_BITS, reset_less=True)
         blocks = Signal.like(descriptor.out_blocks, reset_less=True)
         last_tile, last_strip, last_block = Signal(), Signal(), Signal()
         m.d.sync += [last_tile.eq(loops.last), last_strip.eq(strips == 1), last_block.eq(blocks == 1)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
+from intloom.hw.mac.array.pixel_fetcher import PIXEL_INSTRUCTION, PIXEL_REQUEST, PixelFetcher
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams, preset
@@ -48,7 +48,11 @@ def test_words_are_fetched_shifted_and_padded(name: str, rate: float, rng: rando
         for cycle, request in enumerate([*pixels, *[None] * PixelFetcher.LATENCY]):
             ctx.set(fetcher.valid, request is not None)
             if request is not None:
-                ctx.set(fetcher.pixel, request)
+                ctx.set(fetcher.pixel, {name: request[name] for name in PIXEL_REQUEST.members})
+            # Fields of the instruction come a cycle after their pixel, and in no other cycle.
+            last = pixels[cycle - 1] if cycle in range(1, len(pixels) + 1) else None
+            last = last or _request(rng, params)
+            ctx.set(fetcher.instruction, {name: last[name] for name in PIXEL_INSTRUCTION.members})
             for port, waiting in due.items():
                 waiting.append(_answer(ctx, getattr(fetcher, port), words, rng))
             if ctx.get(fetcher.fault):
@@ -89,15 +93,8 @@ def test_the_widest_row_and_its_neighbors_are_read(packed: int) -> None:
             ctx.set(signal, 1)
         for in_w in widths:
             for ix in (in_w - pixels, in_w - 1, in_w, in_w + (1 << COORDINATE_BITS), -1, -pixels, 1 - pixels, 0, 1, 3):
-                fields = {
-                    "swap": 0,
-                    "row_inside": 1,
-                    "ix": ix,
-                    "in_w": in_w,
-                    "address": 7,
-                    "packed": packed,
-                }
-                ctx.set(fetcher.pixel, fields | {"zp_in": 0, "index": 0})
+                ctx.set(fetcher.pixel, {"swap": 0, "row_inside": 1, "ix": ix, "address": 7})
+                ctx.set(fetcher.instruction, {"in_w": in_w, "packed": packed, "zp_in": 0, "index": 0})
                 await ctx.tick().repeat(2)
                 inside = {7 + x // pixels for x in range(ix, ix + pixels) if 0 <= x < in_w}
                 ports = (fetcher.act0, fetcher.act1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
+from intloom.hw.mac.array.pixel_fetcher import PIXEL_INSTRUCTION, PIXEL_REQUEST
 from intloom.hw.mac.issue.loop_setup import plan_layout
 from intloom.hw.mac.issue.sequencer import Sequencer
 from intloom.hw.mac.issue.tile_planner import TilePlanner
@@ -67,6 +67,9 @@ class Consumer:
             self._used -= releases
             self._finished_strips -= releases
             await ctx.tick()
+            if valid:
+                held = ctx.get(sequencer.instruction)
+                assert all(held[name] == self.seen[-1][0][name] for name in PIXEL_INSTRUCTION.members)
 
     def _use(self, pixel: Pixel) -> None:
         fed, beside = pixel
@@ -80,10 +83,12 @@ class Consumer:
 
     def _look(self, ctx: Any) -> Pixel:
         sequencer = self.sequencer
-        fed = ctx.get(sequencer.pixel)
+        pixel, instruction = ctx.get(sequencer.pixel), ctx.get(sequencer.instruction)
+        fed = {name: pixel[name] for name in PIXEL_REQUEST.members}
+        fed |= {name: instruction[name] for name in PIXEL_INSTRUCTION.members}
         names = "weights_taken", "first_tile", "continued", "address", "strip_ready", "strip_length"
         beside = {name: ctx.get(getattr(sequencer, name)) for name in names}
-        self.seen.append(({name: fed[name] for name in PIXEL_REQUEST.members}, beside))
+        self.seen.append((fed, beside))
         return self.seen[-1]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.mac.issue.descriptors import PIXELS_BITS
+from intloom.hw.mac.issue.descriptors import STRIPS_BITS
 from intloom.hw.mac.issue.loop_setup import TAP_BITS
 from intloom.hw.mac.issue.tile_loops import Tap
 from intloom.hw.mac.issue.tile_planner import TilePlanner, position, tiles
@@ -92,7 +92,7 @@ def _large(rng: random.Random) -> Iterator[dict[str, int]]:
     single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "length": 5, "out_w": 6}
     for bit in range(2, BY_KIND[Kind.CONV].field("out_blocks").width):
         yield random_plan(rng, NANO, **single, strips=1, longer=0, out_blocks=1 << bit | 2)
-    for bit in range(2, PIXELS_BITS):
+    for bit in range(2, STRIPS_BITS):
         for longer in (0, 1 << bit | 2):
             yield random_plan(rng, NANO, **single, strips=max(1 << bit | 2, longer + 1), longer=longer)
 

@@ -73,6 +73,7 @@ class Environment:
         strip = bool(self._strips) and self._waiting < 2 and rng.random() < self.rate / 4
         loaded = self._blocks > 0 and self._loaded < 2 and rng.random() < self.rate / 4
         ctx.set(readout.strip_ready, strip)
+        ctx.set(readout.strip_ends, strip)
         ctx.set(readout.strip_length, self._strips.pop(0) if strip else rng.getrandbits(4))
         ctx.set(readout.channels_loaded, loaded)
         self._credits += rng.random() < (1 + self.rate) / 2
@@ -132,12 +133,13 @@ def test_the_first_item_has_the_stated_latency(rng: random.Random) -> None:
             readout.epilogue_idle,
             readout.residual.ready,
             readout.strip_ready,
+            readout.strip_ends,
             readout.channels_loaded,
         ):
             ctx.set(port, 1)
         ctx.set(readout.strip_length, 1)
         await ctx.tick()
-        for port in (readout.strip_ready, readout.channels_loaded):
+        for port in (readout.strip_ready, readout.strip_ends, readout.channels_loaded):
             ctx.set(port, 0)
         ctx.set(readout.descriptors.payload, _readout_descriptor(rng))
         ctx.set(readout.descriptors.valid, 1)

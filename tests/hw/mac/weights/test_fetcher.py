@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Shape
 
-from intloom.hw.mac.issue.descriptors import PIXELS_BITS, WEIGHT_DESCRIPTOR
+from intloom.hw.mac.issue.descriptors import STRIPS_BITS, WEIGHT_DESCRIPTOR
 from intloom.hw.mac.issue.tile_loops import taps
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.ports import WEIGHT_LATENCY
@@ -185,7 +185,7 @@ def test_all_bits_of_the_number_of_blocks_count(bit: int, rng: random.Random) ->
     _check_tiles(descriptor, [block * (params.cols + params.channel_words) for block in range(3)], rng)
 
 
-@pytest.mark.parametrize("bit", [2, 15, PIXELS_BITS - 1])
+@pytest.mark.parametrize("bit", [2, 15, STRIPS_BITS - 1])
 def test_all_bits_of_the_number_of_strips_count(bit: int, rng: random.Random) -> None:
     """The third strip has the tile of the first one, and not that of the next block."""
     ones = dict.fromkeys(("kernel_h", "kernel_w", "in_blocks"), 1)
