@@ -9,10 +9,14 @@ from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.scale_normalizer import EXPONENT_BITS, ScaleNormalizer
 from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE, ConstantKind
+from intloom.hw.memory.macro import LEAST_BITS
 from intloom.hw.pipeline import output_register, pipeline_stages
 from intloom.hw.spec.arith import wrap
 from intloom.hw.spec.formats import unpack_scale
 from intloom.hw.spec.params import HardwareParams
+
+_WORD_BITS = 32
+"""Bits of a bias, and of a packed scale."""
 
 
 class ChannelStore(wiring.Component):
@@ -59,6 +63,8 @@ class ChannelStore(wiring.Component):
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._groups = params.cols // params.lanes
+        # A small memory is distributed RAM, which needs no register behind it; a larger one may be a macro.
+        self._clocked = _WORD_BITS * 2 * self._groups >= LEAST_BITS
         lanes = params.lanes
         super().__init__(
             {
@@ -68,7 +74,7 @@ class ChannelStore(wiring.Component):
                 "read_set": In(1),
                 "group": In(range(self._groups)),
                 "corrections": In(data.ArrayLayout(signed(params.acc_bits), lanes)),
-                "bias": Out(data.ArrayLayout(signed(32), lanes)),
+                "bias": Out(data.ArrayLayout(signed(_WORD_BITS), lanes)),
                 "mantissa": Out(data.ArrayLayout(params.mantissa_bits, lanes)),
                 "exponent": Out(data.ArrayLayout(EXPONENT_BITS, lanes)),
             }
@@ -78,7 +84,9 @@ class ChannelStore(wiring.Component):
     def model(bias: int, correction: int, scale: int, mantissa_bits: int) -> tuple[int, int, int]:
         """What is read of a channel: its corrected bias, and mantissa and exponent of its packed scale."""
         unpacked = unpack_scale(scale)
-        return wrap(bias - correction, 32), *ScaleNormalizer.model(unpacked.mantissa, unpacked.shift, mantissa_bits)
+        return wrap(bias - correction, _WORD_BITS), *ScaleNormalizer.model(
+            unpacked.mantissa, unpacked.shift, mantissa_bits
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Biases are stored as they arrive, scales after the normalizer; reads are delayed to their stage."""
@@ -97,7 +105,7 @@ class ChannelStore(wiring.Component):
         word = pipeline_stages(m, "word", self.write.word, 1, reset_less=True)
         m.d.comb += normalizer.word.eq(word)
         read = Cat(self.read, self._address(self.group, self.read_set))
-        bias_read = pipeline_stages(m, "bias_read", read, self.CORRECTION_STAGE - 1, reset_less=True)
+        bias_read = pipeline_stages(m, "bias_read", read, self.CORRECTION_STAGE - self._clocked, reset_less=True)
         scale_read = pipeline_stages(
             m, "scale_read", bias_read, self.SCALE_LATENCY - self.CORRECTION_STAGE, reset_less=True
         )
@@ -117,14 +125,15 @@ class ChannelStore(wiring.Component):
         """One lane's memory; `write` and `read` are an enable bit below a channel's or a group's slot."""
         memory = Memory(shape=len(word), depth=2 * self._groups, init=[])
         m.submodules[name] = memory
-        write_port, read_port = memory.write_port(), memory.read_port()
+        write_port, read_port = memory.write_port(), memory.read_port(domain="sync" if self._clocked else "comb")
         lane_bits = (self._params.lanes - 1).bit_length()
         slot = write[1:]
         m.d.comb += [
             write_port.en.eq(write[0] & (slot[:lane_bits] == lane)),
             write_port.addr.eq(slot[lane_bits:]),
             write_port.data.eq(word),
-            read_port.en.eq(read[0]),
             read_port.addr.eq(read[1:]),
         ]
+        if self._clocked:
+            m.d.comb += read_port.en.eq(read[0])
         return read_port.data

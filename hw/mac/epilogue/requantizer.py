@@ -187,30 +187,35 @@ class RequantizerLane(wiring.Component):
         return Mux(negative, half | (rest.all() & last), half & (rest.any() | last))
 
     def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
-        """Stages 5 to 7: partial products and their sum; position of the product's binary point."""
+        """Stages 5 to 7: partial products and their sum; position of the product's binary point.
+
+        Rounding does not tell the product's lowest bits, which are those of one partial product, from each other: its
+        lowest bit stands for them and says whether any is set.
+        """
         parts = self._parts(m, significand)
+        total, low = self._sum_parts(parts)
         # Right shift of the largest product's top 24 bits to their weight, minus the shift that yields 255.xx.
         offset = self._mantissa_bits + (_SUM_BITS - _TOP) + (_TOP - _MAX_POINT)
         point5, point6, point7 = (Signal(signed(_POINT_BITS), name=f"point{i}", reset_less=True) for i in (5, 6, 7))
-        product = Signal(self._significand_bits + self._mantissa_bits, reset_less=True)
+        product = Signal(self._significand_bits + self._mantissa_bits - low + 1, reset_less=True)
         with m.If(self.enable[5]):
             m.d.sync += point5.eq(zeros + self.exponent)
         # The offset is constant, but added in a cycle of its own, while the multipliers take theirs anyway.
         with m.If(self.enable[6]):
             m.d.sync += point6.eq(point5 - offset)
         with m.If(self.enable[7]):
-            m.d.sync += [product.eq(self._sum_parts(parts)), point7.eq(point6)]
+            m.d.sync += [product.eq(Cat(parts[0].value[:low].any(), total)), point7.eq(point6)]
         return product, point7
 
-    def _sum_parts(self, parts: list[_Part]) -> Value:
-        """The product, by one adder: the lowest bits have one term."""
+    def _sum_parts(self, parts: list[_Part]) -> tuple[Value, int]:
+        """The product without the lowest bits, which have one term, by one adder; the number of these bits."""
         first, *middle = parts
         if self._wide:
             low = middle[0].position
-            return Cat(first.value[:low], first.value[low:] + middle[0].value)
+            return first.value[low:] + middle[0].value, low
         # The outer partial products do not overlap.
         outer, low = Cat(first.value, middle.pop().value), min(part.position for part in middle)
-        return Cat(outer[:low], outer[low:] + sum(part.value << (part.position - low) for part in middle))
+        return outer[low:] + sum(part.value << (part.position - low) for part in middle), low
 
     def _parts(self, m: Module, significand: Signal) -> list[_Part]:
         """Stages 5 and 6: partial products, each small enough for one multiplier of the FPGA.

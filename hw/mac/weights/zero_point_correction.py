@@ -11,7 +11,8 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.weights.fetcher import WEIGHTS_TO_SUM
 from intloom.hw.mac.weights.zero_points import ZeroPoints
-from intloom.hw.pipeline import output_register, pipeline_stages
+from intloom.hw.memory.macro import LEAST_BITS
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.arith import WEIGHT_BITS, wrap
 from intloom.hw.spec.params import HardwareParams
@@ -68,7 +69,7 @@ class ZeroPointCorrection(wiring.Component):
 
     Requirements
     ------------
-    A set is not read while it is written. Readout of a block begins after its last tile has reached the array, and
+    A set is not read while it is written, nor in the cycle before. Readout of a block begins after its last tile has reached the array, and
     ends before that of the block but one begins, so four sets suffice.
 
     Reset and faults
@@ -160,18 +161,20 @@ class ZeroPointCorrection(wiring.Component):
         with m.If(complete & (request.column == self._params.cols - 1)):
             m.d.sync += number.eq(number + 1)
         group_bits = (self._groups - 1).bit_length()
-        used = Signal()
-        address = Signal(group_bits + CORRECTION_SET_BITS, reset_less=True)
-        m.d.sync += [used.eq(self.read), address.eq(Cat(self.group[:group_bits], self.read_set))]
-        corrections = output_register(m, self.corrections, "corrections")
+        depth = self._groups << CORRECTION_SET_BITS
+        # A small memory is distributed RAM, which needs no register behind it; a larger one may be a macro.
+        clocked = self._sum.width * depth >= LEAST_BITS
+        used = pipeline_stages(m, "used", self.read, self.READ_LATENCY, reset_less=False)
+        address = Cat(self.group[:group_bits], self.read_set)
+        address = pipeline_stages(m, "address", address, self.READ_LATENCY - clocked, reset_less=True)
         for lane in range(self._params.lanes):
-            memory = Memory(shape=self._sum, depth=self._groups << CORRECTION_SET_BITS, init=[])
+            memory = Memory(shape=self._sum, depth=depth, init=[])
             m.submodules[f"sets{lane}"] = memory
-            read, write = memory.read_port(domain="comb"), memory.write_port()
+            read, write = memory.read_port(domain="sync" if clocked else "comb"), memory.write_port()
             m.d.comb += [
                 read.addr.eq(address),
                 write.en.eq(complete & (request.column[: self._lane_bits] == lane)),
                 write.addr.eq(Cat(request.column[self._lane_bits :], number)),
                 write.data.eq(total),
             ]
-            m.d.sync += corrections[lane].eq(Mux(used, read.data, 0))
+            m.d.comb += self.corrections[lane].eq(Mux(used, read.data, 0))

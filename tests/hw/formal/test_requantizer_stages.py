@@ -5,8 +5,9 @@ The lane is a chain; each proof replaces what comes before its part by free valu
 1. Sum, normalization and rounding. For all accumulators and biases, significand * 2**(32 - bits - leading_zeros) is
    the magnitude of the wrapped sum: rounded to 24 significant bits (`ort`), or itself (`exact`). The significand's top
    bit is set, or the sum is 0.
-2. Product. With any values in place of the partial products, the product is their sum, each shifted to its position,
-   and the point is leading_zeros + exponent minus a constant.
+2. Product. With any values in place of the partial products, the product is their sum, each shifted to its position;
+   of the lowest bits, it has one that says whether any of them is set. The point is leading_zeros + exponent minus a
+   constant.
 3. Partial products. Each is the exact product of its parts of significand and mantissa, which have no gap.
 4. Rounding. For any product that is 0 or has one of its two top bits set, any point, sign and zero point, the result is
    that of `intloom.hw.spec.arith.requantize` for product * 2**-(bits + mantissa_bits - 8 + point).
@@ -57,6 +58,12 @@ def rounded_even(value: Value, shift: int) -> Value:
     """`shift_round_even` for a fixed shift of 1 or more."""
     quotient, rest, half = value[shift:], value[:shift], 1 << (shift - 1)
     return quotient + ((rest > half) | ((rest == half) & quotient[0]))
+
+
+def with_sticky_bit(product: Value, bits: int) -> Value:
+    """The product's upper `bits - 1` bits, above one that says whether any other is set."""
+    low = len(product) - bits + 1
+    return Cat(product[:low].any(), product[low:])
 
 
 class SumLane(RequantizerLane):
@@ -115,11 +122,10 @@ class ProductLane(RequantizerLane):
 
     def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
         product, point = super()._multiply(m, significand, zeros)
-        whole = Signal(len(product))
+        whole = Signal(significand_bits(self.params) + self.params.mantissa_bits)
         m.d.comb += [
             whole.eq(sum(part.value << part.position for part in self.parts)),
-            Assert(product == whole),
-            Assert(len(product) == significand_bits(self.params) + self.params.mantissa_bits),
+            Assert(product == with_sticky_bit(whole, len(product))),
             Assert(point == zeros + self.exponent - self.params.mantissa_bits - 24),
         ]
         return product, point
@@ -170,17 +176,20 @@ class RoundingLane(RequantizerLane):
 
     def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
         product, point = super()._multiply(m, significand, zeros)
-        self.product, self.point = Signal(len(product)), Signal(signed(len(point)))
+        bits = significand_bits(self.params) + self.params.mantissa_bits
+        self.product, self.point = Signal(bits), Signal(signed(len(point)))
+        short = Signal(len(product))
         high = self.product[-2:].any()
         m.d.comb += [
-            self.product.eq(AnyConst(len(product))),
+            self.product.eq(AnyConst(bits)),
+            short.eq(with_sticky_bit(self.product, len(product))),
             self.point.eq(AnyConst(signed(len(point)))),
             Assume(high | (self.product == 0)),
             # From the ranges of leading zeros and exponent; so the point does not wrap.
             Assume(self.point >= -1 - self.params.mantissa_bits - 24),
             Assume(self.point <= SUM_BITS - 1 + (1 << EXPONENT_BITS) - 1 - self.params.mantissa_bits - 24),
         ]
-        return self.product, self.point
+        return short, self.point
 
     def _round(self, shift: int) -> Value:
         """The product shifted right by `shift` bits, rounded as `requantize` does."""

@@ -85,7 +85,7 @@ def _timeline(blocks: list[Block], rng: random.Random) -> list[Word | None]:
 def _readable(blocks: list[Block], number: int, cycle: int, rows: int) -> bool:
     """Whether a block's set is complete, and not written again."""
     latency = ZeroPointCorrection.latency(rows)
-    over = number + SETS < len(blocks) and cycle >= blocks[number + SETS].last_tile + latency
+    over = number + SETS < len(blocks) and cycle >= blocks[number + SETS].last_tile + latency - 1
     return blocks[number].done + latency <= cycle and not over
 
 
