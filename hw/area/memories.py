@@ -50,7 +50,7 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
     parts = {
         "scratchpad": [Memory(p.scratch_banks, p.scratch_words // p.scratch_banks, row_bits, enables=p.rows)],
         "weight memory": [Memory(1, p.weight_words, 8 * p.rows + p.memory_parity)],
-        "accumulators": [Memory(p.cols, 2 * p.strip, p.acc_bits, reads=2 - p.single_ported_accumulators)],
+        "accumulators": [Memory(1, 2 * p.strip, p.cols * p.acc_bits, reads=2 - p.single_ported_accumulators)],
         "epilogue": [Memory(p.lanes, 2 * TABLE_BYTES, 8)],
         # Two lanes share a table's ports.
         "vector datapath": [Memory(ceil(p.vector_lanes / 2), TABLE_BYTES, 8, ports=min(2, p.vector_lanes))],

@@ -16,6 +16,7 @@ from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.arith import WEIGHT_BITS, wrap
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 CORRECTION_SET_BITS = 2
 """Bits of a set's number: one output block is fetched, one multiplied, one read out."""
@@ -168,7 +169,7 @@ class ZeroPointCorrection(wiring.Component):
         address = Cat(self.group[:group_bits], self.read_set)
         address = pipeline_stages(m, "address", address, self.READ_LATENCY - clocked, reset_less=True)
         for lane in range(self._params.lanes):
-            memory = Memory(shape=self._sum, depth=depth, init=[])
+            memory = Memory(shape=self._sum, depth=depth, init=[], attrs=NO_COLLISIONS)
             m.submodules[f"sets{lane}"] = memory
             read, write = memory.read_port(domain="sync" if clocked else "comb"), memory.write_port()
             m.d.comb += [

@@ -73,7 +73,7 @@ def test_the_testbench_runs_with_memory_macros(tmp_path: Path, memory_parity: bo
     """With parity, the banks have granules of nine bits."""
     params = preset("nano").replace(memory_parity=memory_parity)
     write_package(params, tmp_path, memory_macros=True, testbench=render_testbench(params))
-    assert (tmp_path / "npu.v").read_text().count("intloom_ram #(") == 16
+    assert (tmp_path / "npu.v").read_text().count("intloom_ram #(") == 17
     assert "- intloom_ram.v" in (tmp_path / "npu.core").read_text()
     macro = (tmp_path / "intloom_ram.v").read_text()
     command = ["iverilog", "-g2005", "-o", "bench", f"{TESTBENCH}.v", "npu.v", "intloom_ram.v"]
