@@ -70,8 +70,8 @@ class ZeroPointCorrection(wiring.Component):
 
     Requirements
     ------------
-    A set is not read while it is written, nor in the cycle before. Readout of a block begins after its last tile has reached the array, and
-    ends before that of the block but one begins, so four sets suffice.
+    A set is not read while it is written, nor in the cycle before. Readout of a block begins after its last tile has
+    reached the array, and ends before that of the block but one begins, so four sets suffice.
 
     Reset and faults
     ----------------
