@@ -12,7 +12,7 @@ RAM_MODULE = "intloom_ram"
 """Name of the module in Verilog."""
 LEAST_BITS = 512
 """Memories with fewer bits stay registers."""
-REGISTER_FILE_WORDS = 128
+REGISTER_FILE_WORDS = 64
 """Macros with at most so many words replace registers: `hw.asic` counts their bits."""
 
 RAM_VERILOG = f"""\
