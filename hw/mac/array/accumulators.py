@@ -96,7 +96,7 @@ class Accumulators(wiring.Component):
             readout_en.eq(self.readout_groups.any()),
             readout_address.eq(self.readout_address),
         ]
-        m.submodules.memory = memory = AccumulatorMemory(self._params)
+        m.submodules.sums = memory = AccumulatorMemory(self._params)
         m.d.comb += [
             memory.read_address.eq(address[0] ^ (self.continued << len(self.address) - 1)),
             memory.readout_en.eq(readout_en),
