@@ -44,6 +44,7 @@ ARGUMENTS: dict[str, Any] = {
     "granule_bits": 9,
     "address_bits": 8,
     "read_latency": 2,
+    "wide": True,
 }
 """What components are made of."""
 OWN_PARAMS = {WidthConverter: preset("nano").replace(axi_data_bits=64)}
