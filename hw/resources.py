@@ -3,7 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -42,15 +43,27 @@ def _compile_once() -> None:
         subprocess.run([*_YOSYS, "-V"], capture_output=True, check=False)
 
 
-def flat_cells(verilog: str, modules: Sequence[str], synthesis: str) -> list[dict[str, int]]:
-    """Cells by their name of each module and those in it, after a command of Yosys that maps and flattens it."""
-    count = "tee -q -o {0}.json stat -json; design -load all"
-    steps = [f"{synthesis} -top {module}; {count.format(n)}" for n, module in enumerate(modules)]
+def flat_cells(
+    verilog: str, modules: Sequence[str], synthesis: str, change: Callable[[Path], object] | None = None
+) -> list[dict[str, int]]:
+    """Cells by their name of each module and those in it, after a command of Yosys that maps and flattens it.
+
+    `change` is what a flow does to the netlist, a file of JSON.
+    """
+    steps = [f"{synthesis} -top {module}; write_json {n}.json; design -load all" for n, module in enumerate(modules)]
     with temporary_folder() as folder:
         (folder / "design.v").write_text(verilog, encoding="utf-8")
         run_yosys("; ".join(["read_verilog design.v; design -save all", *steps]), folder)
         files = [folder / f"{n}.json" for n in range(len(modules))]
-        return [json.loads(file.read_text(encoding="utf-8"))["design"]["num_cells_by_type"] for file in files]
+        for file in files:
+            if change is not None:
+                change(file)
+        return [_cells(file, module) for file, module in zip(files, modules, strict=True)]
+
+
+def _cells(netlist: Path, module: str) -> dict[str, int]:
+    cells = json.loads(netlist.read_text(encoding="utf-8"))["modules"][module.removeprefix("\\")]["cells"]
+    return dict(Counter(cell["type"] for cell in cells.values()))
 
 
 def count_kinds(cells: Mapping[str, int], weights: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -23,10 +23,11 @@ from intloom.common.atomic_write import write_text
 from intloom.common.errors import IntloomError, ParameterError
 from intloom.common.evidence import Evidence
 from intloom.hw.area.calibration import OWN_WORDS, Cells, own_cells, scaled_cells
-from intloom.hw.area.components import CELLS, FAMILY_FIELDS, KINDS, WORDS
-from intloom.hw.area.measure import SOURCES, Counts, alone, gates, whole, words
+from intloom.hw.area.components import CELLS, FAMILY_FIELDS, KINDS, WORDS, Counts
+from intloom.hw.area.measure import SOURCES, alone, gates, whole
 from intloom.hw.area.memories import luts_of, memories
 from intloom.hw.area.model import MEASURED, area_of, bank_wires, counted, fit_counts, total
+from intloom.hw.area.words import words
 from intloom.hw.asic.flow import LIBRARY
 from intloom.hw.asic.report import cell_areas
 from intloom.hw.mac.array.mac_array import ARRAY_MODULE
@@ -113,14 +114,17 @@ _FAMILY_RULES = {
     "asic": ("hw/asic/flow.py", "hw/asic/netlist.py", "hw/asic/report.py"),
 }
 """Files that say how a design is mapped and what its cells count, for all families and for one."""
-_CALIBRATION = ("hw/area/calibration.py",)
+_WORDS, _CALIBRATION = ("hw/area/words.py",), ("hw/area/words.py", "hw/area/calibration.py")
 _PAGE = Path("docs/choosing.md")
 _START, _END = "<!-- whole designs: make area-model -->\n", "<!-- end of whole designs -->\n"
 _MODULES = {
-    "array": ARRAY_MODULE,
-    "scratchpad": f"{TOP_NAME}.engine.scratch",
-    "epilogue": f"{TOP_NAME}.engine.mac.epilogue",
-    "vector datapath": f"{TOP_NAME}.engine.vec.datapath",
+    "array": (ARRAY_MODULE,),
+    "scratchpad": (f"{TOP_NAME}.engine.scratch",),
+    "epilogue": (f"{TOP_NAME}.engine.mac.epilogue",),
+    "vector datapath": (f"{TOP_NAME}.engine.vec.datapath",),
+    "depthwise": tuple(
+        f"{TOP_NAME}.engine.vec.{part}" for part in ("columns", "constants", "epilogue", "walked", "walker", "window")
+    ),
 }
 _FITTED_MODULES = (
     *("counters", "registers", "engine.dispatch", "engine.fetch", "engine.queues", "engine.waits"),
@@ -130,12 +134,16 @@ _FITTED_MODULES = (
 )
 """Modules of `nano` of at least 300 bits of logic that have no calibration of their own."""
 _ALONE = {
-    "xc7": {"array": "square", "scratchpad": "flat", "epilogue": "square", "vector datapath": "square"},
-    "ecp5": {"array": "nano-wide", "scratchpad": "flat"},
+    "xc7": {
+        "array": "square",
+        "scratchpad": "flat",
+        "epilogue": "square",
+        "vector datapath": "square",
+        "depthwise": "square",
+    },
+    "ecp5": {"array": "nano-wide", "scratchpad": "flat", "epilogue": "nano-wide", "vector datapath": "nano-wide"},
 }
 """Designs of which components are mapped alone."""
-_PRODUCT_BITS = 16
-"""Bits of a product of the array: `hw/fpga` moves their first register into the multiplier."""
 _PART_SITES = 9.0
 """Sites of an ECP5 for a partial product of a product in LUTs: a carry chain of eight bits and one more bit."""
 
@@ -148,24 +156,32 @@ class Step:
     family: str
     measure: Callable[[], dict[str, Any]]
     rules: tuple[str, ...] = ()
-    """Files that say what follows from the counts."""
+    """Files that say how words are counted, and what follows from the counts."""
+    with_macros: tuple[bool, ...] = (False,)
+    """Forms of the Verilog that are counted."""
 
     def subject(self) -> dict[str, str]:
         """The tool, and a hash of what is counted and of the rules of counting: sources may change without them."""
         files = (Path(name) for name in (*_RULES, *_FAMILY_RULES.get(self.family, ()), *self.rules))
-        designs = (_verilog_hash(design, self.family == "asic") for design in self.designs)
+        designs = (_verilog_hash(design, macros) for design in self.designs for macros in self.with_macros)
         return {"tool": TOOL, "subject": evidence.content_hash([*map(evidence.own_code, files), *designs])}
 
 
 def steps() -> dict[str, Step]:
     """What is measured, by the name of its row."""
+    both = (False, True)
     plain = {**{f"design {name}": sample for name, sample in SAMPLES.items()}, **CHECKS}
     return {
-        **{name: Step([params := _params(sample)], "", partial(_words, params)) for name, sample in plain.items()},
-        **{f"mapping {f}": Step(_mapped_designs(f), f, partial(_mapping, f), _CALIBRATION) for f in CELLS},
-        "mapping asic": Step([preset("nano")], "asic", _mapping_gates, _CALIBRATION),
         **{
-            f"whole {family} {n}": Step([drawn(n, family)], family, partial(_whole, family, n))
+            name: Step([params := _params(sample)], "", partial(_words, params), _WORDS, both)
+            for name, sample in plain.items()
+        },
+        **{f"mapping {f}": Step(_mapped_designs(f), f, partial(_mapping, f), _CALIBRATION) for f in CELLS},
+        "mapping asic": Step([preset("nano")], "asic", _mapping_gates, _CALIBRATION, both),
+        **{
+            f"whole {family} {n}": Step(
+                [drawn(n, family)], family, partial(_whole, family, n), with_macros=(family == "asic",)
+            )
             for n, family in product(range(WHOLE_DESIGNS), KINDS)
         },
     }
@@ -288,7 +304,10 @@ def _mapping(family: str) -> dict[str, Any]:
     parts = {"DSP": {"product": 1, "part": 1}} if family == "xc7" else {"DSP": {"product": 1}}
     if family == "ecp5":
         luts["part"] = _PART_SITES
-    made = {c: alone(_params(SAMPLES[design]), family, [_MODULES[c]])[0] for c, design in _ALONE[family].items()}
+    made = {
+        component: total(dict(enumerate(alone(_params(SAMPLES[design]), family, _MODULES[component]))))
+        for component, design in _ALONE[family].items()
+    }
     nano = changed(preset("nano"), FAMILY_FIELDS.get(family, {}))
     return calibrated(family, {"LUT": luts, "FF": {"register": 1}, **parts}, made, _words(nano), whole(nano, family))
 
@@ -302,8 +321,6 @@ def calibrated(
     for component, of_kinds in OWN_WORDS[family].items():
         design = rows[f"design {_ALONE[family][component]}"].values
         own[component] = own_cells(cells, of_kinds, counted(design)[component], made[component])
-    if family == "ecp5":
-        own["array"]["FF"] = {"register": 1, "product": -_PRODUCT_BITS}
     memory = sum(luts_of(its, family) for its in memories(from_dict(nano["parameters"])).values())
     logic = {**of_nano, "LUT": of_nano["LUT"] - memory}
     designs = sorted({"nano", *_ALONE[family].values()})

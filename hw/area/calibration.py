@@ -17,11 +17,17 @@ OWN_WORDS = {
         "scratchpad": {"LUT": "mux"},
         "epilogue": {"FF": "product"},
         "vector datapath": {"FF": "product"},
+        "depthwise": {"LUT": "product", "FF": "product"},
     },
-    "ecp5": {"array": {"LUT": "add"}, "scratchpad": {"LUT": "mux"}},
+    "ecp5": {
+        "array": {"LUT": "add", "FF": "product"},
+        "scratchpad": {"LUT": "mux"},
+        "epilogue": {"FF": "product"},
+        "vector datapath": {"FF": "product"},
+    },
 }
 """Words of which a component has so many that they are calibrated on it, mapped alone: multiplexers of many banks,
-adder trees, and products, whose multipliers on the 7 series contain a number of adders and registers around them."""
+adder trees, and products, whose multipliers contain a number of adders and registers around them."""
 
 
 def own_cells(cells: Cells, of_kinds: Mapping[str, str], words: Counts, made: Counts) -> dict[str, dict[str, float]]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+Counts = dict[str, float]
+"""A number for each word or kind of cell."""
 CELLS: Mapping[str, Mapping[str, Mapping[str, float]]] = {
     "xc7": {
         "LUT": {

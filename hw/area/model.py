@@ -30,8 +30,8 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
     slow = not p.wide_multipliers
     deep, softmax, depthwise = p.strip >= 32, p.vector_softmax, p.vector_depthwise
     lut_depthwise = p.depthwise_lut_products
-    # FIFOs of words of at most 8 bytes are too small for macros; one lane needs no second table.
-    narrow, several = p.rows * (p.rows <= 8), p.vector_lanes * (p.vector_lanes > 1)
+    # FIFOs of words of 4 bytes are too small for macros; one lane needs no second table.
+    narrow, several = p.rows * (p.rows <= 4), p.vector_lanes * (p.vector_lanes > 1)
     plain_depthwise = p.depthwise_products - lut_depthwise
     return {
         "array": [plain * (not wide), plain * wide, luts, p.cols, _tree_bits(p)],
@@ -152,7 +152,7 @@ def area_of(params: HardwareParams, family: str) -> dict[str, dict[str, float]]:
     return {component: {k: n for k, n in cells.items() if n} for component, cells in area.items()}
 
 
-def total(area: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def total(area: Mapping[Any, Mapping[str, float]]) -> dict[str, float]:
     """The sum over components by kind."""
     kinds: dict[str, float] = {}
     for counts in area.values():

@@ -14,9 +14,9 @@ from intloom.cli.entry import run as main
 from intloom.common import evidence
 from intloom.hw.area.__main__ import CHECKS, SAMPLES, drawn, is_current, rendered, steps
 from intloom.hw.area.components import FAMILY_FIELDS, KINDS
-from intloom.hw.area.measure import words
 from intloom.hw.area.memories import luts_of, memories
 from intloom.hw.area.model import MEASURED, area_of, cells_of, counted, port_words, total
+from intloom.hw.area.words import words
 from intloom.hw.mac.array.product import OneModule
 from intloom.hw.npu import Npu
 from intloom.hw.spec.params import changed, from_dict, preset
@@ -132,7 +132,7 @@ def test_recorded_designs_are_those_of_the_command():
 
 @pytest.mark.slow
 def test_words_are_counted_again_as_recorded(monkeypatch):
-    monkeypatch.setattr("intloom.hw.area.measure.generate_verilog", verilog_of)
+    monkeypatch.setattr("intloom.hw.area.words.generate_verilog", verilog_of)
     counted = words(preset("nano"))
     for component, kept in ROWS["design nano"].values["words"].items():
         for word, number in kept.items():
