@@ -34,8 +34,7 @@ def record(result: Estimate) -> Record:
 def size_row(preset: str, of: Mapping[str, Any]) -> str:
     """The preset's line of the table of sizes."""
     period = of["path"]["period_ns"]
-    # Rows of before have no register files.
-    figures = (f"{of.get(name, 0):,}" for name in ("cells", "flip_flops", "register_file_bits", "gates"))
+    figures = (f"{of[name]:,}" for name in ("cells", "flip_flops", "register_file_bits", "gates"))
     return _line(preset, *figures, f"{of['area'] / 1e6:.2f}", f"{period:.1f}", f"{1000 / period:.0f}")
 
 

@@ -247,7 +247,7 @@ class Norm(wiring.Component):
         with m.If(valid):
             m.d.sync += index.eq(Mux(opens, 0, index + 1))
         low = exact_log2(self._words)
-        # Of two memories the second one has the betas, and their address waits in place of them.
+        # Of two memories the second one has the betas; their address waits, not they.
         addresses = index, pipeline_stages(m, "beta_index", index, 1, reset_less=True)
         found: list[Value] = []
         for k in range(self._words):

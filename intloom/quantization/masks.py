@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from intloom.quantization.graph_index import GraphIndex
 from intloom.quantization.graph_values import channel_maxima
 from intloom.quantization.samples import Sample
 
@@ -43,13 +44,11 @@ def unseen_masks(model: onnx.ModelProto, samples: Sequence[Sample]) -> bool:
     return bool(names) and not all(values.any() for values in channel_maxima(model, names, samples).values())
 
 
-class _Masks:
-    """Constants, makers and shapes of a graph."""
+class _Masks(GraphIndex):
+    """A graph with its masks."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
-        self.graph = graph
-        self.constants = {i.name: i for i in graph.initializer}
-        self.makers = {o: n for n in graph.node for o in n.output}
+        super().__init__(graph)
         self.shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in graph.value_info}
         self.floats = {v.name for v in graph.input if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
 
@@ -65,11 +64,9 @@ class _Masks:
 
     def adds_mask(self, node: onnx.NodeProto) -> bool:
         """Whether the node adds a mask to scores that a Softmax alone reads."""
-        readers = [n.op_type for n in self._readers(node.output[0])]
-        return node.op_type == "Add" and readers == ["Softmax"] and sum(map(self._is_mask, node.input)) == 1
-
-    def _readers(self, value: str) -> list[onnx.NodeProto]:
-        return [n for n in self.graph.node if value in n.input]
+        if node.op_type != "Add" or [n.op_type for n in self.readers(node.output[0])] != ["Softmax"]:
+            return False
+        return sum(map(self._is_mask, node.input)) == 1
 
     def _is_mask(self, value: str) -> bool:
         """Whether a value depends on integers and constants alone."""
@@ -83,7 +80,7 @@ class _Masks:
         value = node.input[operand]
         constant = self.constants.get(value)
         if constant is not None:
-            if not all(map(self.adds_mask, self._readers(value))):
+            if not all(map(self.adds_mask, self.readers(value))):
                 return False
             values = numpy_helper.to_array(constant)
             constant.CopyFrom(numpy_helper.from_array(np.maximum(values, np.float32(_BOUND)), value))
@@ -92,7 +89,7 @@ class _Masks:
             changed = self._has_low_constant(value) or self._repeats_rows(value)
             if changed:
                 node.input[operand] = self._rewritten(value)
-        (softmax,) = self._readers(node.output[0])
+        (softmax,) = self.readers(node.output[0])
         return self._read_numbers(softmax.output[0]) or changed
 
     def _has_low_constant(self, value: str) -> bool:
@@ -110,15 +107,25 @@ class _Masks:
 
     def _has_equal_rows(self, value: str) -> bool:
         """Whether all rows of a value are equal, whatever the inputs are."""
-        node, shape = self.makers.get(value), self._shape(value)
+        seen, todo = set[str](), [value]
+        while todo:
+            part = todo.pop()
+            if part in seen or self._is_row(part):
+                continue
+            seen.add(part)
+            node = self.makers.get(part)
+            if node is None or node.op_type not in (*_BROADCASTING, "Expand"):
+                return False
+            todo += node.input[:1] if node.op_type == "Expand" else node.input
+        return True
+
+    def _is_row(self, value: str) -> bool:
+        """Whether a value has one row, or is a constant with equal ones."""
         if value in self.constants:
             values = np.atleast_2d(numpy_helper.to_array(self.constants[value]))
             return bool(np.all(values == values[..., :1, :]))
-        if shape[-_MATRIX:-1] == [1] or len(shape) == 1:
-            return True
-        if node is None or node.op_type not in (*_BROADCASTING, "Expand"):
-            return False
-        return all(map(self._has_equal_rows, node.input[:1] if node.op_type == "Expand" else node.input))
+        shape = self._shape(value)
+        return shape[-_MATRIX:-1] == [1] or len(shape) == 1
 
     def _rewritten(self, value: str) -> str:
         """The mask, not below the bound, and only the first of equal rows."""
@@ -147,10 +154,10 @@ class _Masks:
 
     def _read_numbers(self, value: str) -> bool:
         """Let readers of a Softmax without what replaces its NaN read it itself."""
-        nodes = [n for n in self._readers(value) if n.op_type == "Where" and n.input[2] == value]
+        nodes = [n for n in self.readers(value) if n.op_type == "Where" and n.input[2] == value]
         nodes = [n for n in nodes if (maker := self.makers.get(n.input[0])) and maker.op_type == "IsNaN"]
         for where in nodes:
-            for reader in self._readers(where.output[0]):
+            for reader in self.readers(where.output[0]):
                 for k in (k for k, name in enumerate(reader.input) if name == where.output[0]):
                     reader.input[k] = value
             self.graph.node.remove(self.makers[where.input[0]])

@@ -16,6 +16,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from intloom.quantization.graph_index import GraphIndex
 from intloom.quantization.graph_values import channel_maxima
 from intloom.quantization.samples import Sample
 
@@ -95,18 +96,12 @@ def _input_axis(node: onnx.NodeProto) -> int:
     return int(_flag(node, "transB"))
 
 
-class _Graph:
-    """Constants, makers and readers of a graph."""
+class _Graph(GraphIndex):
+    """A graph with its layers."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
-        self.graph = graph
-        self.constants = {i.name: i for i in graph.initializer}
-        self.makers = {o: n for n in graph.node for o in n.output}
+        super().__init__(graph)
         self.outputs = {o.name for o in graph.output}
-
-    def readers(self, value: str) -> list[onnx.NodeProto]:
-        """The nodes that read a value."""
-        return [n for n in self.graph.node if value in n.input]
 
     def is_constant(self, name: str, channels: int) -> bool:
         """Whether a constant has these channels along its last axis."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.fold.patterns.unsupported import RECURRENT
 from intloom.compiler.importer.subgraphs import all_graphs, graphs_of
 from intloom.compiler.partition.assignment import host_operators
 from intloom.compiler.refusals import Refusal
@@ -43,10 +44,10 @@ from intloom.quantization.outlier_channels import copy_outlier_channels
 from intloom.quantization.ranges import as_overrides, best_ranges
 from intloom.quantization.samples import Samples, input_specs, load_samples, warn_of_bytes
 from intloom.quantization.snr import TensorNoise, measure_noise
-from intloom.quantization.tail import float_tail
+from intloom.quantization.tail import WEIGHTED, float_tail
 
 _log = logging.getLogger(__name__)
-_LAYERS = frozenset({"Conv", "ConvTranspose", "Gemm", "GRU", "LSTM", "MatMul", "RNN"})
+_LAYERS = WEIGHTED | RECURRENT
 Progress = Callable[[str, int, int], None]
 """Called with the name of a stage, steps done and total steps."""
 

@@ -11,7 +11,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-_WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+"""Operators with weights."""
 _DECODING = frozenset({"NonMaxSuppression", "Softmax", "TopK"})
 _MOVING = frozenset({"Concat", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"})
 
@@ -80,7 +81,7 @@ def _after_last_weights(
 
 
 def _is_trained(node: onnx.NodeProto, constants: dict[str, onnx.TensorProto]) -> bool:
-    if node.op_type not in _WEIGHTED or len(node.input) < 2:
+    if node.op_type not in WEIGHTED or len(node.input) < 2:
         return False
     if node.input[1] not in constants:
         # The weights of a convolution may be computed from constants; both factors of a MatMul may be activations.

@@ -9,16 +9,10 @@ from amaranth.hdl import Assert, Assume, Elaboratable, Module, Mux, Signal
 from intloom.hw.credit_fifo import CreditFifo
 from tests.hw.formal.order import OrderCheck, assert_stream_holds
 from tests.hw.formal.prover import prove
+from tests.hw.test_credit_fifo import PrefetchingFifo
 
 pytestmark = pytest.mark.slow
 WIDTH = 3
-
-
-class PrefetchingFifo(CreditFifo):
-    """The form whose memory is a macro."""
-
-    def _is_macro(self, platform: object) -> bool:
-        return True
 
 
 class QueueBench(Elaboratable):

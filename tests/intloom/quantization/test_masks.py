@@ -1,9 +1,11 @@
 """Masks of attention as exporters write them: the same float results, and one region that is near to float."""
 
+from itertools import pairwise
+
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import helper, numpy_helper, parser
 
 import intloom
 from intloom.compiler.reference import open_session
@@ -127,3 +129,15 @@ def test_samples_without_padding_are_warned_of(tmp_path, caplog):
         caplog.clear()
         quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", tmp_path / "c.npz", QuantizeOptions(calibration="minmax"))
         assert sum("no calibration sample has padding" in m for m in caplog.messages) == warnings
+
+
+def test_a_mask_that_doubles_many_times_is_read_once():
+    """A walk that follows both operands of each sum would take 2 ** 60 steps."""
+    model = attention(lowest=-20.0)
+    doubled = ["added", *(f"twice{k}" for k in range(60))]
+    sums = [helper.make_node("Add", [a, a], [b], name=b) for a, b in pairwise(doubled)]
+    at = next(k for k, n in enumerate(model.graph.node) if n.name == "sum")
+    model.graph.node[at].input[1] = doubled[-1]
+    for node in reversed(sums):
+        model.graph.node.insert(at, node)
+    assert bound_masks(onnx.shape_inference.infer_shapes(model))

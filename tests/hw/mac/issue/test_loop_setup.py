@@ -51,7 +51,7 @@ def _anything(rng: random.Random, shape: Shape) -> int:
 
 
 def _cycles(descriptor: dict[str, int], params: HardwareParams) -> int:
-    """From a descriptor offered to its plan: the division, or the ring arithmetic beside it."""
+    """From a descriptor offered to its plan: the division, or the ring arithmetic in parallel with it."""
     outside = 0 < descriptor["in_ring"] <= max(descriptor["in_row_off"], descriptor["in_row"])
     ring = 4 + outside * (SCRATCH_BITS + 1) + max(descriptor["stride_h"], descriptor["dilation_h"])
     return max(2 + params.strip.bit_length(), ring)
