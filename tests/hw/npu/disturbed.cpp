@@ -26,6 +26,7 @@
 #undef main
 #include "ports.h"
 #include "probes.h"
+#include "stalls.h"
 
 namespace {
 
@@ -175,13 +176,40 @@ class Bench {
         while (good == nullptr || !good->has_result) good = &programs[random_.below(uint32_t(programs.size()))];
         load(*good, random_.next() | 1);
         writes_[now_] = {BENCH_CONTROL, BENCH_START};
+        Stalls stalls;
         for (const uint64_t limit = now_ + 20 * BENCH_CYCLES; !top_.irq;) {
+            stalls.cycle(top_);
             cycle();
             require(now_ < limit, "a program after a soft reset must end");
         }
         require(flags_ == BENCH_DONE, "a program after a soft reset must be done");
         require(memory_.bytes == good->after, "a program after a soft reset must leave the memory as the instruction simulator does");
         settle();
+        check_counters(stalls);
+    }
+
+    // The counters say of every cycle what the handshakes say.
+    void check_counters(const Stalls& stalls) {
+        for (unsigned u = 0; u < probes::BENCH_UNITS; ++u) {
+            const Cycles& c = stalls.of[u];
+            const uint32_t expected[] = {c.busy, c.no_instruction, c.wait, c.memory, c.weights, c.accumulators};
+            for (unsigned i = 0; i < std::size(expected); ++i) {
+                const uint32_t found = read_register(probes::BENCH_COUNTERS[u][i]);
+                if (found == expected[i]) continue;
+                throw std::runtime_error("counter at " + std::to_string(probes::BENCH_COUNTERS[u][i]) + " of unit " + std::to_string(u) +
+                                         " is " + std::to_string(found) + "; by handshakes " + std::to_string(expected[i]));
+            }
+        }
+    }
+
+    uint32_t read_register(uint32_t address) {
+        reads_at_random_ = false;
+        for (answered_ = true; reading_ || !answered_;) cycle();
+        for (int i = 0; i < 64; ++i) cycle();
+        reading_ = true, answered_ = false, reading_address_ = address;
+        while (!answered_) cycle();
+        reads_at_random_ = true;
+        return answer_;
     }
 
     // Until no transfer is in flight and the run control waits for software.
@@ -238,7 +266,7 @@ class Bench {
 
     // The write of this cycle, and now and then a read of any register.
     void drive_writes() {
-        if (!reading_ && random_reads_.chance(100)) reading_ = true, reading_address_ = 4 * random_reads_.below(64);
+        if (!reading_ && reads_at_random_ && random_reads_.chance(100)) reading_ = true, reading_address_ = 4 * random_reads_.below(64);
         const auto write = writes_.find(now_);
         if (write == writes_.end()) drive({});
         else drive({true, true, false, write->second.first, write->second.second});
@@ -320,7 +348,7 @@ class Bench {
         w_.look(m.wvalid, top_.m_axi_wready, w);
         append(lite, top_.irq), append(lite, m.rready), append(lite, m.bready);
         append(lite, top_.s_axi_bvalid), append(lite, top_.s_axi_rvalid);
-        if (top_.s_axi_rvalid) append(lite, top_.s_axi_rdata);
+        if (top_.s_axi_rvalid) append(lite, top_.s_axi_rdata), answered_ = true, answer_ = top_.s_axi_rdata;
         if (top_.s_axi_arready) reading_ = false;
         for (const Bytes* part : {&ar, &aw, &w, &lite})
             for (const uint8_t byte : *part) digest_ = (digest_ ^ byte) * 1099511628211u;
@@ -342,8 +370,8 @@ class Bench {
     bool sampling_ = false, counting_ = false;
     uint64_t now_ = 0, origin_ = 0, digest_ = 14695981039346656037u;
     unsigned flags_ = 0, clears_ = 0, sets_ = 0;
-    bool halt_ = false, fault_ = false, pending_reset_ = false, reading_ = false;
-    uint32_t reading_address_ = 0;
+    bool halt_ = false, fault_ = false, pending_reset_ = false, reading_ = false, reads_at_random_ = true, answered_ = false;
+    uint32_t reading_address_ = 0, answer_ = 0;
     Random random_reads_{12345};
 };
 

@@ -23,6 +23,7 @@ from intloom.sim.rtl.build import Build, build
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.shell import bare_ports
 from intloom.sim.rtl.verilog import verilog_of
+from tests.hw.npu import handshakes
 from tests.hw.npu.coincidences import EVENTS, RUN_CONTROL, exclusion_of, point, probes, states_with_events
 from tests.hw.npu.short_programs import MEMORY_WORDS, Program, random_short_program
 
@@ -40,6 +41,7 @@ inline unsigned run_control(const Vtop& top) {{ return top.probe_{run_control}; 
 inline void read(const Vtop& top, unsigned* values) {{
 {reads}
 }}
+{handshakes}
 }}  // namespace probes
 """
 _SIGNALS = {name: f"{RUN_CONTROL}.{name}" for name in ("busy", "halt", "done_event", "error_event")}
@@ -79,6 +81,7 @@ def _header(params: HardwareParams) -> str:
     }
     return _HEADER.format(
         constants="\n".join(f"constexpr unsigned {name} = {value};" for name, value in values.items()),
+        handshakes=handshakes.header(params),
         count=len(names),
         run_control=names.index(RUN_CONTROL),
         functions="\n".join(f"inline bool {n}(const Vtop& top) {{ return top.probe_{n}; }}" for n in _SIGNALS),
@@ -90,7 +93,7 @@ def probed(params: HardwareParams) -> str:
     """The Verilog with an output for every probe."""
     verilog = verilog_of(params)
     signals = {str(number): probe.signal for number, probe in enumerate(probes(params))}
-    signals |= _SIGNALS
+    signals |= _SIGNALS | handshakes.signals(params)
     names = "".join(f"probe_{name}, " for name in signals)
     lines = [f"  output [7:0] probe_{name};\n  assign probe_{name} = {path};" for name, path in signals.items()]
     head = re.search(rf"^module {TOP_NAME}\(([^;]*)\);\n", verilog, re.MULTILINE)
@@ -105,14 +108,13 @@ def simulator(params: HardwareParams, change: Callable[[str], str] = str) -> Bui
 
     The Verilog without a change logs writes.
     """
-    source, header = (Path(__file__).with_suffix(suffix) for suffix in (".cpp", ".h"))
+    source, *headers = (Path(__file__).with_name(name) for name in ("disturbed.cpp", "disturbed.h", "stalls.h"))
     plan = bare_plan(change(probed(params)), optimize="-O1", random_start=True, taps=change is str)
     generated = {
         **plan.generated,
         "ports.h": bare_ports(verilog_of(params)),
         "probes.h": _header(params),
-        source.name: source.read_text(),
-        header.name: header.read_text(),
+        **{path.name: path.read_text() for path in (source, *headers)},
     }
     return build(replace(plan, name="disturbed", generated=generated, cpp=(source.name,)))
 
