@@ -55,6 +55,8 @@ SAVED_WORD_PRICE = 4
 """Cycles of a tiling that a word of traffic is worth: tiles of other stages move while the array works."""
 PARALLEL_CHUNKS = 8
 """Chunks of a convolution before a depthwise one, which starts when the first chunk is complete."""
+PARALLEL_BANDS = 4
+"""Tiles of a Softmax or normalization, and of convolutions before and after it, so that both units work."""
 
 # Emission.
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.plan.dataflow import Dataflow, LocalBuffer, Read
+from intloom.compiler.schedule.plan.dataflow import Access, Dataflow, LocalBuffer, Read
 from intloom.compiler.schedule.plan.groups import Group, stripe_words, transient_words
 from intloom.compiler.schedule.plan.stripes import Stripes
-from intloom.compiler.schedule.plan.tiling import Tiling, choose_tiling
+from intloom.compiler.schedule.plan.tiling import Tiling, choose_tiling, in_bands
 from intloom.compiler.schedule.stages.placement import Buffer
 from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.isa import Unit
@@ -225,7 +225,10 @@ class Residency:
         free = self._params.scratch_words - self._lows[slot.index]
         if slot.stripes is not None:
             return stripe_words(slot.stages, slot.stripes, tiles=1) <= free
-        tiling = choose_tiling(slot.stages[0], free, self._local[slot.index], self._max_blocks(slot))
+        stage, local = slot.stages[0], self._local[slot.index]
+        tiling = choose_tiling(stage, free, local, self._max_blocks(slot))
+        if tiling is not None and self._has_parallel_neighbor(slot):
+            tiling = in_bands(stage, tiling, free, local)
         self._tilings[slot.index] = tiling
         return tiling is not None
 
@@ -246,9 +249,27 @@ class Residency:
 
     def _is_whole(self, read: Read, slot: Slot) -> bool:
         """Whether a depthwise convolution on the vector unit reads what a slot makes as a whole in the scratchpad."""
-        reader = self._slots[self._slot_of[read.index]]
-        local = read.buffer in self._local[slot.index] and read.buffer in self._local[reader.index]
-        return local and reader.stripes is None and read.stage.overlaps_producer
+        return read.stage.overlaps_producer and self._is_local(read, slot)
+
+    def _is_local(self, access: Access, slot: Slot) -> bool:
+        """Whether a buffer is whole in the scratchpad in a slot and for another access of it outside stripes."""
+        other = self._slots[self._slot_of[access.index]]
+        local = access.buffer in self._local[slot.index] and access.buffer in self._local[other.index]
+        return local and slot.stripes is None and other.stripes is None
+
+    def _has_parallel_neighbor(self, slot: Slot) -> bool:
+        """Whether a Softmax or normalization and a convolution, one of them the slot's stage, take turns otherwise."""
+        stage, flow = slot.stages[0], self._flow
+        source = stage.operands[0].buffer
+        if stage.unit is Unit.MAC and source not in self._local[slot.index]:
+            return False
+        near = (*flow.writers[source], *flow.readers[stage.out.buffer])
+        return any(
+            (stage if a.stage.unit is Unit.MAC else a.stage).overlaps_bands
+            and stage.unit is not a.stage.unit
+            and self._is_local(a, slot)
+            for a in near
+        )
 
 
 def _slots(flow: Dataflow, groups: Sequence[Group]) -> list[Slot]:

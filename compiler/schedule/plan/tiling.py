@@ -6,7 +6,7 @@ the words that no earlier work can hide (the first tile's input, the last one's 
 """
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from intloom.common.errors import CapacityError
@@ -255,3 +255,33 @@ def choose_tiling(
             if _fits(stage, tiling, words, local):
                 return tiling
     return None
+
+
+def in_bands(stage: Stage, tiling: Tiling, words: int, local: Container[Buffer]) -> Tiling:
+    """A tiling whose operand is in the scratchpad, with at least `tuning.PARALLEL_BANDS` tiles of each chunk.
+
+    They are bands of rows, or of columns where there are too few rows. Chunks are the largest of which two tiles fit.
+    """
+    (height, width), (unit_h, unit_w) = stage.extent, stage.row_step
+    bands = min(tuning.PARALLEL_BANDS, height * width // (tuning.MIN_STEP_PIXELS * unit_h * unit_w))
+    if stage.most_pixels is not None or bands < 2:
+        return tiling
+    if height >= bands * unit_h:
+        tile = min(tiling.tile_h, ceil(height / (bands * unit_h)) * unit_h), tiling.tile_w
+    else:
+        tile = tiling.tile_h, min(tiling.tile_w, ceil(width / (bands * unit_w)) * unit_w)
+    rects = tile_rects(stage, *tile)
+    for chunk in (*_fitting_sizes(stage), tiling.chunk):
+        layout = stage.layout(chunk)
+        need = max(tile_words(stage, r, c, local) for r in rects for c in layout)
+        if 2 * need <= words or chunk == tiling.chunk:
+            break
+    return replace(
+        tiling,
+        tile_h=tile[0],
+        tile_w=tile[1],
+        chunk=chunk,
+        chunks_outside=len(layout) > 1,
+        scratch=need,
+        tiles=len(rects) * len(layout),
+    )

@@ -249,6 +249,11 @@ class Stage(ABC):
         return self.overlaps_array and self.follows_chunks
 
     @property
+    def overlaps_bands(self) -> bool:
+        """The same band by band, since it needs all channels."""
+        return self.overlaps_array and not self.follows_chunks
+
+    @property
     def extent(self) -> tuple[int, int]:
         """Rows and columns of the result, which tiles cut up."""
         return self.out.buffer.height, self.out.buffer.width

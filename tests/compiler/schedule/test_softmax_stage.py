@@ -7,7 +7,8 @@ import pytest
 
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.ir import Concat, Softmax
-from intloom.compiler.schedule import compile_graph
+from intloom.compiler.program.forecast import bound
+from intloom.compiler.schedule import compile_graph, tuning
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
@@ -58,6 +59,21 @@ def test_exponentials_are_loaded_once(rng: random.Random) -> None:
     kinds = [i.kind for i in program.instructions]
     assert kinds.count(Kind.VEXP) == 3
     assert kinds.count(Kind.VSOFTMAX) > 1
+
+
+@pytest.mark.parametrize("size", [(1, 197), (14, 14)])
+def test_convolutions_overlap_with_bands_of_whole_tensors(
+    size: tuple[int, int], rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker = Maker(rng.getrandbits(32))
+    # So many weights that stripes would load them again in every step.
+    x = maker.convolve(maker.input(768, *size), 192, Window(1, 1))
+    graph, inputs = maker.finish(maker.convolve(softmax(maker, x), 768, Window(1, 1)))
+    program = equal(graph, inputs, HARDWARE["base"])
+    assert [i.kind for i in program.instructions].count(Kind.VSOFTMAX) == tuning.PARALLEL_BANDS
+    monkeypatch.setattr(tuning, "PARALLEL_BANDS", 1)
+    in_turn = compile_graph(graph, HARDWARE["base"])
+    assert program.predicted_cycles < in_turn.predicted_cycles - bound(program).vector / 2
 
 
 def test_a_tile_alone_has_its_exponentials(rng: random.Random) -> None:
