@@ -43,6 +43,7 @@ from intloom.quantization.options import (
 from intloom.quantization.outlier_channels import copy_outlier_channels
 from intloom.quantization.ranges import as_overrides, best_ranges
 from intloom.quantization.samples import Samples, input_specs, load_samples, warn_of_bytes
+from intloom.quantization.shared_biases import rename_shared_biases
 from intloom.quantization.snr import TensorNoise, measure_noise
 from intloom.quantization.tail import WEIGHTED, float_tail
 
@@ -167,6 +168,7 @@ def _rewritten(
     """Change the float model so that it quantizes better; where it is stored then. Samples are those of a user."""
     changed = without_linear_resize(model)
     changed |= bound_masks(model)
+    changed |= rename_shared_biases(model)
     if samples is not None and unseen_masks(model, samples):
         _log.warning(
             "no calibration sample has padding: padding will not be hidden; add samples with padding as in use"
