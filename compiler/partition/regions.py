@@ -93,6 +93,7 @@ def _return(builder: GraphBuilder, entries: set[str], finding: Finding) -> None:
     for stored in [s for s, tensor in held.items() if tensor in gone]:
         builder.views.pop(stored, None)
         builder.orders.pop(stored, None)
+        builder.left_in_order.pop(stored, None)
         for name in builder.producing_nodes.get(stored, ()):
             if builder.findings.get(name, finding).target is not Target.HOST:
                 builder.findings[name] = finding

@@ -100,3 +100,15 @@ def test_nodes_of_qonnx_are_refused_by_name(domain: str, rng: random.Random) -> 
     with pytest.raises(UnsupportedError, match=f"'q' is Quant of {domain}") as error:
         from_proto(model, name="m")
     assert error.value.row == Refusal.QONNX.number
+
+
+def test_a_change_of_order_in_a_region_that_returns_to_the_host(rng: random.Random, seed: int) -> None:
+    """Without multiplications, everything after the first host operator returns to the host, and so does its order."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 8)
+    (value,) = m.node("LpNormalization", [x.name], axis=1)
+    (value,) = m.node("Neg", [m.pair(value, x.shape, 0.01).name])
+    (value,) = m.node("Transpose", [m.pair(value, x.shape, 0.01, 100).name], perm=[0, 2, 3, 1])
+    (value,) = m.node("LpNormalization", [m.pair(value, (1, 6, 6, 8), 0.01, 100).name], axis=1)
+    m.outputs.append(value)
+    assert len(assert_equal(opened(m), seed).folded.regions) == 1
