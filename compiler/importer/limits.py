@@ -10,17 +10,19 @@ from intloom.compiler.importer.subgraphs import graphs_of
 
 MOST_NODES = 100_000
 """Nodes of a model with its functions inlined; a large detector has about 1,000."""
+_MOST_INPUTS, _DEEPEST = 4_096, 8
+"""Inputs of a node, and levels of branches in branches, for which onnxslim needs at most seconds."""
 
 _Key = tuple[str, str, str]
 
 
 def check_limits(proto: onnx.ModelProto) -> None:
-    """Check that a model has at most `MOST_NODES` nodes, also where its functions call each other.
+    """Check that a model has at most `MOST_NODES` nodes, also where its functions call each other, of limited size.
 
     Raises
     ------
     ModelError
-        It has more nodes, or a function calls itself.
+        It has more nodes, a node has too many inputs, branches are nested too deep, or a function calls itself.
     """
     functions = {(f.domain, f.name, f.overload): f for f in proto.functions}
     sizes: dict[_Key, int] = {}
@@ -49,9 +51,16 @@ def _size(
     return sum(sizes.get((n.domain, n.op_type, n.overload), 1) for n in _all_nodes(nodes))
 
 
-def _all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+def _all_nodes(nodes: Iterable[onnx.NodeProto], depth: int = 0) -> Iterator[onnx.NodeProto]:
     """Nodes, with those of their subgraphs."""
     for node in nodes:
+        if len(node.input) > _MOST_INPUTS or depth > _DEEPEST:
+            limit = f"{_DEEPEST} levels of branches around it, but it has more"
+            if depth <= _DEEPEST:
+                limit = f"{_MOST_INPUTS:,} inputs, but it has {len(node.input):,}"
+            raise ModelError(
+                f"node {node.name or node.op_type!r} must have at most {limit}: export a part of the model"
+            )
         yield node
         for graph in graphs_of(node):
-            yield from _all_nodes(graph.node)
+            yield from _all_nodes(graph.node, depth + 1)

@@ -155,6 +155,20 @@ def test_many_nodes_are_refused() -> None:
         from_proto(model, name="m")
 
 
+def test_wide_nodes_and_deep_branches_are_refused() -> None:
+    model = one_node()
+    model.graph.node[0].input[:] = ["x"] * 5_000
+    with pytest.raises(ModelError, match="at most 4,096 inputs, but it has 5,000"):
+        from_proto(model, name="m")
+    model = one_node()
+    for _ in range(9):
+        inner = helper.make_graph(list(model.graph.node), "branch", [], list(model.graph.output))
+        del model.graph.node[:]
+        model.graph.node.append(helper.make_node("If", ["x"], ["y"], then_branch=inner, else_branch=inner))
+    with pytest.raises(ModelError, match="at most 8 levels of branches"):
+        from_proto(model, name="m")
+
+
 def test_values_larger_than_memory_are_refused() -> None:
     model = one_node()
     del model.graph.node[:]
