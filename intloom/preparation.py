@@ -106,7 +106,11 @@ class Preparation:
             return pixels > _HALF
         if self == PLAIN or pixels.ndim != 4:
             return pixels.astype(dtype)
-        shape = (1, 1, 1, -1) if self._channels_last(pixels.shape) else (1, -1, 1, 1)
+        last = self._channels_last(pixels.shape)
+        channels, shape = pixels.shape[3 if last else 1], (1, 1, 1, -1) if last else (1, -1, 1, 1)
+        for name, given in (("mean", self.mean), ("std", self.std)):
+            if len(given) not in (1, channels):
+                raise UsageError(f"{name} must have one number for an input of {channels} channels, not {len(given)}")
         mean, std = (np.array(v, np.float32).reshape(shape) for v in (self.mean, self.std))
         normalized: Array = ((pixels - mean) / std).astype(dtype)
         return normalized

@@ -18,6 +18,7 @@ from intloom.common.errors import ModelError, UnsupportedError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.guarded_inference import guarded_inference
+from intloom.compiler.importer.load import check_valid
 from intloom.compiler.importer.old_opsets import converted
 from intloom.models import content_hash, load_onnx
 
@@ -105,7 +106,7 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer, *, size
         guarded_inference(model, check_type=False, strict=False)
         model = converted(model)
         _name_nodes(model.graph)
-        onnx.checker.check_model(model)
+        check_valid(model)
         if optimizer is Optimizer.ONNXSLIM:
             model = _with_onnxslim(model)
         elif optimizer is Optimizer.ONNXRUNTIME:

@@ -22,7 +22,7 @@ from intloom.compiler.importer.domains import to_standard_domain
 from intloom.compiler.importer.guarded_inference import guarded_inference
 from intloom.compiler.importer.limits import check_limits
 from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
-from intloom.compiler.importer.old_opsets import CONVERTED_OPSET, converted, mark_layer_norms
+from intloom.compiler.importer.old_opsets import CONVERTED_OPSET, converted, mark_layer_norms, modernize_ir
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
 from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
@@ -145,7 +145,7 @@ def from_proto(
     _drop_unused_domains(proto)
     # Before inference, which reads required inputs and attributes without a check that they exist (onnx 1.23).
     if check:
-        _guarded("check", lambda: _check(proto))
+        _guarded("check", lambda: check_valid(proto))
     proto = _guarded("infer shapes", lambda: infer_shapes(proto))
     proto = _decided(proto)
     # Inlined functions bring new names, so the order is checked again.
@@ -164,7 +164,7 @@ def _decided(proto: onnx.ModelProto) -> onnx.ModelProto:
     return _decided(_guarded("infer shapes", lambda: infer_shapes(proto)))
 
 
-def _check(proto: onnx.ModelProto) -> None:
+def check_valid(proto: onnx.ModelProto) -> None:
     """Run ONNX's checker, without outputs of unknown shape: it requires shapes that unknown operators do not have."""
     outputs = list(proto.graph.output)
     del proto.graph.output[:]
@@ -229,7 +229,8 @@ def _with_known_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     chains = version < CONVERTED_OPSET and ops & _CHAINS and "DynamicQuantizeLinear" not in ops
     if version >= _FIRST_QUANTIZED and not chains and not mark_layer_norms(proto):
         return proto
-    _guarded("check", lambda: _check(proto))
+    modernize_ir(proto)
+    _guarded("check", lambda: check_valid(proto))
     # The converter infers shapes without the guard.
     _guarded("infer shapes", lambda: guarded_inference(proto, check_type=False, strict=False))
     return cast("onnx.ModelProto", _guarded(f"convert from opset {version}", lambda: converted(proto)))

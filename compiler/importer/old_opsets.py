@@ -13,17 +13,19 @@ _LEAST_IR = 7
 """IR version that came with that opset."""
 
 
-def converted(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model in opset `CONVERTED_OPSET` or newer, and in a newer IR version; it may change in place.
-
-    Before IR version 4, every initializer had to be an input as well.
-    """
+def modernize_ir(model: onnx.ModelProto) -> None:
+    """Give the model a newer IR version in place: before version 4, every initializer had to be an input as well."""
     if model.ir_version < _LEAST_IR:
         model.ir_version = _LEAST_IR
         stored = {t.name for t in model.graph.initializer}
         kept = [v for v in model.graph.input if v.name not in stored]
         del model.graph.input[:]
         model.graph.input.extend(kept)
+
+
+def converted(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model in opset `CONVERTED_OPSET` or newer, and in a newer IR version; it may change in place."""
+    modernize_ir(model)
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=CONVERTED_OPSET)
     norms = mark_layer_norms(model)
     wanted = LAYER_NORM_OPSET if norms else CONVERTED_OPSET

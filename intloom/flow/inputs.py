@@ -30,8 +30,7 @@ def read_inputs(words: Sequence[str], inputs: Sequence[NodeArg], seed: int) -> d
     """
     known = {i.name: i for i in inputs}
     if not words:
-        seeded = {i.name: seeded_input(tuple(i.shape), seed + k) for k, i in enumerate(inputs)}
-        return {i.name: i.preparation.values(seeded[i.name], i.dtype) for i in inputs}
+        return {i.name: _seeded(i, seed + k) for k, i in enumerate(inputs)}
     arrays: dict[str, Array] = {}
     for word in words:
         for name, array in _read_word(word, known).items():
@@ -39,6 +38,14 @@ def read_inputs(words: Sequence[str], inputs: Sequence[NodeArg], seed: int) -> d
                 raise UsageError(f"input {name!r} is given twice; give it once")
             arrays[name] = array
     return _complete(arrays, known)
+
+
+def _seeded(wanted: NodeArg, seed: int) -> Array:
+    """An image, noise, or for integers that are no bytes and no image 0 and 1, which are valid indices and masks."""
+    shape = tuple(wanted.shape)
+    if wanted.dtype.kind in "iu" and wanted.dtype.itemsize > 1 and len(shape) != 4:
+        return np.random.default_rng(seed).integers(0, 2, shape).astype(wanted.dtype)
+    return wanted.preparation.values(seeded_input(shape, seed), wanted.dtype)
 
 
 def read_batch(file: Path, inputs: Sequence[NodeArg]) -> list[dict[str, Array]]:

@@ -100,7 +100,7 @@ def load_samples(
     """Samples for all inputs from `source`, at most `count` if it is given; synthetic ones where `source` is None.
 
     A model with one input takes pictures, which `preparation` converts, .npy and .npz files; one with several takes
-    .npz files that hold an array for each input.
+    .npz files that hold an array for each input, or a folder of these files for each input, with its name.
 
     Raises
     ------
@@ -149,7 +149,9 @@ def warn_of_bytes(model: onnx.ModelProto, samples: Samples) -> None:
 
 
 def _read(specs: Sequence[InputSpec], source: Path, preparation: Preparation) -> Iterator[Callable[[], Sample]]:
-    if source.is_dir():
+    if len(specs) > 1 and all((source / spec.name).is_dir() for spec in specs):
+        yield from _read_folders(specs, source, preparation)
+    elif source.is_dir():
         for path in sample_files(source):
             yield from _read_file(specs, path, preparation)
     elif source.exists():
@@ -158,13 +160,29 @@ def _read(specs: Sequence[InputSpec], source: Path, preparation: Preparation) ->
         raise FileFormatError(f"calibration {source} must be a folder or file, but does not exist")
 
 
+def _read_folders(specs: Sequence[InputSpec], source: Path, preparation: Preparation) -> Iterator[Callable[[], Sample]]:
+    """Samples whose inputs are in folders of their own, in the order of the names of the files."""
+    readers = [list(_read([spec], source / spec.name, preparation)) for spec in specs]
+    if len({len(r) for r in readers}) > 1:
+        raise UsageError(f"the folders of {source} must hold as many samples, not {[len(r) for r in readers]}")
+    for parts in zip(*readers, strict=True):
+        yield partial(_joined, parts)
+
+
+def _joined(parts: Sequence[Callable[[], Sample]]) -> Sample:
+    return {name: value for part in parts for name, value in part().items()}
+
+
 def _read_file(specs: Sequence[InputSpec], path: Path, preparation: Preparation) -> Iterator[Callable[[], Sample]]:
     picture = path.suffix.lower() in PICTURE_SUFFIXES
     if not picture and path.suffix not in ARRAY_SUFFIXES:
         raise FileFormatError(f"calibration {path} must be a folder, an image, .npy or .npz")
     if len(specs) > 1 and path.suffix != ".npz":
         names = ", ".join(s.name for s in specs)
-        raise UsageError(f"{path} holds one input, but the model has {names}: give .npz files with an array for each")
+        raise UsageError(
+            f"{path} holds one input, but the model has {names}: give .npz files with an array for each, or a "
+            "folder for each"
+        )
     if picture:
         yield partial(_picture, specs[0], path, preparation)
         return

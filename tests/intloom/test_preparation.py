@@ -46,6 +46,8 @@ def test_values_and_layouts(picture: Path) -> None:
     np.testing.assert_array_equal(ambiguous[0, 1, 0], [1, 0, 0])
     assert prepared.read(picture, (1, 3, 8, 16), np.dtype(np.int8))[0, 2, 0, 0] == 127
     assert Preparation(resize="stretch").read(picture, (1, 1, 8, 16), FLOAT)[0, 0, 0, 0] == pytest.approx(76 / 255)
+    with pytest.raises(UsageError, match="mean must have one number for an input of 1 channels, not 3"):
+        prepared.read(picture, (1, 1, 8, 16), FLOAT)
 
 
 @pytest.mark.parametrize(

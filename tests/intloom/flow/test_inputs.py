@@ -66,3 +66,15 @@ def test_float_images_with_channels_last(tmp_path):
     Image.fromarray(pixels).save(tmp_path / "x.png")
     (expected,) = intloom.Session(path, backend="isa").run(None, {"x": pixels[None] / np.float32(255)})
     np.testing.assert_array_equal(run(path, tmp_path / "run", "--input", tmp_path / "x.png")[1], expected)
+
+
+def test_without_an_input_indices_are_valid(tmp_path):
+    """A table of two rows, which larger integers than 0 and 1 exceed."""
+    m = maker("tokens")
+    m.inputs.append(helper.make_tensor_value_info("x", TensorProto.INT32, (1, 12)))
+    (rows,) = m.node("Gather", [m.constant(np.linspace(-1, 1, 32, dtype=np.float32).reshape(2, 16)), "x"])
+    weight, _ = m.weights((16, 8), 1)
+    (value,) = m.node("MatMul", [m.pair(rows, (1, 12, 16), 0.01, 100).name, weight])
+    m.output(m.pair(value, (1, 12, 8), 0.02))
+    intloom.compile(m.model(), "nano").save(tmp_path / "program.loom")
+    assert len(np.unique(run(tmp_path / "program.loom", tmp_path / "run")[1])) > 5

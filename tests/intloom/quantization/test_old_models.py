@@ -98,6 +98,17 @@ def test_old_opsets_are_quantized_per_channel(tmp_path, opset, ir):
     assert main(["compile", str(done.path), "-o", str(tmp_path / "q.loom"), "-q"]) == 0
 
 
+def test_outputs_without_shapes_and_constants_that_are_no_inputs(tmp_path):
+    """onnxruntime accepts both, and ONNX's checker neither: a shape is required, and an input before IR version 4."""
+    for opset, ir in ((17, 8), (8, 3)):
+        model = classifier(opset, ir)
+        if ir < 4:
+            del model.graph.input[1:]
+        model.graph.output[0].type.tensor_type.ClearField("shape")
+        assert min(n.snr_db for n in quantized(model, tmp_path).noise) > 20
+        assert main(["inspect", str(tmp_path / "old.onnx"), "-q"]) == ExitCode.UNSUPPORTED  # the row of float models
+
+
 def test_nodes_without_names_are_quantized_before_a_float_tail(tmp_path):
     """The quantizer leaves out by name: the tail's empty name would leave out every node."""
     done = quantized(classifier(13, 7), tmp_path, optimizer=Optimizer.NONE)

@@ -52,7 +52,15 @@ def test_several_inputs_come_from_archives(tmp_path):
     arrays = [{"image": noise.random((1, 3, 4, 4)), "ids": noise.integers(0, 99, (1, 5))} for _ in range(3)]
     for number, named in enumerate(arrays):
         np.savez(tmp_path / f"{number}.npz", **named)
+        for name, array in named.items():
+            (tmp_path / "apart" / name).mkdir(parents=True, exist_ok=True)
+            np.save(tmp_path / "apart" / name / f"{number}.npy", array)
     samples = load_samples(TWO, tmp_path, None, 0)
+    for sample, other in zip(samples, load_samples(TWO, tmp_path / "apart", None, 0), strict=True):
+        assert all(np.array_equal(sample[name], other[name]) for name in ("image", "ids"))
+    np.save(tmp_path / "apart" / "ids" / "3.npy", arrays[0]["ids"])
+    with pytest.raises(UsageError, match=r"as many samples, not \[3, 4\]"):
+        load_samples(TWO, tmp_path / "apart", None, 0)
     assert len(samples) == 3
     assert len(load_samples(TWO, tmp_path, 2, 0)) == 2
     for sample, named in zip(samples, arrays, strict=True):
