@@ -11,11 +11,11 @@ from itertools import pairwise
 
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.emit.tasks import Fill, Region, StageTasks, Step, Task
+from intloom.compiler.schedule.emit.tasks import Fill, Region, StageTasks, Step, Task, whole_rect
 from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.dataflow import LocalBuffer
 from intloom.compiler.schedule.plan.residency import Slot
-from intloom.compiler.schedule.plan.stripes import Stripes
+from intloom.compiler.schedule.plan.stripes import column_parts, columns_read
 from intloom.compiler.schedule.plan.tiling import tile_rects
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Stage
@@ -50,7 +50,7 @@ def _tiled(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
     made = [tasks.make(rects[b], tasks.works[c], 0 if once else b) for c, b in order]
     operands = dict.fromkeys(slot.local[v.buffer] for v in stage.operands if v.buffer in slot.local)
     fills = [
-        fill(slot, local, stage, number, (0, local.buffer.height))
+        fill(slot, local, stage, number, whole_rect(local.buffer))
         for number, local in enumerate(operands)
         if local.loaded and local.first_reader is stage
     ]
@@ -64,35 +64,40 @@ def _striped(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
     """
     stripes = slot.stripes
     assert stripes is not None  # a slot has a tiling or stripes
-    tasks: list[list[list[Task]]] = []
+    tasks: list[list[list[list[Task]]]] = []
     constants: list[bytes] = []
     for stage, rows in zip(slot.stages, stripes.progress, strict=True):
         made, needed = _stage_stripes(plan, slot, stage, rows.tolist())
         tasks.append(made)
         constants += needed
     steps: list[Step] = []
-    for step in range(stripes.steps + 1):
-        for stage, own in reversed(list(zip(slot.stages, tasks, strict=True))):
-            steps += own[step]
-            steps += _fills(slot, stripes, stage, step)
+    for part in range(stripes.parts):
+        for step in range(stripes.steps + 1):
+            for stage, own in reversed(list(zip(slot.stages, tasks, strict=True))):
+                steps += own[part][step]
+                steps += _fills(slot, stage, part, step)
     return steps, constants
 
 
 def _stage_stripes(
     plan: Plan, slot: Slot, stage: Stage, rows: Sequence[int]
-) -> tuple[list[list[Task]], Iterable[bytes]]:
-    """The tasks of a stage in each step, after which these rows are finished, and its constants."""
+) -> tuple[list[list[list[Task]]], Iterable[bytes]]:
+    """The tasks of a stage in each part and step, after which these rows are finished, and its constants."""
+    assert slot.stripes is not None  # as in `_striped`
     rings = list(_rings(slot, stage))
     pieces = [list(_pieces(rings, low, high)) for low, high in pairwise([0, *rows])]
     works = stage.work(_chunk_size(stage, resident=slot.resident_weights))
-    tasks, width = StageTasks(slot, stage, works, plan.stages.needed), stage.extent[1]
+    tasks = StageTasks(slot, stage, works, plan.stages.needed)
     made = [
         [
-            tasks.make(Rect(top, bottom, 0, width), work, 0 if slot.resident_weights else number)
-            for work in works
-            for top, bottom in step
+            [
+                tasks.make(Rect(top, bottom, *columns), work, 0 if slot.resident_weights else number)
+                for work in works
+                for top, bottom in step
+            ]
+            for number, step in enumerate(pieces)
         ]
-        for number, step in enumerate(pieces)
+        for columns in column_parts(stage, slot.stripes.parts)
     ]
     return made, tasks.constants
 
@@ -121,20 +126,26 @@ def _chunk_size(stage: Stage, *, resident: bool) -> int:
     return next((s for s in sizes if stage.weight_words(s) <= stage.params.weight_words // 2), sizes[-1])
 
 
-def _fills(slot: Slot, stripes: Stripes, stage: Stage, step: int) -> Iterator[Fill]:
+def _fills(slot: Slot, stage: Stage, part: int, step: int) -> Iterator[Fill]:
     """The loads of a step that follow a stage: those of buffers that no other stage of the step still reads."""
+    stripes = slot.stripes
+    assert stripes is not None  # as in `_striped`
     for buffer, rows in stripes.arrivals.items():
         low, high = (int(rows[step - 1]) if step else 0), int(rows[step])
         if low < high and _first_reader(slot, buffer) is stage:
-            yield fill(slot, slot.local[buffer], stage, step, (low, high))
+            start, stop = 0, buffer.columns
+            if stripes.parts > 1:
+                operand = [v.buffer for v in stage.operands].index(buffer)
+                start, stop = columns_read(stage, operand, column_parts(stage, stripes.parts)[part])
+            yield fill(slot, slot.local[buffer], stage, step, Rect(low, high, start, stop))
 
 
-def fill(slot: Slot, local: LocalBuffer, stage: Stage, number: int, rows: tuple[int, int]) -> Fill:
-    """The load of some rows of all blocks that come from DRAM."""
+def fill(slot: Slot, local: LocalBuffer, stage: Stage, number: int, rect: Rect) -> Fill:
+    """The load of a rectangle of all blocks that come from DRAM."""
     buffer = local.buffer
     regions = [
-        Region(buffer, first, count, Rect(top, bottom, 0, buffer.columns))
-        for top, bottom in local.pieces(*rows)
+        Region(buffer, first, count, rect._replace(y0=top, y1=bottom))
+        for top, bottom in local.pieces(rect.y0, rect.y1)
         for first, count in local.loaded
     ]
     return Fill(stage, number, slot, regions)

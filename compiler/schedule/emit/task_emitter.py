@@ -152,6 +152,7 @@ class TaskEmitter:
         block, rest = divmod(access.base - local.address - local.guard, local.rows * local.row)
         row, x = divmod(rest, local.row)
         y = rect.y0 + (row - rect.y0) % local.rows
+        x += rect.x0 if local.part else 0
         number = self._numbers.setdefault(local.buffer, len(self._numbers))
         self.results.append(LocalResult(index, number, local.first + block, y, x))
         (blocks, _), (rows, _), (columns, _) = access.dims
@@ -165,7 +166,7 @@ class TaskEmitter:
 
     def _fill(self, task: Fill) -> None:
         for region in task.results:
-            tile = task.slot.local[region.buffer].tile(region.first)
+            tile = task.slot.local[region.buffer].tile(region.first, region.rect.x0)
             local = tile.word(0, region.rect.y0, region.rect.x0)
             fields = region.move(self.dram.address(region.buffer), local, tile.plane, tile.row)
             self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
@@ -181,7 +182,7 @@ class TaskEmitter:
         if stage.in_place:
             result = operands[0]
         elif stage.keep_result and chunk.last and stage.out.buffer in task.slot.local:
-            result = task.slot.local[stage.out.buffer].tile(first)
+            result = task.slot.local[stage.out.buffer].tile(first, rect.x0)
         else:
             row = stage.result_row(rect)
             result = Tile(at, rect.height * row, row, rect.y0, rect.x0)
@@ -206,7 +207,7 @@ class TaskEmitter:
     def _operand(self, task: Task, operand: int) -> Tile:
         request, region = task.operands[operand], task.reads[operand]
         if request is None:
-            return task.slot.local[region.buffer].tile(region.first)
+            return task.slot.local[region.buffer].tile(region.first, region.rect.x0)
         return tile_of(region, request, self._scratch.address[request.key])
 
     @staticmethod
@@ -220,7 +221,7 @@ class TaskEmitter:
                 continue
             local = task.slot.local.get(copy.target.buffer)
             if local is not None:
-                tile = local.tile(first)
+                tile = local.tile(first, task.rect.x0)
             else:
                 rect = copy.target_rect(task.rect)
                 tile = Tile(at, rect.area, rect.width, rect.y0, rect.x0)

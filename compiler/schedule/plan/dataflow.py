@@ -85,24 +85,26 @@ class LocalBuffer:
     """Blocks that come from DRAM, as (first, count)."""
     first_reader: Stage | None = None
     """The stage before which blocks from DRAM are loaded, if the buffer is whole."""
+    part: int = 0
+    """Columns of the largest part of the image, where stripes take part by part; 0: all columns."""
     address: int = -1
     """First scratchpad word; -1 until the buffers of all slots are chosen."""
 
     @property
     def whole(self) -> bool:
         """Whether all rows are in the scratchpad."""
-        return self.rows == self.buffer.height
+        return self.rows == self.buffer.height and not self.part
 
     @property
     def words(self) -> int:
         """Scratchpad words."""
         return self.blocks * self.rows * self.row + 2 * self.guard
 
-    def tile(self, block: int) -> Tile:
-        """The tile that starts at a block of the buffer."""
+    def tile(self, block: int, x0: int) -> Tile:
+        """The tile that starts at a block of the buffer; of a part of the image, at its first column."""
         plane = self.rows * self.row
         base = self.address + self.guard + (block - self.first) * plane
-        return Tile(base, plane, self.row, 0, 0, 0 if self.whole else self.rows)
+        return Tile(base, plane, self.row, 0, x0 if self.part else 0, 0 if self.whole else self.rows)
 
     def pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Rows `low` to `high` (half-open), cut where the ring wraps."""

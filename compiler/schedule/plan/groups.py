@@ -15,7 +15,14 @@ import numpy as np
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Access, Dataflow, Rows
-from intloom.compiler.schedule.plan.stripes import Stripes, plan_stripes, row_progress, stripe_cycles, stripes_of
+from intloom.compiler.schedule.plan.stripes import (
+    Stripes,
+    columns_read,
+    plan_stripes,
+    row_progress,
+    stripe_cycles,
+    stripes_of,
+)
 from intloom.compiler.schedule.plan.tiling import Tiling
 from intloom.compiler.schedule.stages.placement import Rect
 from intloom.compiler.schedule.stages.stage import Stage
@@ -67,6 +74,7 @@ class _Cut(NamedTuple):
     cost: float
     rows: int = 0
     """Rows of the first stage in a step of stripes; 0 if the stages run one after the other."""
+    parts: int = 1
 
 
 class _Steps(NamedTuple):
@@ -215,7 +223,7 @@ class GroupCosts:
 
     def stripes(self, cut: _Cut) -> Group:
         """The group in stripes of a cut."""
-        plan = plan_stripes(self._flow, cut.first, cut.stop, cut.rows)
+        plan = plan_stripes(self._flow, cut.first, cut.stop, cut.rows, cut.parts)
         assert plan is not None  # its cost is finite
         return Group(cut.first, cut.stop, plan, self._resident(cut.first, cut.stop))
 
@@ -286,10 +294,52 @@ class GroupCosts:
         cycles = stripe_cycles(self._flow, plan, steps.work) if overlaps else steps.cycles
         return self._stripes_cost(cycles, steps.tasks, steps.moved, self._weights[first] + self._first_loads(plan))
 
+    def in_parts(self, first: int, rows: int, limit: float) -> tuple[float, int] | None:
+        """Cost and number of the fewest parts that fit, of a depthwise convolution and the one that reads it."""
+        stages = self._flow.stages[first : first + 2]
+        if not self._may_be_in_parts(first) or self._minimum(first, first + 2) > limit:
+            return None
+        steps = self._steps(first, first + 2, rows)
+        if steps is None:
+            return None
+        # A part has as many pixels in a step as stripes of whole rows.
+        for parts in range(2, rows * stages[0].extent[1] // tuning.MIN_STEP_PIXELS + 1):
+            plan = stripes_of(self._flow, first, first + 2, steps.progress, parts)
+            if plan.words + stripe_words(stages, plan, transient=self._transient) <= self._params.scratch_words:
+                cycles = stripe_cycles(self._flow, plan, steps.work)
+                moved = steps.moved + sum(
+                    (parts * b.part - b.buffer.columns) * b.buffer.height * sum(n for _, n in b.loaded)
+                    for b in plan.buffers.values()
+                )
+                return self._stripes_cost(cycles, parts * steps.tasks, moved, self._first_loads(plan)), parts
+        return None
+
+    def _may_be_in_parts(self, first: int) -> bool:
+        """Whether no column of the tensor between two stages is needed twice, and all weights stay.
+
+        Each buffer has one reader, whose columns are held.
+        """
+        one, other = self._flow.stages[first : first + 2]
+        columns = (0, other.extent[1] // 2)
+        buffers = [v.buffer for v in (*one.operands, *other.operands, other.out)]
+        return (
+            one.overlaps_producer
+            and other.unit is Unit.MAC
+            and max(self._never_after[first : first + 2]) < first
+            and other.row_step == (1, 1)
+            and not (one.copies or other.copies)
+            and other.operands[0].buffer is one.out.buffer
+            and len(set(buffers)) == len(buffers)
+            and all(columns_read(other, k, columns) == columns for k in range(len(other.operands)))
+            and self._resident(first, first + 2)
+        )
+
     @staticmethod
     def _first_loads(plan: Stripes) -> int:
         return sum(
-            int(rows[0]) * buffer.columns * sum(n for _, n in plan.buffers[buffer].loaded)
+            int(rows[0])
+            * (plan.buffers[buffer].part or buffer.columns)
+            * sum(n for _, n in plan.buffers[buffer].loaded)
             for buffer, rows in plan.arrivals.items()
         )
 
@@ -349,6 +399,7 @@ def _cuts_from(
     """The groups that begin with a stage; those of n stages are worth no more than limit n."""
     yield _Cut(first, first + 1, costs.tiled(first))
     paces = _paces(flow.stages[first])
+    slowest = paces[-1] if paces else 0
     for stop in range(first + 1, first + len(limits)):
         if not flow.stages[stop - 1].writes_only_result:
             break
@@ -365,5 +416,7 @@ def _cuts_from(
                 slower = costs.striped(*same, pace, limit)
                 if slower is not None:
                     yield _Cut(first, stop, slower, pace)
+        if stop == first + 2 and slowest and not paces and (found := costs.in_parts(same[0], slowest, limit)):
+            yield _Cut(first, stop, found[0], slowest, found[1])
         if stop > first + 1 and whole is None and not paces:
             break

@@ -9,12 +9,14 @@ reader. Rows that come from DRAM are loaded at the end of the step before they a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from math import lcm
 
 import numpy as np
 
 from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, LocalBuffer, Read, Rows, Write
-from intloom.compiler.schedule.stages.placement import Buffer
+from intloom.compiler.schedule.stages.placement import Buffer, Rect
+from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.isa import Unit
 
 
@@ -29,6 +31,8 @@ class Stripes:
     buffers: Mapping[Buffer, LocalBuffer] = field(default_factory=dict)
     arrivals: Mapping[Buffer, Rows] = field(default_factory=dict)
     """For each buffer with blocks from DRAM, its loaded rows after each step."""
+    parts: int = 1
+    """Parts of the image, cut along columns, that are computed one after the other, each in all steps."""
 
     @property
     def steps(self) -> int:
@@ -108,15 +112,15 @@ def _disjoint(a: range, b: range) -> bool:
     return a.stop <= b.start or b.stop <= a.start
 
 
-def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> Stripes | None:
+def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int, parts: int = 1) -> Stripes | None:
     """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
     progress = row_progress(flow, first, stop, rows_per_step)
-    return None if progress is None else stripes_of(flow, first, stop, progress)
+    return None if progress is None else stripes_of(flow, first, stop, progress, parts)
 
 
-def stripes_of(flow: Dataflow, first: int, stop: int, progress: Rows) -> Stripes:
+def stripes_of(flow: Dataflow, first: int, stop: int, progress: Rows, parts: int = 1) -> Stripes:
     """The group with the buffers that this progress takes."""
-    group = Stripes(first, stop, progress)
+    group = Stripes(first, stop, progress, parts=parts)
     held = [inside for inside in flow.inside(first, stop).values() if inside.used]
     group = replace(group, arrivals={i.buffer: _arrival(flow, group, i.reads) for i in held if i.loaded})
     return replace(group, buffers={i.buffer: _local(flow, group, i) for i in held})
@@ -124,7 +128,29 @@ def stripes_of(flow: Dataflow, first: int, stop: int, progress: Rows) -> Stripes
 
 def _local(flow: Dataflow, group: Stripes, inside: Inside) -> LocalBuffer:
     guard = max((r.stage.operand_guard(r.operand) for r in inside.reads), default=0)
-    return replace(inside.local, rows=_ring_rows(flow, group, inside), guard=guard)
+    local = replace(inside.local, rows=_ring_rows(flow, group, inside), guard=guard)
+    if group.parts == 1:
+        return local
+    width = max(
+        stop - start
+        for columns in column_parts(inside.accesses[0].stage, group.parts)
+        for start, stop in (columns, *(columns_read(read.stage, read.operand, columns) for read in inside.reads))
+    )
+    row = max((r.stage.operand_row(r.operand, Rect(0, 1, 0, width)) for r in inside.reads), default=width)
+    return replace(local, row=row, part=width)
+
+
+def column_parts(stage: Stage, parts: int) -> list[tuple[int, int]]:
+    """First and last column, exclusive, of each part of a stage's result."""
+    width = stage.extent[1]
+    cuts = [width * k // parts for k in range(parts + 1)]
+    return list(pairwise(cuts))
+
+
+def columns_read(stage: Stage, operand: int, columns: tuple[int, int]) -> tuple[int, int]:
+    """The columns of an operand that some columns of the result read."""
+    rect = stage.operand_rect(operand, Rect(0, stage.extent[0], *columns))
+    return rect.x0, rect.x1
 
 
 def _arrival(flow: Dataflow, group: Stripes, reads: list[Read]) -> Rows:

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from intloom.compiler.program.program import Program
+from intloom.compiler.schedule.plan.groups import GroupCosts
 from intloom.compiler.schedule.stages import conv
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
@@ -94,8 +95,33 @@ def test_stripes_read_and_write_rings(stride: int) -> None:
     # Some instruction wraps its input, whose rows lie an odd number of words apart.
     assert any(i["a_ring"] and i["a_row_off"] + i["kernel_h"] * i["a_row"] > i["a_ring"] for i in found)
     assert all(i["a_row"] % 2 for i in found)
-    moved = sum(layer.dram_words for layer in program.layers)
-    assert moved < 56 * 56 * (1 + 1 / stride**2) + len(program.image) // 16 + 100
+    assert words_moved(program) < 56 * 56 * (1 + 1 / stride**2) + len(program.image) // 16 + 100
+
+
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize(("kernel", "stride", "width"), [(5, 1, 80), (5, 1, 163), (3, 2, 131)])
+def test_rows_too_long_for_the_scratchpad_are_cut_into_parts(
+    kernel: int, stride: int, width: int, residual: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker = GraphMaker(8)
+    # With the input so large that it does not stay between the groups either.
+    x = maker.conv(maker.input(64, 9, width), 128, 1)
+    y = maker.conv(maker.conv(x, 128, kernel, stride=stride, group=128), 96, 1, table=not residual)
+    result = maker.add(maker.conv(x, 96, 1, stride=stride), y) if residual else y
+    small = BASE.replace(scratch_kib=64)
+    program = check(maker, result, small)
+    widths = {i["out_w"] for i in program.instructions if i.kind is Kind.VDEPTHWISE}
+    columns = -(-width // stride)
+    assert max(widths) <= -(-columns // 2)
+    assert {i["ix0"] for i in program.instructions if i.kind is Kind.VDEPTHWISE} > {-(kernel // 2)}
+    monkeypatch.setattr(GroupCosts, "in_parts", lambda *_: None)
+    whole = compiled(maker.graph(result), small)
+    assert program.predicted_cycles < whole.predicted_cycles
+    assert words_moved(program) < words_moved(whole)
+
+
+def words_moved(program: Program) -> int:
+    return sum(layer.dram_words for layer in program.layers)
 
 
 @pytest.mark.parametrize(("size", "channels", "wide"), [(56, 24, 144), (28, 32, 192), (14, 64, 384), (7, 160, 960)])
