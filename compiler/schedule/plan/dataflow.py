@@ -2,9 +2,10 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,11 @@ class Read(Access):
     def starts(self) -> Rows:
         """The first operand row that the rest reads, for each number of finished rows."""
         return np.append(self.windows[0], self.buffer.height).astype(np.int32)
+
+    @cached_property
+    def ends(self) -> Rows:
+        """The end of the operand rows that each number of finished rows has read."""
+        return np.insert(self.windows[1], 0, 0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -181,6 +187,31 @@ class Inside:
         return sum(r.words for r in self.reads) + self.buffer.plane * (len(self.written) - len(self.stored))
 
     @cached_property
+    def guard(self) -> int:
+        """Words before and after the buffer's ring."""
+        return max((r.stage.operand_guard(r.operand) for r in self.reads), default=0)
+
+    @cached_property
+    def needs_whole(self) -> bool:
+        """Whether no ring can hold the buffer."""
+        return any(r.stage.needs_whole(r.operand) for r in self.reads)
+
+    @cached_property
+    def ring_unit(self) -> int:
+        """Rows that must not wrap in a ring."""
+        read = [max(1, r.stage.ring_rows(r.operand)) for r in self.reads]
+        return lcm(*read, *(w.factor * w.stage.row_step[0] for w in self.writes))
+
+    @cached_property
+    def shared(self) -> tuple[bool, ...]:
+        """For each read, whether a ring holds a step more, so that both units work at the same time."""
+        return tuple(on_both_units(r, self.writes) for r in self.reads)
+
+    def ring_words(self, rows: int) -> int:
+        """Scratchpad words of a ring of `rows` rows."""
+        return len(self.held) * rows * self.row + 2 * self.guard
+
+    @cached_property
     def local(self) -> LocalBuffer:
         """All rows of the buffer in the scratchpad."""
         held = self.held
@@ -193,6 +224,16 @@ class Inside:
             stored=self.stored,
             loaded=tuple(runs_of(self.loaded)),
         )
+
+
+def on_both_units(read: Read, writes: Sequence[Write]) -> bool:
+    """Whether a ring holds a step more, so that both units work at the same time.
+
+    What the array reads has such a step if a stage makes it that may take as long as the array.
+    """
+    if read.stage.unit is Unit.VEC:
+        return not all(w.by_vector_unit for w in writes)
+    return any(w.stage.overlaps_array for w in writes)
 
 
 def _reads_of(index: int, stage: Stage) -> list[Read]:

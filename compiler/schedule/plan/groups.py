@@ -337,10 +337,11 @@ class GroupCosts:
     @staticmethod
     def _first_loads(plan: Stripes) -> int:
         return sum(
-            int(rows[0])
-            * (plan.buffers[buffer].part or buffer.columns)
-            * sum(n for _, n in plan.buffers[buffer].loaded)
-            for buffer, rows in plan.arrivals.items()
+            int(plan.arrivals[inside.buffer][0])
+            * (inside.buffer.columns if plan.parts == 1 else plan.buffers[inside.buffer].part)
+            * len(inside.loaded)
+            for inside, _ in plan.rings
+            if inside.loaded
         )
 
 

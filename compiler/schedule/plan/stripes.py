@@ -7,14 +7,13 @@ reader. Rows that come from DRAM are loaded at the end of the step before they a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from math import lcm
 
 import numpy as np
 
-from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, LocalBuffer, Read, Rows, Write
+from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, LocalBuffer, Read, Rows, Write, on_both_units
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.isa import Unit
@@ -28,11 +27,17 @@ class Stripes:
     stop: int
     progress: Rows
     """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
-    buffers: Mapping[Buffer, LocalBuffer] = field(default_factory=dict)
-    arrivals: Mapping[Buffer, Rows] = field(default_factory=dict)
+    rings: Sequence[tuple[Inside, int]]
+    """Buffers on chip with the rows of their rings."""
+    arrivals: Mapping[Buffer, Rows]
     """For each buffer with blocks from DRAM, its loaded rows after each step."""
     parts: int = 1
     """Parts of the image, cut along columns, that are computed one after the other, each in all steps."""
+
+    @cached_property
+    def buffers(self) -> Mapping[Buffer, LocalBuffer]:
+        """The rings in the scratchpad."""
+        return {i.buffer: _local(i, rows, self.parts) for i, rows in self.rings}
 
     @property
     def steps(self) -> int:
@@ -48,7 +53,9 @@ class Stripes:
     @property
     def words(self) -> int:
         """Scratchpad words of all buffers."""
-        return sum(b.words for b in self.buffers.values())
+        if self.parts > 1:
+            return sum(b.words for b in self.buffers.values())
+        return sum(inside.ring_words(rows) for inside, rows in self.rings)
 
 
 def row_progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> Rows | None:
@@ -98,16 +105,6 @@ def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
     return write.by_vector_unit and on_array and not any(flow.stages[k].unit is Unit.MAC for k in others)
 
 
-def on_both_units(read: Read, writes: Sequence[Write]) -> bool:
-    """Whether a ring holds a step more, so that both units work at the same time.
-
-    What the array reads has such a step if a stage makes it that may take as long as the array.
-    """
-    if read.stage.unit is Unit.VEC:
-        return not all(w.by_vector_unit for w in writes)
-    return any(w.stage.overlaps_array for w in writes)
-
-
 def _disjoint(a: range, b: range) -> bool:
     return a.stop <= b.start or b.stop <= a.start
 
@@ -120,20 +117,20 @@ def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int, part
 
 def stripes_of(flow: Dataflow, first: int, stop: int, progress: Rows, parts: int = 1) -> Stripes:
     """The group with the buffers that this progress takes."""
-    group = Stripes(first, stop, progress, parts=parts)
+    group = range(first, stop)
     held = [inside for inside in flow.inside(first, stop).values() if inside.used]
-    group = replace(group, arrivals={i.buffer: _arrival(flow, group, i.reads) for i in held if i.loaded})
-    return replace(group, buffers={i.buffer: _local(flow, group, i) for i in held})
+    arrivals = {i.buffer: _arrival(flow, group, progress, i.reads) for i in held if i.loaded}
+    rings = [(i, _ring_rows(flow, group, progress, i, arrivals.get(i.buffer))) for i in held]
+    return Stripes(first, stop, progress, rings, arrivals, parts)
 
 
-def _local(flow: Dataflow, group: Stripes, inside: Inside) -> LocalBuffer:
-    guard = max((r.stage.operand_guard(r.operand) for r in inside.reads), default=0)
-    local = replace(inside.local, rows=_ring_rows(flow, group, inside), guard=guard)
-    if group.parts == 1:
+def _local(inside: Inside, rows: int, parts: int) -> LocalBuffer:
+    local = replace(inside.local, rows=rows, guard=inside.guard)
+    if parts == 1:
         return local
     width = max(
         stop - start
-        for columns in column_parts(inside.accesses[0].stage, group.parts)
+        for columns in column_parts(inside.accesses[0].stage, parts)
         for start, stop in (columns, *(columns_read(read.stage, read.operand, columns) for read in inside.reads))
     )
     row = max((r.stage.operand_row(r.operand, Rect(0, 1, 0, width)) for r in inside.reads), default=width)
@@ -153,51 +150,53 @@ def columns_read(stage: Stage, operand: int, columns: tuple[int, int]) -> tuple[
     return rect.x0, rect.x1
 
 
-def _arrival(flow: Dataflow, group: Stripes, reads: list[Read]) -> Rows:
+def _arrival(flow: Dataflow, group: range, progress: Rows, reads: list[Read]) -> Rows:
     """Rows that must be loaded by the end of each step: those that the next step reads."""
-    need = np.zeros(group.steps + 1, np.int32)
+    need = np.zeros(progress.shape[1], np.int32)
     for read in reads:
-        done = group.progress[read.index - group.first]
-        need = np.maximum(need, np.where(done > 0, read.windows[1][done - 1], 0))
+        done = progress[read.index - group.start]
+        np.maximum(need, read.ends[done], out=need)
     # The only stage of its unit runs again at once: its rows must come one step earlier.
-    convs = [s for s in flow.stages[group.first : group.stop] if s.unit is Unit.MAC]
-    alone = group.stop - group.first == 1 or (len(convs) == 1 and any(r.stage is convs[0] for r in reads))
+    convs = [s for s in flow.stages[group.start : group.stop] if s.unit is Unit.MAC]
+    alone = len(group) == 1 or (len(convs) == 1 and any(r.stage is convs[0] for r in reads))
     ahead = 2 if alone else 1
-    return np.concatenate([need[ahead:], np.full(ahead, need[-1], np.int32)])
+    need[:-ahead] = need[ahead:]
+    need[-ahead:] = need[-1]
+    return need
 
 
-def _is_alone(flow: Dataflow, group: Stripes, write: Write) -> bool:
+def _is_alone(flow: Dataflow, group: range, write: Write) -> bool:
     """Whether the unit that writes has no other work in a step."""
-    others = (k for k in range(group.first, group.stop) if k != write.index)
+    others = (k for k in group if k != write.index)
     if write.by_vector_unit:
         return not any(w.by_vector_unit for k in others for w in flow.writes[k])
     return not any(flow.stages[k].unit is Unit.MAC for k in others)
 
 
-def _ring_rows(flow: Dataflow, group: Stripes, inside: Inside) -> int:
+def _ring_rows(flow: Dataflow, group: range, progress: Rows, inside: Inside, arrival: Rows | None) -> int:
     """The most rows that are live at once, rounded so that no unit of rows wraps."""
     height = inside.buffer.height
-    top = group.arrivals.get(inside.buffer, np.zeros(group.steps + 1, np.int32))
-    low = np.full(group.steps + 1, height, np.int32)
-    unit = 1
-    for read in inside.reads:
-        if read.stage.needs_whole(read.operand):
-            return height
-        unit = lcm(unit, max(1, read.stage.ring_rows(read.operand)))
-        done = group.progress[read.index - group.first]
-        if on_both_units(read, inside.writes):
+    if inside.needs_whole:
+        return height
+    low = np.full(progress.shape[1], height, np.int32)
+    for read, shared in zip(inside.reads, inside.shared, strict=True):
+        starts = read.starts[progress[read.index - group.start]]
+        if shared:
             # One unit writes its rows while the other one still reads those of the step before.
-            done = np.concatenate([[0], done[:-1]])
-        low = np.minimum(low, read.starts[done])
+            starts[1:] = starts[:-1]
+            starts[0] = read.starts[0]
+        np.minimum(low, starts, out=low)
+    top = arrival
     for write in inside.writes:
-        done = group.progress[write.index - group.first] * write.factor
-        top = np.maximum(top, done)
-        unit = lcm(unit, write.factor * write.stage.row_step[0])
+        done = progress[write.index - group.start] * write.factor
+        top = done if top is None else np.maximum(top, done)
         if inside.stored:
             # Rows stay until their store has ended: one step, or two where the stage runs again at once.
             back = 2 if _is_alone(flow, group, write) else 1
-            low = np.minimum(low, np.concatenate([np.zeros(back, np.int32), done[:-back]]))
-    rows = max(int((top - low).max()), 1)
+            low[:back] = 0
+            np.minimum(low[back:], done[:-back], out=low[back:])
+    assert top is not None  # something loads or writes each buffer
+    rows, unit = max(int((top - low).max()), 1), inside.ring_unit
     return min(height, -(-rows // unit) * unit)
 
 

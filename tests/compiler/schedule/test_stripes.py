@@ -8,8 +8,8 @@ from intloom.compiler.program.cost import conv_busy, instruction_cost
 from intloom.compiler.program.program import Program
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.plan.dataflow import Dataflow
-from intloom.compiler.schedule.plan.stripes import Stripes, on_both_units, plan_stripes
+from intloom.compiler.schedule.plan.dataflow import Dataflow, on_both_units
+from intloom.compiler.schedule.plan.stripes import Stripes, plan_stripes
 from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
