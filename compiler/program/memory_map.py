@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.program.footprint import Memory, addresses, footprint
+from intloom.compiler.program.footprint import Memory, addresses, footprint, view
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program, Role
 from intloom.hw.spec.isa import Kind, LoadTarget
 
-Words = NDArray[np.int64]
+Words = NDArray[np.int32]
 
 
 class Extent(NamedTuple):
@@ -82,22 +82,27 @@ def _label(program: Program, index: int) -> str:
 def _lifetimes(program: Program, memory: Memory) -> Iterator[tuple[Words, Words, Words]]:
     """Words of a local memory in order, with the instruction that wrote each and the end of its last reader."""
     size = memory_size(program, memory)
-    first, last = np.full(size, -1), np.zeros(size, np.int64)
+    # The words themselves, the last writer of each, and the end of its last reader.
+    state = np.arange(size, dtype=np.int32), np.full(size, -1, np.int32), np.zeros(size, np.int32)
 
-    def ended(words: Words) -> tuple[Words, Words, Words]:
-        words = words[first[words] >= 0]
-        if (words[1:] <= words[:-1]).any():
-            words = np.unique(words)
-        return words, first[words], last[words]
+    def ended(words: Words, first: Words, last: Words) -> tuple[Words, Words, Words]:
+        valid = first >= 0
+        words, first, last = words[valid], first[valid], last[valid]
+        if (words[1:] > words[:-1]).all():
+            return words, first, last
+        words, places = np.unique(words, return_index=True)
+        return words, first[places], last[places]
 
     for index, instruction in enumerate(program.instructions):
         for access in (a for a in footprint(instruction, program.params) if a.memory is memory):
-            words = addresses(access) % size
+            wraps = access.last >= size
+            key = addresses(access) % size if wraps else ...
+            words, first, last = state if wraps else (view(part, access) for part in state)
             if access.write:
-                yield ended(words)
-                first[words] = index
-            last[words] = index + 1
-    yield ended(np.arange(size))
+                yield ended(words[key].flatten(), first[key].flatten(), last[key].flatten())
+                first[key] = index
+            last[key] = index + 1
+    yield ended(*state)
 
 
 def _local(program: Program, memory: Memory) -> Iterator[Extent]:

@@ -67,12 +67,12 @@ def _operands(
     """
     dynamic = [leaf for leaf in leaves if stored_constant(builder.model, leaf) is None]
     moving = [leaf for leaf in dynamic if not _is_row(builder, unit, leaf)] or dynamic
-    orders = [builder.ordered(leaf) for leaf in moving]
-    first, plain = orders[0], all(map(builder.in_model_order, moving))
-    # Of a table, the order of the bytes does not matter.
-    same = all(o is not None and first is not None and np.array_equal(o.positions, first.positions) for o in orders)
+    # Positions take time to compute, and most values are in the model's order.
+    plain = all(map(builder.in_model_order, moving))
+    first = None if plain else builder.ordered(moving[0])
     operands, order = {}, None
-    if same and not plain:
+    # Of a table, the order of the bytes does not matter.
+    if first is not None and all(_is_ordered_as(first, builder.ordered(leaf)) for leaf in moving[1:]):
         operands, order = {leaf: builder.operand_in_any_order(leaf) for leaf in moving}, first
         size = operands[moving[0]].tensor.shape[2:]
         for leaf, operand in operands.items():
@@ -87,12 +87,17 @@ def _operands(
             raise Refusal.ORDER("its operands have their values in different orders", "reshape both alike")
         operands = {leaf: replace(t.operand, tensor=t.parts[0]) for leaf, t in tokens.items()}
         order = token_order(tokens[moving[0]].parts[0], pixels, operands[moving[0]].shape)
-    whole = order or builder.ordered(moving[0])
-    for leaf in leaves:
-        if leaf not in operands and whole is not None:
+    missing = [leaf for leaf in leaves if leaf not in operands]
+    whole = order or (builder.ordered(moving[0]) if missing else None)
+    if whole is not None:
+        for leaf in missing:
             emit = _spread_row if leaf in dynamic else _constant_operand
             operands[leaf] = emit(builder, unit, leaf, operands[moving[0]], whole)
     return {leaf: operands[leaf] for leaf in leaves}, order
+
+
+def _is_ordered_as(first: Ordered, other: Ordered | None) -> bool:
+    return other is not None and np.array_equal(other.positions, first.positions)
 
 
 def _constant_operand(
