@@ -1,7 +1,5 @@
 """Names of biases that several layers share."""
 
-import re
-
 import onnx
 
 from intloom.quantization.graph_index import GraphIndex
@@ -14,14 +12,13 @@ def rename_shared_biases(model: onnx.ModelProto) -> bool:
     that name is replaced by the bias. Returns whether there was any.
     """
     index = GraphIndex(model.graph)
-    taken = {*index.makers, *(i.name for i in model.graph.input)}
-    renamed = {}
-    for name in index.constants:
-        pattern = re.compile(rf"{re.escape(name)}\d+")
-        if len(index.readers(name)) > 1 and any(pattern.fullmatch(value) for value in taken):
-            renamed[name] = f"{name}/shared_constant"
-    for old, new in renamed.items():
+    taken = (*index.makers, *(i.name for i in model.graph.input))
+    # What a value's name is without some of its last digits.
+    stems = {v[:end] for v in taken for end in range(len(v.rstrip("0123456789")), len(v))}
+    shared = [name for name in index.constants if len(index.readers(name)) > 1 and name in stems]
+    for old in shared:
+        new = f"{old}/shared_constant"
         for node in index.readers(old):
             node.input[:] = [new if value == old else value for value in node.input]
         index.constants[old].name = new
-    return bool(renamed)
+    return bool(shared)
