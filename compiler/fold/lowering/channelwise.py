@@ -7,6 +7,7 @@ bounds that all 256 points set, and accepts constants only if the convolution re
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Add, Conv, Node, Tensor
+from intloom.compiler.ir.arithmetic import requantize
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import Affine, RoundingMode, Scale, requantize, scale_from_float
+from intloom.hw.spec.arith import Affine, RoundingMode, Scale, scale_from_float
 
 _OPS = ELEMENTWISE | {"BatchNormalization"}
 _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
@@ -179,7 +181,8 @@ def _fit(
         rough = np.clip(np.rint(sums * (scale.mantissa * 2.0**-scale.shift)) + zero, least, most)
         if np.count_nonzero(rough != goal) > _MOST_TIES:
             continue
-        made = np.array([requantize(int(s), scale, zero, match) for s in sums], dtype=np.int64)
+        mantissa, shift = np.array([scale.mantissa], dtype=np.uint32), np.array([scale.shift], dtype=np.uint8)
+        made = requantize(sums[None].astype(np.int32), mantissa, shift, zero, match)[0].astype(np.int64)
         if np.array_equal(made if clamps is None else clamps[made & 0xFF].astype(np.int64), goal):
             return weight, bias, scale
     return None
@@ -194,10 +197,17 @@ class Bounds:
     above: NDArray[np.bool_]
     below: NDArray[np.bool_]
 
+    @cached_property
+    def _sides(self) -> tuple[Reals, ...]:
+        """The points that bound a line below, and those that bound it above."""
+        (above, below), x = (self.above, self.below), self.x.astype(np.float64)
+        return self.goal[above] - 0.5, x[above], self.goal[below] + 0.5, x[below]
+
     def room(self, slope: float) -> tuple[float, float]:
         """Width and middle of the interval of constants that a line of this slope may have."""
-        least = (self.goal - 0.5 - slope * self.x)[self.above].max(initial=-1e9)
-        most = (self.goal + 0.5 - slope * self.x)[self.below].min(initial=1e9)
+        low, low_x, high, high_x = self._sides
+        least = (low - slope * low_x).max(initial=-1e9)
+        most = (high - slope * high_x).min(initial=1e9)
         return float(most - least), float(most + least) / 2
 
     def widest(self) -> tuple[float, float]:
