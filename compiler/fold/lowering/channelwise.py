@@ -5,9 +5,8 @@ per channel implement it. Two lines that meet at zero, as of a PRelu, are the su
 bounds that all 256 points set, and accepts constants only if the convolution returns the required byte at every point.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,8 +93,13 @@ class _Function:
     ) -> Conv | None:
         """The depthwise convolution to the bytes `wanted`, where they are `known`; None if a channel has none."""
         fitted = []
-        for row in wanted:
-            constants = _fit(row, result.zero_point, self.clamps, self.builder.options.match, known)
+        zero, match = result.zero_point, self.builder.options.match
+        least, most = (-128, 127) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
+        inside = slice(None) if known is None else known
+        x, goals = all_bytes().astype(np.int64)[inside], wanted.astype(np.int64)[:, inside]
+        bounds = [Bounds(x, goal - zero, goal > least, goal < most) for goal in goals]
+        for channel, line in zip(bounds, _widest(bounds), strict=True):
+            constants = _fit(channel, line, zero, self.clamps, match)
             if constants is None:
                 return None
             fitted.append(constants)
@@ -164,18 +168,16 @@ def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, l
 
 
 def _fit(
-    wanted: Int8s, zero: int, clamps: Int8s | None, match: RoundingMode, known: NDArray[np.bool_] | None
+    bounds: "Bounds", line: tuple[float, float], zero: int, clamps: Int8s | None, match: RoundingMode
 ) -> tuple[int, int, Scale] | None:
     """Weight, bias and scale with which a convolution returns a channel's bytes, or None if none are found."""
-    x, goal = all_bytes().astype(np.int64), wanted.astype(np.int64)
-    if known is not None:
-        x, goal = x[known], goal[known]
+    x, goal = bounds.x, bounds.goal + zero
     least, most = (-128, 127) if clamps is None else (int(clamps.min()), int(clamps.max()))
     candidates: Iterator[tuple[int, int, Scale]]
-    if ((goal > least) & (goal < most)).any():
-        candidates = _candidates(Bounds(x, goal - zero, goal > least, goal < most))
+    if (bounds.above & bounds.below).any():
+        candidates = _candidates(bounds, *line)
     else:
-        candidates = iter(((0, int(goal[0]) - zero, scale_from_float(1.0)),))
+        candidates = iter(((0, int(bounds.goal[0]), scale_from_float(1.0)),))
     for weight, bias, scale in candidates:
         sums = bias + weight * x
         rough = np.clip(np.rint(sums * (scale.mantissa * 2.0**-scale.shift)) + zero, least, most)
@@ -197,32 +199,7 @@ class Bounds:
     above: NDArray[np.bool_]
     below: NDArray[np.bool_]
 
-    @cached_property
-    def _sides(self) -> tuple[Reals, ...]:
-        """The points that bound a line below, and those that bound it above."""
-        (above, below), x = (self.above, self.below), self.x.astype(np.float64)
-        return self.goal[above] - 0.5, x[above], self.goal[below] + 0.5, x[below]
-
-    def room(self, slope: float) -> tuple[float, float]:
-        """Width and middle of the interval of constants that a line of this slope may have."""
-        low, low_x, high, high_x = self._sides
-        least = (low - slope * low_x).max(initial=-1e9)
-        most = (high - slope * high_x).min(initial=1e9)
-        return float(most - least), float(most + least) / 2
-
-    def widest(self) -> tuple[float, float]:
-        """The slope with the widest interval of constants, and the middle of that interval."""
-        low, high = self._secant()
-        for _ in range(_ROUNDS):  # the width is a concave function of the slope
-            one, two = low + (high - low) / 3, high - (high - low) / 3
-            if self.room(one)[0] < self.room(two)[0]:
-                low = one
-            else:
-                high = two
-        slope = (low + high) / 2
-        return slope, self.room(slope)[1]
-
-    def _secant(self) -> tuple[float, float]:
+    def secant(self) -> tuple[float, float]:
         """Bounds on the slope, from the first and last point that bound the line on both sides."""
         inner = np.flatnonzero(self.above & self.below)
         if inner.size < 2:
@@ -242,9 +219,29 @@ class Bounds:
         return float(least + most) / 2 if least <= most else None
 
 
-def _candidates(bounds: Bounds) -> Iterator[tuple[int, int, Scale]]:
+def _widest(channels: Sequence[Bounds]) -> list[tuple[float, float]]:
+    """For each channel, the slope with the widest interval of constants, and the middle of that interval."""
+    x = channels[0].x.astype(np.float64)
+    least = np.array([np.where(c.above, c.goal - 0.5, -np.inf) for c in channels])
+    most = np.array([np.where(c.below, c.goal + 0.5, np.inf) for c in channels])
+
+    def ends(slopes: Reals) -> tuple[Reals, Reals]:
+        rises = slopes[:, None] * x
+        return (least - rises).max(axis=1, initial=-1e9), (most - rises).min(axis=1, initial=1e9)
+
+    low, high = np.array([c.secant() for c in channels]).T
+    for _ in range(_ROUNDS):  # the width is a concave function of the slope
+        one, two = low + (high - low) / 3, high - (high - low) / 3
+        (one_least, one_most), (two_least, two_most) = ends(one), ends(two)
+        wider = one_most - one_least < two_most - two_least
+        low, high = np.where(wider, one, low), np.where(wider, high, two)
+    slopes = (low + high) / 2
+    bottom, top = ends(slopes)
+    return list(zip(slopes.tolist(), ((top + bottom) / 2).tolist(), strict=True))
+
+
+def _candidates(bounds: Bounds, slope: float, offset: float) -> Iterator[tuple[int, int, Scale]]:
     """Candidate weights, biases and scales for a line, that of a constant first."""
-    slope, offset = bounds.widest()
     yield 0, round(max(-256.0, min(256.0, offset))), scale_from_float(1.0)
     for weight in _WEIGHTS:
         sign = weight if slope > 0 else -weight
