@@ -224,7 +224,9 @@ def _read_from_host(builder: GraphBuilder, stored: str, node: OnnxNode) -> bool:
     """Add an input with the parameters of a node; False if its shape is unknown."""
     shape = builder.model.shape(stored)
     if shape is not None:
-        builder.tensors[stored] = builder.tensor(stored, as_image(shape), read_qparams(builder.model, node))
+        # Rows of one matrix are tokens of one sequence: the same bytes.
+        image = as_image((1, *shape) if len(shape) == 2 and shape[0] != 1 else shape)
+        builder.tensors[stored] = builder.tensor(stored, image, read_qparams(builder.model, node))
         builder.inputs.append(stored)
         builder.views[stored] = (stored, shape)
     return shape is not None
