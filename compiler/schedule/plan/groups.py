@@ -14,12 +14,14 @@ import numpy as np
 
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.plan.dataflow import Access, Dataflow, Rows
+from intloom.compiler.schedule.plan.dataflow import Access, Dataflow
 from intloom.compiler.schedule.plan.stripes import (
+    RowProgress,
+    StageRows,
     Stripes,
     columns_read,
+    joined,
     plan_stripes,
-    row_progress,
     stripe_cycles,
     stripes_of,
 )
@@ -77,10 +79,21 @@ class _Cut(NamedTuple):
     parts: int = 1
 
 
+class _StageWork(NamedTuple):
+    """What a stage in stripes does in steps."""
+
+    each: list[tuple[int, int]]
+    """Array and vector cycles in each step until its last row."""
+    array: int
+    vector: int
+    tasks: int
+    """Steps with rows."""
+
+
 class _Steps(NamedTuple):
     """Stages in stripes before their buffers are known."""
 
-    progress: Rows
+    progress: list[StageRows]
     work: list[list[tuple[int, int]]]
     """Array and vector cycles of each stage in each step."""
     cycles: int
@@ -111,6 +124,8 @@ class GroupCosts:
         self._minimum = cache(self._minimum_cost)
         # The cost in steps is asked for just before what else the same steps need.
         self._steps = lru_cache(maxsize=1)(self._in_steps)
+        self._progress = RowProgress(flow)
+        self._stage_work = cache(self._work_of_stage)
         self._without_waits = cache(self._cost_without_waits)
         self._striped = cache(self._striped_cost)
 
@@ -258,21 +273,22 @@ class GroupCosts:
         return sum(inside.moved for inside in self._flow.inside(first, stop).values())
 
     def _in_steps(self, first: int, stop: int, rows: int) -> _Steps | None:
-        progress = row_progress(self._flow, first, stop, rows)
+        progress = self._progress.of(first, stop, rows)
         if progress is None:
             return None
-        resident, work = self._resident(first, stop), []
-        tasks, array, vector, moved = 0, 0, 0, self._moved(first, stop)
-        for k, sizes in enumerate(np.diff(progress).tolist(), first):
-            cycles = {size: self.cycles(k, size, stop - first > 1) for size in set(sizes)}
-            work.append([cycles[size] for size in sizes])
-            for size, (on_array, on_vector) in cycles.items():
-                array += sizes.count(size) * on_array
-                vector += sizes.count(size) * on_vector
-            count = len(sizes) - sizes.count(0)
-            tasks += count
-            moved += self._weights[k] * (1 if resident else count)
-        return _Steps(progress, work, max(array, vector), tasks, moved)
+        resident, steps = self._resident(first, stop), max(done.steps for done in progress)
+        every = [self._stage_work(k, done, stop - first > 1) for k, done in enumerate(progress, first)]
+        work = [w.each + [(0, 0)] * (steps - len(w.each)) for w in every]
+        moved = self._moved(first, stop)
+        moved += sum(self._weights[k] * (1 if resident else w.tasks) for k, w in enumerate(every, first))
+        cycles = max(sum(w.array for w in every), sum(w.vector for w in every))
+        return _Steps(progress, work, cycles, sum(w.tasks for w in every), moved)
+
+    def _work_of_stage(self, index: int, done: StageRows, fused: bool) -> _StageWork:
+        sizes = np.diff(done.rows[: done.steps + 1]).tolist()
+        cycles = {size: self.cycles(index, size, fused) for size in set(sizes)}
+        each = [cycles[size] for size in sizes]
+        return _StageWork(each, sum(a for a, _ in each), sum(v for _, v in each), len(sizes) - sizes.count(0))
 
     def _cost_without_waits(self, first: int, stop: int, rows: int) -> float | None:
         """The cost if no unit waits for the other one and all buffers fit; None if some rows are never complete."""
@@ -284,7 +300,7 @@ class GroupCosts:
     def _striped_cost(self, first: int, stop: int, rows: int) -> float | None:
         stages, steps = self._flow.stages[first:stop], self._steps(first, stop, rows)
         assert steps is not None  # its cost without waits is known
-        plan = stripes_of(self._flow, first, stop, steps.progress)
+        plan = stripes_of(self._flow, first, stop, joined(steps.progress))
         if plan.words + stripe_words(stages, plan, transient=self._transient) > self._params.scratch_words:
             return None
         overlaps = any(s.overlaps_array for s in stages)
@@ -304,7 +320,7 @@ class GroupCosts:
             return None
         # A part has as many pixels in a step as stripes of whole rows.
         for parts in range(2, rows * stages[0].extent[1] // tuning.MIN_STEP_PIXELS + 1):
-            plan = stripes_of(self._flow, first, first + 2, steps.progress, parts)
+            plan = stripes_of(self._flow, first, first + 2, joined(steps.progress), parts)
             if plan.words + stripe_words(stages, plan, transient=self._transient) <= self._params.scratch_words:
                 cycles = stripe_cycles(self._flow, plan, steps.work)
                 moved = steps.moved + sum(

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, LocalBuffer, Read, Rows, Write, on_both_units
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Stage
@@ -58,41 +59,75 @@ class Stripes:
         return sum(inside.ring_words(rows) for inside, rows in self.rings)
 
 
-def row_progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> Rows | None:
-    """Finished rows of each stage after each step; None if the rows that some stage needs are never complete.
+@dataclass(frozen=True, eq=False)
+class StageRows:
+    """Finished rows of a stage after each step, until long after its last one."""
 
-    Stages without an operand from the group set the pace, of `rows_per_step` rows of the first stage.
-    """
-    lead = flow.stages[first].extent[0]
-    # At most two steps from a stage to the next one.
-    steps = -(-lead // rows_per_step) + 2 * (stop - first)
-    time = np.arange(steps + 1, dtype=np.int32)
-    writers: dict[Buffer, list[tuple[Write, Rows]]] = {}
-    progress = np.empty((stop - first, steps + 1), np.int32)
-    for index, done in enumerate(progress, first):
-        stage = flow.stages[index]
+    rows: Rows
+    steps: int
+    """Steps until all rows are finished."""
+
+
+class RowProgress:
+    """Finished rows of stages in stripes; groups that begin with the same stage share those of most stages."""
+
+    def __init__(self, flow: Dataflow) -> None:
+        self._flow = flow
+        self._known: dict[object, StageRows] = {}
+
+    def of(self, first: int, stop: int, rows_per_step: int) -> list[StageRows] | None:
+        """Finished rows of each stage after each step; None if the rows that some stage needs are never complete.
+
+        Stages without an operand from the group set the pace, of `rows_per_step` rows of the first stage.
+        """
+        flow, group = self._flow, range(first, stop)
+        steps = -(-flow.stages[first].extent[0] // rows_per_step)
+        pace = first, rows_per_step, steps + 2 * max(tuning.LONGEST_GROUP, len(group))
+        writers: dict[Buffer, list[tuple[Write, StageRows]]] = {}
+        progress = []
+        for index in group:
+            sources = tuple(
+                (read, write, made, 2 if _waits(flow, write, read, group) else 1)
+                for read in flow.reads[index]
+                for write, made in writers.get(read.buffer, ())
+                if not _disjoint(write.blocks, read.blocks)
+            )
+            key = index, pace, sources
+            done = self._known.get(key)
+            if done is None:
+                done = self._known[key] = self._rows(index, pace, sources)
+            # At most two steps from a stage to the next one.
+            if done.steps > steps + 2 * len(group):
+                return None
+            progress.append(done)
+            for write in flow.writes[index]:
+                writers.setdefault(write.buffer, []).append((write, done))
+        return progress
+
+    def _rows(
+        self, index: int, pace: tuple[int, int, int], sources: Sequence[tuple[Read, Write, StageRows, int]]
+    ) -> StageRows:
+        """The rows of a stage that waits for the sources, each with its lag in steps."""
+        first, rows_per_step, steps = pace
+        stage, lead = self._flow.stages[index], self._flow.stages[first].extent[0]
         height, unit = stage.extent[0], stage.row_step[0]
-        done.fill(height)
-        driven = False
-        for read in flow.reads[index]:
-            own = [(w, p) for w, p in writers.get(read.buffer, ()) if not _disjoint(w.blocks, read.blocks)]
-            for write, rows in own:
-                lag = 2 if _waits(flow, write, read, range(first, stop)) else 1
-                # No row is complete before.
-                done[:lag] = 0
-                np.minimum(done[lag:], read.complete[rows[:-lag] * write.factor], out=done[lag:])
-                driven = True
-        if not driven:
-            pace = max(1, round(rows_per_step * height / lead))
-            np.minimum(time * pace, height, out=done)
+        done = np.full(steps + 1, height, np.int32)
+        for read, write, made, lag in sources:
+            # No row is complete before.
+            done[:lag] = 0
+            np.minimum(done[lag:], read.complete[made.rows[:-lag] * write.factor], out=done[lag:])
+        if not sources:
+            each = max(1, round(rows_per_step * height / lead))
+            np.minimum(np.arange(steps + 1, dtype=np.int32) * each, height, out=done)
         if unit > 1:
             np.copyto(done, done // unit * unit, where=done < height)
-        if done[-1] < height:
-            return None
-        for write in flow.writes[index]:
-            writers.setdefault(write.buffer, []).append((write, done))
-    used = 1 + int((progress < progress[:, -1:]).sum(axis=1).max())
-    return progress[:, :used]
+        return StageRows(done, int((done < height).sum()))
+
+
+def joined(progress: Sequence[StageRows]) -> Rows:
+    """The finished rows of all stages until all are finished."""
+    used = 1 + max(done.steps for done in progress)
+    return np.stack([done.rows[:used] for done in progress])
 
 
 def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
@@ -111,8 +146,8 @@ def _disjoint(a: range, b: range) -> bool:
 
 def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int, parts: int = 1) -> Stripes | None:
     """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
-    progress = row_progress(flow, first, stop, rows_per_step)
-    return None if progress is None else stripes_of(flow, first, stop, progress, parts)
+    progress = RowProgress(flow).of(first, stop, rows_per_step)
+    return None if progress is None else stripes_of(flow, first, stop, joined(progress), parts)
 
 
 def stripes_of(flow: Dataflow, first: int, stop: int, progress: Rows, parts: int = 1) -> Stripes:
