@@ -154,7 +154,8 @@ def _array_cycles(stage: Stage) -> int:
 def _sources(stages: Sequence[Stage]) -> list[list[int]]:
     """For each stage, those that write what it reads, earliest first; those of whole tensors before others.
 
-    Then the stages that make the other operands may run in stripes with it.
+    Then the stages that make the other operands may run in stripes with it. A single row has no stripes: there the
+    array makes the whole tensor while the vector unit makes the other operand.
     """
     writers: dict[Buffer, list[tuple[int, range]]] = {}
     for index, stage in enumerate(stages):
@@ -171,4 +172,8 @@ def _sources(stages: Sequence[Stage]) -> list[list[int]]:
             }
         )
 
-    return [of(k, stage.weight_operands) + of(k, stage.operands) for k, stage in enumerate(stages)]
+    def both(index: int, stage: Stage) -> list[int]:
+        weights, operands = of(index, stage.weight_operands), of(index, stage.operands)
+        return operands + weights if stage.extent[0] == 1 else weights + operands
+
+    return [both(k, stage) for k, stage in enumerate(stages)]
