@@ -94,6 +94,18 @@ def test_a_product_does_not_run_with_it_if_its_weights_are_made_there():
     assert order == [first, layer, *attention, weighted]
 
 
+@pytest.mark.parametrize(("height", "softmax_first"), [(1, True), (4, False)])
+def test_the_array_makes_a_stationary_operand_during_the_softmax_of_one_row(height: int, softmax_first: bool):
+    maker = GraphMaker(1)
+    moving = softmax(maker, matmul(maker, maker.input(16, height, 64), columns=64))
+    stationary = maker.conv(maker.input(64, 1, 16), 64)
+    product = matmul(maker, moving, columns=16)
+    maker.nodes[-1] = replace(maker.nodes[-1], inputs=(moving, stationary))
+    scores, vector, made, last = (n.name for n in maker.nodes)
+    order = [s.name for s in stages_of(maker.graph(product)).stages]
+    assert order == ([scores, vector, made, last] if softmax_first else [made, scores, vector, last])
+
+
 @pytest.mark.parametrize("name", ["nano", "small", "base"])
 def test_the_bytes_are_those_of_the_golden_model(name):
     made, params = Branches(), preset(name).replace(vector_softmax=True, weight_sums=True)
