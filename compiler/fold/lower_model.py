@@ -224,8 +224,9 @@ def _read_from_host(builder: GraphBuilder, stored: str, node: OnnxNode) -> bool:
     """Add an input with the parameters of a node; False if its shape is unknown."""
     shape = builder.model.shape(stored)
     if shape is not None:
-        # Rows of one matrix are tokens of one sequence: the same bytes.
-        image = as_image((1, *shape) if len(shape) == 2 and shape[0] != 1 else shape)
+        # Rows of one matrix, and the steps of a recurrent cell, are tokens of one sequence: the same bytes.
+        rows = len(shape) > 1 and shape[0] != 1 and shape[1:-1] in ((), (1,))
+        image = as_image((1, *shape) if rows else shape)
         builder.tensors[stored] = builder.tensor(stored, image, read_qparams(builder.model, node))
         builder.inputs.append(stored)
         builder.views[stored] = (stored, shape)

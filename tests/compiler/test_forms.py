@@ -114,8 +114,9 @@ def test_a_change_of_order_in_a_region_that_returns_to_the_host(rng: random.Rand
     assert len(assert_equal(opened(m), seed).folded.regions) == 1
 
 
-def test_rows_that_the_host_computes(rng: random.Random, seed: int) -> None:
-    """The classifier of a text recognizer: a Gemm over the rows that a recurrent cell leaves, one for each step."""
+@pytest.mark.parametrize(("form", "layer"), [((32, 32), "Gemm"), ((32, 1, 32), "MatMul")])
+def test_rows_that_the_host_computes(form: tuple[int, ...], layer: str, rng: random.Random, seed: int) -> None:
+    """The classifier of a text recognizer: a product with the rows that a recurrent cell leaves, one for each step."""
     m, noise = OnnxMaker(rng), np.random.default_rng(seed)
     x = m.conv(m.image(3, 8, 8), 32)
     (steps,) = m.node("Reshape", [x.name, m.constant(np.array([32, 1, 64]))])
@@ -123,9 +124,9 @@ def test_rows_that_the_host_computes(rng: random.Random, seed: int) -> None:
     (value,) = m.node("LSTM", [m.pair(steps, (32, 1, 64), x.scale).name, *gates], hidden_size=32)
     cells = m.pair(value, (32, 1, 1, 32), 0.01, 128)
     names = parameters(m, 0.01, 128)
-    (value,) = m.node("Reshape", [cells.name, m.constant(np.array([32, 32]))])
+    (value,) = m.node("Reshape", [cells.name, m.constant(np.array(form))])
     (value,) = m.node("DequantizeLinear", [*m.node("QuantizeLinear", [value, *names]), *names])
-    (value,) = m.node("Gemm", [value, m.weights((32, 300), 1)[0]])
-    m.output(m.pair(value, (32, 300), 0.02))
+    (value,) = m.node(layer, [value, m.weights((32, 300), 1)[0]])
+    m.output(m.pair(value, (*form[:-1], 300), 0.02))
     found = assert_equal(opened(m), seed)
-    assert [a.target for a in found.folded.assignments if a.op == "Gemm"] == [Target.ARRAY]
+    assert [a.target for a in found.folded.assignments if a.op == layer] == [Target.ARRAY]
