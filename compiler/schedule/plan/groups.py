@@ -20,7 +20,6 @@ from intloom.compiler.schedule.plan.stripes import (
     StageRows,
     Stripes,
     columns_read,
-    joined,
     plan_stripes,
     stripe_cycles,
     stripes_of,
@@ -300,7 +299,7 @@ class GroupCosts:
     def _striped_cost(self, first: int, stop: int, rows: int) -> float | None:
         stages, steps = self._flow.stages[first:stop], self._steps(first, stop, rows)
         assert steps is not None  # its cost without waits is known
-        plan = stripes_of(self._flow, first, stop, joined(steps.progress))
+        plan = stripes_of(self._flow, first, stop, steps.progress)
         if plan.words + stripe_words(stages, plan, transient=self._transient) > self._params.scratch_words:
             return None
         overlaps = any(s.overlaps_array for s in stages)
@@ -320,7 +319,7 @@ class GroupCosts:
             return None
         # A part has as many pixels in a step as stripes of whole rows.
         for parts in range(2, rows * stages[0].extent[1] // tuning.MIN_STEP_PIXELS + 1):
-            plan = stripes_of(self._flow, first, first + 2, joined(steps.progress), parts)
+            plan = stripes_of(self._flow, first, first + 2, steps.progress, parts)
             if plan.words + stripe_words(stages, plan, transient=self._transient) <= self._params.scratch_words:
                 cycles = stripe_cycles(self._flow, plan, steps.work)
                 moved = steps.moved + sum(

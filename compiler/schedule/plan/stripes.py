@@ -147,15 +147,25 @@ def _disjoint(a: range, b: range) -> bool:
 def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int, parts: int = 1) -> Stripes | None:
     """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
     progress = RowProgress(flow).of(first, stop, rows_per_step)
-    return None if progress is None else stripes_of(flow, first, stop, joined(progress), parts)
+    return None if progress is None else stripes_of(flow, first, stop, progress, parts)
 
 
-def stripes_of(flow: Dataflow, first: int, stop: int, progress: Rows, parts: int = 1) -> Stripes:
+def stripes_of(flow: Dataflow, first: int, stop: int, made: Sequence[StageRows], parts: int = 1) -> Stripes:
     """The group with the buffers that this progress takes."""
-    group = range(first, stop)
+    group, progress = range(first, stop), joined(made)
     held = [inside for inside in flow.inside(first, stop).values() if inside.used]
-    arrivals = {i.buffer: _arrival(flow, group, progress, i.reads) for i in held if i.loaded}
-    rings = [(i, _ring_rows(flow, group, progress, i, arrivals.get(i.buffer))) for i in held]
+    arrivals, rings = {}, []
+    for inside in held:
+        ahead = _ahead(flow, group, inside.reads) if inside.loaded else 0
+        if ahead:
+            arrivals[inside.buffer] = _arrival(group, progress, inside.reads, ahead)
+        # Rows stay until their store has ended: one step, or two where the stage runs again at once.
+        kept = tuple(2 if _is_alone(flow, group, w) else 1 for w in inside.writes) if inside.stored else ()
+        key = ahead, kept, *(made[access.index - first] for access in inside.accesses)
+        rows = inside.rings.get(key)
+        if rows is None:
+            rows = inside.rings[key] = _ring_rows(group, progress, inside, kept, arrivals.get(inside.buffer))
+        rings.append((inside, rows))
     return Stripes(first, stop, progress, rings, arrivals, parts)
 
 
@@ -185,16 +195,19 @@ def columns_read(stage: Stage, operand: int, columns: tuple[int, int]) -> tuple[
     return rect.x0, rect.x1
 
 
-def _arrival(flow: Dataflow, group: range, progress: Rows, reads: list[Read]) -> Rows:
-    """Rows that must be loaded by the end of each step: those that the next step reads."""
-    need = np.zeros(progress.shape[1], np.int32)
-    for read in reads:
-        done = progress[read.index - group.start]
-        np.maximum(need, read.ends[done], out=need)
+def _ahead(flow: Dataflow, group: range, reads: list[Read]) -> int:
+    """Steps from the end of the one in which rows arrive to the end of the one that reads them."""
     # The only stage of its unit runs again at once: its rows must come one step earlier.
     convs = [s for s in flow.stages[group.start : group.stop] if s.unit is Unit.MAC]
     alone = len(group) == 1 or (len(convs) == 1 and any(r.stage is convs[0] for r in reads))
-    ahead = 2 if alone else 1
+    return 2 if alone else 1
+
+
+def _arrival(group: range, progress: Rows, reads: list[Read], ahead: int) -> Rows:
+    """Rows that must be loaded by the end of each step: those that the next step reads."""
+    need = np.zeros(progress.shape[1], np.int32)
+    for read in reads:
+        np.maximum(need, read.ends[progress[read.index - group.start]], out=need)
     need[:-ahead] = need[ahead:]
     need[-ahead:] = need[-1]
     return need
@@ -208,7 +221,7 @@ def _is_alone(flow: Dataflow, group: range, write: Write) -> bool:
     return not any(flow.stages[k].unit is Unit.MAC for k in others)
 
 
-def _ring_rows(flow: Dataflow, group: range, progress: Rows, inside: Inside, arrival: Rows | None) -> int:
+def _ring_rows(group: range, progress: Rows, inside: Inside, kept: tuple[int, ...], top: Rows | None) -> int:
     """The most rows that are live at once, rounded so that no unit of rows wraps."""
     height = inside.buffer.height
     if inside.needs_whole:
@@ -221,15 +234,13 @@ def _ring_rows(flow: Dataflow, group: range, progress: Rows, inside: Inside, arr
             starts[1:] = starts[:-1]
             starts[0] = read.starts[0]
         np.minimum(low, starts, out=low)
-    top = arrival
     for write in inside.writes:
         done = progress[write.index - group.start] * write.factor
         top = done if top is None else np.maximum(top, done)
-        if inside.stored:
-            # Rows stay until their store has ended: one step, or two where the stage runs again at once.
-            back = 2 if _is_alone(flow, group, write) else 1
-            low[:back] = 0
-            np.minimum(low[back:], done[:-back], out=low[back:])
+    for write, back in zip(inside.writes, kept, strict=False):
+        done = progress[write.index - group.start] * write.factor
+        low[:back] = 0
+        np.minimum(low[back:], done[:-back], out=low[back:])
     assert top is not None  # something loads or writes each buffer
     rows, unit = max(int((top - low).max()), 1), inside.ring_unit
     return min(height, -(-rows // unit) * unit)
