@@ -38,6 +38,7 @@ dffunmap
 write_smt2 -stbv -wires bench.smt2
 """
 _FIELD = re.compile(r"^\(define-fun \|bench#\d+\| .* ?\(\(_ extract (\d+) (\d+)\) state\)(?: #b1)?\)+ ; \\?(\S+)")
+_STATE = re.compile(r"\|bench_s\| \(\) \(_ BitVec (\d+)\)")
 _OUTPUT = re.compile(r"^; yosys-smt2-output (\S+) \d+$", re.MULTILINE)
 _ENTRY = re.compile(r".*\[\d+\]$")
 """Name of a word of a memory."""
@@ -88,7 +89,9 @@ class Netlist:
         )
         asked = f"{text}\n(declare-const s |bench_s|)\n(declare-const t |bench_s|)\n(assert (|bench_t| s t))\n{probes}"
         moves, *values = z3.parse_smt2_string(asked)
-        state = z3.BitVec("s", moves_width := int(re.search(r"\|bench_s\| \(\) \(_ BitVec (\d+)\)", text)[1]))  # type: ignore[index]
+        (width,) = _STATE.findall(text)
+        moves_width = int(width)
+        state = z3.BitVec("s", moves_width)
         pieces, at = [], 0
         while at < moves_width:
             field = fields.get(at)
