@@ -331,13 +331,13 @@ class Invariant:
     def _refine(self, fixed: list[tuple[Any, Any]], before: list[Any], inductive: bool) -> None:
         """Remove what a cycle does not keep, until it keeps all that is left."""
         miter = self.miter
-        place = (lambda term: z3.substitute(term, *fixed)) if fixed else (lambda term: term)
-        after = {name: place(miter.step[name]) for name in self.masks}
+        specialized = (lambda term: z3.substitute(term, *fixed)) if fixed else (lambda term: term)
+        after = {name: specialized(miter.step[name]) for name in self.masks}
         pairs = {name: (term, miter.twin(term)) for name, term in after.items()}
-        conditions = [place(then) for _, then in self.conditions]
+        conditions = [specialized(then) for _, then in self.conditions]
         while True:
             solver = z3.SolverFor("QF_BV")
-            solver.add(*map(place, miter.assumptions()), *before)
+            solver.add(*map(specialized, miter.assumptions()), *before)
             if inductive:
                 solver.add(*self._facts())
             solver.add(

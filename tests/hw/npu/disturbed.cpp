@@ -202,12 +202,13 @@ class Bench {
         }
     }
 
+    void begin_read(uint32_t address) { reading_ = true, ++unanswered_, reading_address_ = address; }
+
     uint32_t read_register(uint32_t address) {
         reads_at_random_ = false;
-        for (answered_ = true; reading_ || !answered_;) cycle();
-        for (int i = 0; i < 64; ++i) cycle();
-        reading_ = true, answered_ = false, reading_address_ = address;
-        while (!answered_) cycle();
+        while (unanswered_) cycle();
+        begin_read(address);
+        while (unanswered_) cycle();
         reads_at_random_ = true;
         return answer_;
     }
@@ -237,7 +238,7 @@ class Bench {
         drive_writes();
         note(1u << POWER_RESET | events());
         memory_.clear();
-        reading_ = false;
+        reading_ = false, unanswered_ = 0;
         pending_reset_ = halt_ = fault_ = false;
         flags_ = 0;
         for (Held* held : {&ar_, &aw_, &w_}) held->waits = false;
@@ -266,7 +267,7 @@ class Bench {
 
     // The write of this cycle, and now and then a read of any register.
     void drive_writes() {
-        if (!reading_ && reads_at_random_ && random_reads_.chance(100)) reading_ = true, reading_address_ = 4 * random_reads_.below(64);
+        if (!reading_ && reads_at_random_ && random_reads_.chance(100)) begin_read(4 * random_reads_.below(64));
         const auto write = writes_.find(now_);
         if (write == writes_.end()) drive({});
         else drive({true, true, false, write->second.first, write->second.second});
@@ -348,7 +349,7 @@ class Bench {
         w_.look(m.wvalid, top_.m_axi_wready, w);
         append(lite, top_.irq), append(lite, m.rready), append(lite, m.bready);
         append(lite, top_.s_axi_bvalid), append(lite, top_.s_axi_rvalid);
-        if (top_.s_axi_rvalid) append(lite, top_.s_axi_rdata), answered_ = true, answer_ = top_.s_axi_rdata;
+        if (top_.s_axi_rvalid) append(lite, top_.s_axi_rdata), --unanswered_, answer_ = top_.s_axi_rdata;
         if (top_.s_axi_arready) reading_ = false;
         for (const Bytes* part : {&ar, &aw, &w, &lite})
             for (const uint8_t byte : *part) digest_ = (digest_ ^ byte) * 1099511628211u;
@@ -370,8 +371,9 @@ class Bench {
     bool sampling_ = false, counting_ = false;
     uint64_t now_ = 0, origin_ = 0, digest_ = 14695981039346656037u;
     unsigned flags_ = 0, clears_ = 0, sets_ = 0;
-    bool halt_ = false, fault_ = false, pending_reset_ = false, reading_ = false, reads_at_random_ = true, answered_ = false;
+    bool halt_ = false, fault_ = false, pending_reset_ = false, reading_ = false, reads_at_random_ = true;
     uint32_t reading_address_ = 0, answer_ = 0;
+    unsigned unanswered_ = 0;  // Register reads.
     Random random_reads_{12345};
 };
 

@@ -19,8 +19,6 @@ _MEMBERS = {
     "bank_released": f"{_SEQUENCER}.bank_released",
     "readout_offered": "engine.mac.decoder.readout__valid",
 }
-_ARRAYS = ("valid", "ready", "done", "committed", "word")
-"""Members with an element for each unit."""
 
 
 def _words(unit: Unit, params: HardwareParams) -> str:
@@ -61,8 +59,10 @@ def _counters(unit: Unit) -> str:
 
 def header(params: HardwareParams) -> str:
     """Where the bench finds handshakes and counters."""
-    members = ", ".join((*_MEMBERS, *(f"{name}[{len(QUEUED_UNITS)}]" for name in _ARRAYS)))
-    probes = zip(_elements(params), signals(params), strict=True)
+    elements = _elements(params)
+    arrays = dict.fromkeys(name.partition("[")[0] for name in elements if "[" in name)
+    members = ", ".join((*_MEMBERS, *(f"{name}[{len(QUEUED_UNITS)}]" for name in arrays)))
+    probes = zip(elements, signals(params), strict=True)
     reads = "\n".join(f"    values.{name} = top.probe_{probe};" for name, probe in probes)
     return f"""\
 constexpr unsigned BENCH_UNITS = {len(QUEUED_UNITS)}, BENCH_MAC = {Unit.MAC:d}, BENCH_STORE = {Unit.STORE:d};
