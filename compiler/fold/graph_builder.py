@@ -93,7 +93,8 @@ class GraphBuilder:
     model: Model
     options: FoldOptions
     tensors: dict[str, Tensor] = field(default_factory=dict)
-    nodes: list[Node] = field(default_factory=list)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    """By name, in order."""
     views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     """For quantized values of the model: the tensor of the graph that holds them, and their shape in the model."""
     orders: dict[str, Ordered] = field(default_factory=dict)
@@ -156,7 +157,7 @@ class GraphBuilder:
         whole = self.tensors[tensor]
         if (first, stop) == (0, whole.channels):
             return tensor
-        maker = next((n for n in self.nodes if n.output == tensor), None)
+        maker = next((n for n in self.nodes.values() if n.output == tensor), None)
         name = f"{tensor}/channels{first}_{stop}"
         if name not in self.tensors:
             node = Slice(name=name, inputs=(tensor,), output=name, start=first, stop=stop)
@@ -284,21 +285,19 @@ class GraphBuilder:
 
     def emit(self, node: Node, result: Tensor) -> None:
         """Add a node and its result; make the node's name unique, since one operator may become several nodes."""
-        taken = {n.name for n in self.nodes}
         name, copy = node.name, 1
-        while name in taken:
+        while name in self.nodes:
             copy += 1
             name = f"{node.name}#{copy}"
-        self.nodes.append(replace(node, name=name))
+        self.nodes[name] = replace(node, name=name)
         self.tensors[result.name] = result
 
     def checkpoint(self) -> Callable[[], None]:
         """A function that removes everything that is added from now on: a lowering may fail after it added nodes."""
-        count, tensors, views, orders = len(self.nodes), dict(self.tensors), dict(self.views), dict(self.orders)
+        nodes, tensors, views, orders = dict(self.nodes), dict(self.tensors), dict(self.views), dict(self.orders)
 
         def undo() -> None:
-            del self.nodes[count:]
-            self.tensors, self.views, self.orders = tensors, views, orders
+            self.nodes, self.tensors, self.views, self.orders = nodes, tensors, views, orders
 
         return undo
 

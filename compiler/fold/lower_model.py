@@ -252,7 +252,7 @@ def graph_of(builder: GraphBuilder, file: Model) -> tuple[IntGraph, dict[str, st
     outputs = tuple(dict.fromkeys(leaving.values()))
     shifted = builder.model.shifted
     tensors = {name: replace(t, unsigned=t.unsigned and name not in shifted) for name, t in builder.tensors.items()}
-    graph = IntGraph(builder.model.name, tensors, tuple(builder.nodes), tuple(builder.inputs), outputs)
+    graph = IntGraph(builder.model.name, tensors, tuple(builder.nodes.values()), tuple(builder.inputs), outputs)
     return graph, leaving
 
 

@@ -1,7 +1,8 @@
 """The integer graph: tensors by name, nodes in topological order."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from intloom.compiler.ir.node import Node
 from intloom.compiler.ir.tensor import Tensor
@@ -19,11 +20,23 @@ class IntGraph:
 
     def producer(self, tensor: str) -> Node | None:
         """The node that writes `tensor`, or None for a graph input."""
-        return next((n for n in self.nodes if n.output == tensor), None)
+        return self._producers.get(tensor)
 
     def consumers(self, tensor: str) -> tuple[Node, ...]:
         """The nodes that read `tensor`, in order."""
-        return tuple(n for n in self.nodes if tensor in n.inputs)
+        return tuple(self._consumers.get(tensor, ()))
+
+    @cached_property
+    def _producers(self) -> Mapping[str, Node]:
+        return {n.output: n for n in self.nodes}
+
+    @cached_property
+    def _consumers(self) -> Mapping[str, Sequence[Node]]:
+        readers: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                readers.setdefault(name, []).append(node)
+        return readers
 
 
 def without_dead_nodes(graph: IntGraph) -> IntGraph:

@@ -29,7 +29,7 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
         if stored not in builder.host_computed:
             levels[stored] = 0
     pending = list(builder.host_computed)
-    for node in (*builder.nodes, None):
+    for node in (*builder.nodes.values(), None):
         # Host-computed inputs depend only on nodes before this one: inputs and nodes are both in the model's order.
         while pending and (node is None or any(v not in levels for v in node.inputs)):
             entry = pending.pop(0)
@@ -37,10 +37,10 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
             levels[entry] = max((levels[given[v]] + 1 for v in read), default=0)
         if node is not None:
             levels[node.output] = max((levels[v] for v in node.inputs), default=0)
-    for node in builder.nodes:
+    for node in builder.nodes.values():
         if not node.inputs:
             # A constant belongs to the first region that reads it.
-            readers = [levels[n.output] for n in builder.nodes if node.output in n.inputs]
+            readers = [levels[n.output] for n in builder.nodes.values() if node.output in n.inputs]
             levels[node.output] = min(readers, default=0)
     return levels
 
@@ -48,7 +48,7 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
 def return_small_regions(builder: GraphBuilder) -> None:
     """Assign regions with little work to the host, and remove graph inputs that no node reads."""
     while True:
-        read = {v for n in builder.nodes for v in n.inputs}
+        read = {v for n in builder.nodes.values() for v in n.inputs}
         unread = [e for e in builder.host_computed if e not in read]
         for entry in unread:
             reason = "the host computes its input, and no multiplication depends on it"
@@ -67,7 +67,7 @@ def return_small_regions(builder: GraphBuilder) -> None:
 
 
 def _is_small(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> bool:
-    nodes = [n for n in builder.nodes if levels[n.output] == level]
+    nodes = [n for n in builder.nodes.values() if levels[n.output] == level]
     made = {n.output for n in nodes}
     read = {v for n in nodes for v in n.inputs} - made
     inner = {v for n in nodes for v in n.inputs} & made
@@ -80,12 +80,12 @@ def _return(builder: GraphBuilder, entries: set[str], finding: Finding) -> None:
     """Remove graph inputs and everything that depends on them from the graph."""
     gone = set(entries)
     kept = []
-    for node in builder.nodes:
+    for node in builder.nodes.values():
         if gone & set(node.inputs):
             gone.add(node.output)
         else:
             kept.append(node)
-    builder.nodes[:] = kept
+    builder.nodes = {n.name: n for n in kept}
     builder.inputs[:] = [e for e in builder.inputs if e not in gone]
     builder.host_computed[:] = [e for e in builder.host_computed if e not in gone]
     held = {s: tensor for s, (tensor, _) in builder.views.items()}

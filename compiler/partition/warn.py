@@ -59,7 +59,7 @@ def _mixed_concats(builder: GraphBuilder) -> Iterator[str]:
 def _one_sided_outputs(builder: GraphBuilder) -> Iterator[str]:
     """Warn about class logits whose zero point is the maximum of the range: every positive value becomes zero."""
     for unit_output, (name, _) in builder.views.items():
-        node = next((n for n in builder.nodes if n.output == name), None)
+        node = next((n for n in builder.nodes.values() if n.output == name), None)
         tensor = builder.tensors[name]
         if isinstance(node, Conv) and tensor.zero_point == 127 and unit_output == name:
             yield (
@@ -96,7 +96,7 @@ def _successive_pairs(builder: GraphBuilder) -> Iterator[str]:
 def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
     """Warn about requantization scales that are nearly powers of two, with which many results are exact ties."""
     prone = []
-    for node in builder.nodes:
+    for node in builder.nodes.values():
         if isinstance(node, Conv):
             low_bits = node.mantissa & -node.mantissa.astype(np.int64)
             # An integer scale has no fraction to round.

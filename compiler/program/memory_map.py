@@ -135,13 +135,12 @@ def peak_words(program: Program, memory: Memory) -> int:
 
     Tensors in DRAM count as a whole, words of the other memories one by one.
     """
-    changes = np.zeros(len(program.instructions) + 1, np.int64)
     if memory is Memory.DRAM:
-        for extent in _extents(program, memory):
-            changes[extent.first] += extent.stop - extent.start
-            changes[extent.last] -= extent.stop - extent.start
+        spans = [(e.first, e.last, e.stop - e.start) for e in _extents(program, memory)]
+        starts, ends, words = np.array(spans).T
     else:
-        for _, starts, ends in _lifetimes(program, memory):
-            np.add.at(changes, starts, 1)
-            np.subtract.at(changes, ends, 1)
-    return int(changes.cumsum().max())
+        lifetimes = list(_lifetimes(program, memory))
+        starts, ends = (np.concatenate([each[k] for each in lifetimes]) for k in (1, 2))
+        words = np.ones(starts.size, np.int64)
+    births, deaths = (np.bincount(at, words, len(program.instructions) + 1) for at in (starts, ends))
+    return int((births - deaths).cumsum().max())

@@ -60,7 +60,7 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 def _shape_host_tensors(builder: GraphBuilder, values: Sequence[str]) -> None:
     """Give tensors that the host computes, and nothing reads yet, rows as channels and columns as pixels."""
-    read = {name for node in builder.nodes for name in node.inputs}
+    read = {name for node in builder.nodes.values() for name in node.inputs}
     for value, other in zip(values, reversed(values), strict=True):
         own, facing = builder.ordered(value), builder.ordered(other)
         if own is None or facing is None or own.tensor not in builder.host_computed or own.tensor in read:

@@ -78,7 +78,7 @@ def _is_long(window: Window, axis: int) -> bool:
 def _step(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, kernel: Pair, pads: Pads) -> Tensor:
     """The maxima of a tensor of the same size; those that the graph has already, if there are any."""
     wanted = ((x.name,), kernel, (1, 1), pads)
-    for made in builder.nodes:
+    for made in builder.nodes.values():
         if isinstance(made, MaxPool) and (made.inputs, made.kernel, made.strides, made.pads) == wanted:
             return builder.tensors[made.output]
     name = f"{x.name}/max{kernel[0]}x{kernel[1]}"

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
 
@@ -133,8 +133,6 @@ class Inside:
     """Blocks that any stage or the host reads in DRAM."""
     pinned: bool
     """All that is written must reach DRAM."""
-    rings: dict[object, int] = field(default_factory=dict)
-    """Rows of its rings, by what they follow from."""
 
     @property
     def accesses(self) -> list[Access]:

@@ -4,9 +4,9 @@ Dynamic programming over the cut positions: `best[stop]` is the cheapest schedul
 of a group is its estimated time plus a price for each word that it moves between DRAM and the chip.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -22,7 +22,6 @@ from intloom.compiler.schedule.plan.stripes import (
     columns_read,
     plan_stripes,
     stripe_cycles,
-    stripes_of,
 )
 from intloom.compiler.schedule.plan.tiling import Tiling
 from intloom.compiler.schedule.stages.placement import Rect
@@ -42,7 +41,7 @@ class Goal:
     """Stripe heights that are tried for each group, beside the largest."""
     word_price: float = tuning.WORD_PRICE
 
-    @property
+    @cached_property
     def word_cycles(self) -> float:
         """Cycles in which the memory moves a word."""
         return self.word_beats / self.memory.beats_per_cycle
@@ -87,6 +86,8 @@ class _StageWork(NamedTuple):
     vector: int
     tasks: int
     """Steps with rows."""
+    largest: int
+    """Its most rows in a step."""
 
 
 class _Steps(NamedTuple):
@@ -99,6 +100,8 @@ class _Steps(NamedTuple):
     """Of the unit that has more to do, if it never waits."""
     tasks: int
     moved: int
+    transient: int
+    """Words of the largest tile that are in no buffer."""
 
 
 class GroupCosts:
@@ -110,6 +113,9 @@ class GroupCosts:
         self._tilings = tilings
         self._params = params
         self._weights = [s.weight_words(s.chunk_sizes()[0]) for s in flow.stages]
+        self._constants = [s.constant_words(s.out.blocks) for s in flow.stages]
+        self._tables = [frozenset(s.vector_tables) for s in flow.stages]
+        self._table_words = cache(self._words_of_tables)
         self.cycles = cache(self._cycles)
         every = [self.cycles(k, s.extent[0], False) for k, s in enumerate(flow.stages)]
         self._work = np.cumsum([(0, 0), *every], axis=0).tolist()
@@ -140,10 +146,9 @@ class GroupCosts:
             return 0, 0
         return stage.array_cycles(rows, new_table=fused), stage.vector_cycles(rows)
 
-    def _constants(self, first: int, stop: int) -> int:
-        """Words of the tables of all stages, and of the constants of the largest one."""
-        stages = self._flow.stages[first:stop]
-        return _table_words(stages) + max(s.constant_words(s.out.blocks) for s in stages)
+    def _words_of_tables(self, first: int, stop: int) -> int:
+        """Words of the tables of a group."""
+        return len(frozenset().union(*self._tables[first:stop])) * self._params.table_words
 
     def _time(self, array: int, vector: int, moved: int) -> float:
         """Cycles of work of which array, vector unit and memory port do their parts in parallel."""
@@ -181,7 +186,8 @@ class GroupCosts:
                 moved[read.index - first] += read.words
             for access in inside.accesses:
                 streams[access.index - first] += self._tile_part(access)
-        if not live or self._peak(live, streams) > self._params.scratch_words - self._constants(first, stop):
+        constants = self._table_words(first, stop) + max(self._constants[first:stop])
+        if not live or self._peak(live, streams) > self._params.scratch_words - constants:
             return None
         spare = 0.0
         for k in range(first, stop):
@@ -277,17 +283,19 @@ class GroupCosts:
             return None
         resident, steps = self._resident(first, stop), max(done.steps for done in progress)
         every = [self._stage_work(k, done, stop - first > 1) for k, done in enumerate(progress, first)]
+        transient = max(self._transient(self._flow.stages[k], w.largest) for k, w in enumerate(every, first))
         work = [w.each + [(0, 0)] * (steps - len(w.each)) for w in every]
         moved = self._moved(first, stop)
         moved += sum(self._weights[k] * (1 if resident else w.tasks) for k, w in enumerate(every, first))
         cycles = max(sum(w.array for w in every), sum(w.vector for w in every))
-        return _Steps(progress, work, cycles, sum(w.tasks for w in every), moved)
+        return _Steps(progress, work, cycles, sum(w.tasks for w in every), moved, transient)
 
     def _work_of_stage(self, index: int, done: StageRows, fused: bool) -> _StageWork:
         sizes = np.diff(done.rows[: done.steps + 1]).tolist()
         cycles = {size: self.cycles(index, size, fused) for size in set(sizes)}
         each = [cycles[size] for size in sizes]
-        return _StageWork(each, sum(a for a, _ in each), sum(v for _, v in each), len(sizes) - sizes.count(0))
+        tasks = len(sizes) - sizes.count(0)
+        return _StageWork(each, sum(a for a, _ in each), sum(v for _, v in each), tasks, max(sizes))
 
     def _cost_without_waits(self, first: int, stop: int, rows: int) -> float | None:
         """The cost if no unit waits for the other one and all buffers fit; None if some rows are never complete."""
@@ -299,15 +307,20 @@ class GroupCosts:
     def _striped_cost(self, first: int, stop: int, rows: int) -> float | None:
         stages, steps = self._flow.stages[first:stop], self._steps(first, stop, rows)
         assert steps is not None  # its cost without waits is known
-        plan = stripes_of(self._flow, first, stop, steps.progress)
-        if plan.words + stripe_words(stages, plan, transient=self._transient) > self._params.scratch_words:
+        rings = self._progress.rings(first, stop, steps.progress)
+        if sum(ring.words for ring in rings) + self._other_words(first, stop, steps) > self._params.scratch_words:
             return None
         overlaps = any(s.overlaps_array for s in stages)
         # A pace that is too slow for these stages may suit more of them.
         if not overlaps and rows * stages[0].extent[1] < tuning.MIN_STEP_PIXELS:
             return inf
-        cycles = stripe_cycles(self._flow, plan, steps.work) if overlaps else steps.cycles
-        return self._stripes_cost(cycles, steps.tasks, steps.moved, self._weights[first] + self._first_loads(plan))
+        cycles = stripe_cycles(self._flow, first, stop, steps.work) if overlaps else steps.cycles
+        loads = self._weights[first] + sum(ring.first_load * ring.inside.buffer.columns for ring in rings)
+        return self._stripes_cost(cycles, steps.tasks, steps.moved, loads)
+
+    def _other_words(self, first: int, stop: int, steps: _Steps) -> int:
+        """Scratchpad words of stages in stripes besides their rings, as `stripe_words`."""
+        return 2 * steps.transient + self._table_words(first, stop) + sum(self._constants[first:stop])
 
     def in_parts(self, first: int, rows: int, limit: float) -> tuple[float, int] | None:
         """Cost and number of the fewest parts that fit, of a depthwise convolution and the one that reads it."""
@@ -317,16 +330,18 @@ class GroupCosts:
         steps = self._steps(first, first + 2, rows)
         if steps is None:
             return None
+        rings = self._progress.rings(first, first + 2, steps.progress)
         # A part has as many pixels in a step as stripes of whole rows.
         for parts in range(2, rows * stages[0].extent[1] // tuning.MIN_STEP_PIXELS + 1):
-            plan = stripes_of(self._flow, first, first + 2, steps.progress, parts)
-            if plan.words + stripe_words(stages, plan, transient=self._transient) <= self._params.scratch_words:
-                cycles = stripe_cycles(self._flow, plan, steps.work)
+            local = [ring.local(parts) for ring in rings]
+            words = sum(b.words for b in local) + self._other_words(first, first + 2, steps)
+            if words <= self._params.scratch_words:
+                cycles = stripe_cycles(self._flow, first, first + 2, steps.work)
                 moved = steps.moved + sum(
-                    (parts * b.part - b.buffer.columns) * b.buffer.height * sum(n for _, n in b.loaded)
-                    for b in plan.buffers.values()
+                    (parts * b.part - b.buffer.columns) * b.buffer.height * sum(n for _, n in b.loaded) for b in local
                 )
-                return self._stripes_cost(cycles, parts * steps.tasks, moved, self._first_loads(plan)), parts
+                loads = sum(ring.first_load * b.part for ring, b in zip(rings, local, strict=True))
+                return self._stripes_cost(cycles, parts * steps.tasks, moved, loads), parts
         return None
 
     def _may_be_in_parts(self, first: int) -> bool:
@@ -349,16 +364,6 @@ class GroupCosts:
             and self._resident(first, first + 2)
         )
 
-    @staticmethod
-    def _first_loads(plan: Stripes) -> int:
-        return sum(
-            int(plan.arrivals[inside.buffer][0])
-            * (inside.buffer.columns if plan.parts == 1 else plan.buffers[inside.buffer].part)
-            * len(inside.loaded)
-            for inside, _ in plan.rings
-            if inside.loaded
-        )
-
 
 def transient_words(stage: Stage, rows: int) -> int:
     """Words of a tile that are in no buffer: a result that only copies read, and temporaries."""
@@ -369,16 +374,11 @@ def transient_words(stage: Stage, rows: int) -> int:
     )
 
 
-def _table_words(stages: Sequence[Stage]) -> int:
-    return len({t for s in stages for t in s.vector_tables}) * stages[0].params.table_words
-
-
-def stripe_words(
-    stages: Sequence[Stage], stripes: Stripes, tiles: int = 2, transient: Callable[[Stage, int], int] = transient_words
-) -> int:
-    """Scratchpad words of stages in stripes besides their buffers: tiles, and tables and constants, which stay."""
-    largest = max(map(transient, stages, stripes.largest_steps))
-    return tiles * largest + _table_words(stages) + sum(s.constant_words(s.out.blocks) for s in stages)
+def stripe_words(stages: Sequence[Stage], stripes: Stripes) -> tuple[int, int]:
+    """Scratchpad words of stages in stripes besides their buffers: of a tile, and of their tables and constants."""
+    tables = len({t for s in stages for t in s.vector_tables}) * stages[0].params.table_words
+    constants = sum(s.constant_words(s.out.blocks) for s in stages)
+    return max(map(transient_words, stages, stripes.largest_steps)), tables + constants
 
 
 def _paces(stage: Stage) -> list[int]:
@@ -400,6 +400,7 @@ def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling
         for cut in _cuts_from(first, flow, costs, goal.stripe_heights, limits):
             if before + cut.cost < best[cut.stop][0]:
                 best[cut.stop] = (before + cut.cost, cut)
+                limits[cut.stop - first] = cut.cost
     groups: list[Group] = []
     while count:
         last = best[count][1]
@@ -412,27 +413,27 @@ def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling
 def _cuts_from(
     first: int, flow: Dataflow, costs: GroupCosts, stripe_heights: int, limits: Sequence[float]
 ) -> Iterator[_Cut]:
-    """The groups that begin with a stage; those of n stages are worth no more than limit n."""
+    """The groups that begin with a stage; those of n stages are worth no more than limit n, which falls meanwhile."""
     yield _Cut(first, first + 1, costs.tiled(first))
     paces = _paces(flow.stages[first])
     slowest = paces[-1] if paces else 0
     for stop in range(first + 1, first + len(limits)):
         if not flow.stages[stop - 1].writes_only_result:
             break
-        same, limit = costs.earliest(first, stop), limits[stop - first]
+        same = costs.earliest(first, stop)
         whole = costs.whole(*same) if stop > first + 1 else None
         if whole is not None:
             yield _Cut(first, stop, whole)
         # What does not fit for these stages does not fit for more of them.
-        while paces and (cost := costs.striped(*same, paces[0], limit)) is None:
+        while paces and (cost := costs.striped(*same, paces[0], limits[stop - first])) is None:
             paces.pop(0)
         if paces and cost is not None:
             yield _Cut(first, stop, cost, paces[0])
             for pace in paces[1 : 1 + stripe_heights]:
-                slower = costs.striped(*same, pace, limit)
+                slower = costs.striped(*same, pace, limits[stop - first])
                 if slower is not None:
                     yield _Cut(first, stop, slower, pace)
-        if stop == first + 2 and slowest and not paces and (found := costs.in_parts(same[0], slowest, limit)):
-            yield _Cut(first, stop, found[0], slowest, found[1])
+        if stop == first + 2 and slowest and not paces and (in_parts := costs.in_parts(same[0], slowest, limits[2])):
+            yield _Cut(first, stop, in_parts[0], slowest, in_parts[1])
         if stop > first + 1 and whole is None and not paces:
             break

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Access, Dataflow, LocalBuffer, Read
@@ -61,6 +62,9 @@ class Residency:
         self._tilings: list[Tiling | None] = [None] * len(self._slots)
         self._lows = [0] * len(self._slots)
         self._use = [0] * len(self._slots)
+        self._striped = {s.index: stripe_words(s.stages, s.stripes) for s in self._slots if s.stripes is not None}
+        """Words of a tile, and of tables and constants, of each slot in stripes."""
+        self._transient = cache(transient_words)
         self._items: list[_Item] = []
         for group in groups:
             for item in self._inside(group):
@@ -153,10 +157,11 @@ class Residency:
     def _needed(self, slot: Slot, local: set[Buffer]) -> int:
         """Words that a slot's tiles should have beside the buffers."""
         if slot.stripes is not None:
-            return stripe_words(slot.stages, slot.stripes)
+            tile, constants = self._striped[slot.index]
+            return 2 * tile + constants
         stage = slot.stages[0]
         if all(a.buffer in local for a in self._flow.accesses(slot.first)):
-            return 2 * transient_words(stage, stage.extent[0] // 2)
+            return 2 * self._transient(stage, stage.extent[0] // 2)
         # What comes from DRAM or goes there needs two tiles; half of what the best tiling takes costs little.
         return min(self._best[slot.first].scratch, self._params.scratch_words // 2)
 
@@ -224,7 +229,7 @@ class Residency:
     def _settle(self, slot: Slot) -> bool:
         free = self._params.scratch_words - self._lows[slot.index]
         if slot.stripes is not None:
-            return stripe_words(slot.stages, slot.stripes, tiles=1) <= free
+            return sum(self._striped[slot.index]) <= free
         stage, local = slot.stages[0], self._local[slot.index]
         tiling = choose_tiling(stage, free, local, self._max_blocks(slot))
         if tiling is not None and self._has_parallel_neighbor(slot):

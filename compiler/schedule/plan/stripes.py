@@ -10,14 +10,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, LocalBuffer, Read, Rows, Write, on_both_units
+from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside, LocalBuffer, Read, Rows, Write
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.isa import Unit
+
+
+class Ring(NamedTuple):
+    """Rows of a buffer that stay on chip while stages run in stripes."""
+
+    inside: Inside
+    rows: int
+    arrival: Rows | None
+    """The rows that are loaded from DRAM after each step; None if none are."""
+
+    @property
+    def words(self) -> int:
+        """Scratchpad words, in stripes of whole rows."""
+        return self.inside.ring_words(self.rows)
+
+    @property
+    def first_load(self) -> int:
+        """Words in a column of the rows that are loaded before the first step."""
+        return 0 if self.arrival is None else int(self.arrival[0]) * len(self.inside.loaded)
+
+    def local(self, parts: int) -> LocalBuffer:
+        """The ring in the scratchpad, for one of so many parts of the image."""
+        inside = self.inside
+        local = replace(inside.local, rows=self.rows, guard=inside.guard)
+        if parts == 1:
+            return local
+        width = max(
+            stop - start
+            for columns in column_parts(inside.accesses[0].stage, parts)
+            for start, stop in (columns, *(columns_read(read.stage, read.operand, columns) for read in inside.reads))
+        )
+        row = max((r.stage.operand_row(r.operand, Rect(0, 1, 0, width)) for r in inside.reads), default=width)
+        return replace(local, row=row, part=width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,17 +62,19 @@ class Stripes:
     stop: int
     progress: Rows
     """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
-    rings: Sequence[tuple[Inside, int]]
-    """Buffers on chip with the rows of their rings."""
-    arrivals: Mapping[Buffer, Rows]
-    """For each buffer with blocks from DRAM, its loaded rows after each step."""
+    rings: Sequence[Ring]
     parts: int = 1
     """Parts of the image, cut along columns, that are computed one after the other, each in all steps."""
 
     @cached_property
     def buffers(self) -> Mapping[Buffer, LocalBuffer]:
         """The rings in the scratchpad."""
-        return {i.buffer: _local(i, rows, self.parts) for i, rows in self.rings}
+        return {ring.inside.buffer: ring.local(self.parts) for ring in self.rings}
+
+    @property
+    def arrivals(self) -> Mapping[Buffer, Rows]:
+        """For each buffer with blocks from DRAM, its loaded rows after each step."""
+        return {ring.inside.buffer: ring.arrival for ring in self.rings if ring.arrival is not None}
 
     @property
     def steps(self) -> int:
@@ -51,13 +87,6 @@ class Stripes:
         most: list[int] = np.diff(self.progress).max(axis=1).tolist()
         return most
 
-    @property
-    def words(self) -> int:
-        """Scratchpad words of all buffers."""
-        if self.parts > 1:
-            return sum(b.words for b in self.buffers.values())
-        return sum(inside.ring_words(rows) for inside, rows in self.rings)
-
 
 @dataclass(frozen=True, eq=False)
 class StageRows:
@@ -69,11 +98,12 @@ class StageRows:
 
 
 class RowProgress:
-    """Finished rows of stages in stripes; groups that begin with the same stage share those of most stages."""
+    """Finished rows of stages in stripes, and their rings; groups that begin with the same stage share most of them."""
 
     def __init__(self, flow: Dataflow) -> None:
         self._flow = flow
         self._known: dict[object, StageRows] = {}
+        self._rings: dict[object, Ring] = {}
 
     def of(self, first: int, stop: int, rows_per_step: int) -> list[StageRows] | None:
         """Finished rows of each stage after each step; None if the rows that some stage needs are never complete.
@@ -123,11 +153,31 @@ class RowProgress:
             np.copyto(done, done // unit * unit, where=done < height)
         return StageRows(done, int((done < height).sum()))
 
-
-def joined(progress: Sequence[StageRows]) -> Rows:
-    """The finished rows of all stages until all are finished."""
-    used = 1 + max(done.steps for done in progress)
-    return np.stack([done.rows[:used] for done in progress])
+    def rings(self, first: int, stop: int, progress: Sequence[StageRows]) -> list[Ring]:
+        """The rings that this progress takes."""
+        flow = self._flow
+        array = [k for k in range(first, stop) if flow.stages[k].unit is Unit.MAC]
+        vector = [k for k in range(first, stop) if any(w.by_vector_unit for w in flow.writes[k])]
+        # The only stage of its unit runs again at once: its rows must come one step earlier.
+        early = first if stop - first == 1 else array[0] if len(array) == 1 else None
+        rings = []
+        for inside in flow.inside(first, stop).values():
+            if not inside.used:
+                continue
+            ahead = 0
+            if inside.loaded:
+                ahead = 2 if any(r.index == early for r in inside.reads) else 1
+            # Rows stay until their store has ended: one step, or two where the stage runs again at once.
+            kept: tuple[int, ...] = ()
+            if inside.stored:
+                kept = tuple(2 if (vector if w.by_vector_unit else array) == [w.index] else 1 for w in inside.writes)
+            made = tuple([progress[access.index - first] for access in inside.accesses])
+            key = inside, ahead, kept, made
+            ring = self._rings.get(key)
+            if ring is None:
+                ring = self._rings[key] = _ring(inside, ahead, kept, made)
+            rings.append(ring)
+        return rings
 
 
 def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
@@ -146,40 +196,13 @@ def _disjoint(a: range, b: range) -> bool:
 
 def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int, parts: int = 1) -> Stripes | None:
     """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
-    progress = RowProgress(flow).of(first, stop, rows_per_step)
-    return None if progress is None else stripes_of(flow, first, stop, progress, parts)
-
-
-def stripes_of(flow: Dataflow, first: int, stop: int, made: Sequence[StageRows], parts: int = 1) -> Stripes:
-    """The group with the buffers that this progress takes."""
-    group, progress = range(first, stop), joined(made)
-    held = [inside for inside in flow.inside(first, stop).values() if inside.used]
-    arrivals, rings = {}, []
-    for inside in held:
-        ahead = _ahead(flow, group, inside.reads) if inside.loaded else 0
-        if ahead:
-            arrivals[inside.buffer] = _arrival(group, progress, inside.reads, ahead)
-        # Rows stay until their store has ended: one step, or two where the stage runs again at once.
-        kept = tuple(2 if _is_alone(flow, group, w) else 1 for w in inside.writes) if inside.stored else ()
-        key = ahead, kept, *(made[access.index - first] for access in inside.accesses)
-        rows = inside.rings.get(key)
-        if rows is None:
-            rows = inside.rings[key] = _ring_rows(group, progress, inside, kept, arrivals.get(inside.buffer))
-        rings.append((inside, rows))
-    return Stripes(first, stop, progress, rings, arrivals, parts)
-
-
-def _local(inside: Inside, rows: int, parts: int) -> LocalBuffer:
-    local = replace(inside.local, rows=rows, guard=inside.guard)
-    if parts == 1:
-        return local
-    width = max(
-        stop - start
-        for columns in column_parts(inside.accesses[0].stage, parts)
-        for start, stop in (columns, *(columns_read(read.stage, read.operand, columns) for read in inside.reads))
-    )
-    row = max((r.stage.operand_row(r.operand, Rect(0, 1, 0, width)) for r in inside.reads), default=width)
-    return replace(local, row=row, part=width)
+    rows = RowProgress(flow)
+    progress = rows.of(first, stop, rows_per_step)
+    if progress is None:
+        return None
+    used = 1 + max(done.steps for done in progress)
+    finished = np.stack([done.rows[:used] for done in progress])
+    return Stripes(first, stop, finished, rows.rings(first, stop, progress), parts)
 
 
 def column_parts(stage: Stage, parts: int) -> list[tuple[int, int]]:
@@ -195,63 +218,55 @@ def columns_read(stage: Stage, operand: int, columns: tuple[int, int]) -> tuple[
     return rect.x0, rect.x1
 
 
-def _ahead(flow: Dataflow, group: range, reads: list[Read]) -> int:
-    """Steps from the end of the one in which rows arrive to the end of the one that reads them."""
-    # The only stage of its unit runs again at once: its rows must come one step earlier.
-    convs = [s for s in flow.stages[group.start : group.stop] if s.unit is Unit.MAC]
-    alone = len(group) == 1 or (len(convs) == 1 and any(r.stage is convs[0] for r in reads))
-    return 2 if alone else 1
-
-
-def _arrival(group: range, progress: Rows, reads: list[Read], ahead: int) -> Rows:
-    """Rows that must be loaded by the end of each step: those that the next step reads."""
-    need = np.zeros(progress.shape[1], np.int32)
-    for read in reads:
-        np.maximum(need, read.ends[progress[read.index - group.start]], out=need)
+def _arrival(reads: Sequence[Read], made: Sequence[StageRows], ahead: int) -> Rows:
+    """Rows that must be loaded by the end of each step: those that the next step reads, or the one after it."""
+    need = np.zeros(len(made[0].rows), np.int32)
+    for read, done in zip(reads, made, strict=False):
+        np.maximum(need, read.ends[done.rows], out=need)
     need[:-ahead] = need[ahead:]
     need[-ahead:] = need[-1]
     return need
 
 
-def _is_alone(flow: Dataflow, group: range, write: Write) -> bool:
-    """Whether the unit that writes has no other work in a step."""
-    others = (k for k in group if k != write.index)
-    if write.by_vector_unit:
-        return not any(w.by_vector_unit for k in others for w in flow.writes[k])
-    return not any(flow.stages[k].unit is Unit.MAC for k in others)
+def _ring(inside: Inside, ahead: int, kept: tuple[int, ...], made: tuple[StageRows, ...]) -> Ring:
+    """The ring of a buffer for the finished rows of its reads and writes.
+
+    Rows are loaded `ahead` steps before the one that reads them ends; stores of each write end `kept` steps after it.
+    """
+    arrival = _arrival(inside.reads, made, ahead) if ahead else None
+    return Ring(inside, _ring_rows(inside, kept, made, arrival), arrival)
 
 
-def _ring_rows(group: range, progress: Rows, inside: Inside, kept: tuple[int, ...], top: Rows | None) -> int:
+def _ring_rows(inside: Inside, kept: tuple[int, ...], made: tuple[StageRows, ...], top: Rows | None) -> int:
     """The most rows that are live at once, rounded so that no unit of rows wraps."""
     height = inside.buffer.height
     if inside.needs_whole:
         return height
-    low = np.full(progress.shape[1], height, np.int32)
-    for read, shared in zip(inside.reads, inside.shared, strict=True):
-        starts = read.starts[progress[read.index - group.start]]
+    low = np.full(len(made[0].rows), height, np.int32)
+    for read, done, shared in zip(inside.reads, made, inside.shared, strict=False):
+        starts = read.starts[done.rows]
         if shared:
             # One unit writes its rows while the other one still reads those of the step before.
             starts[1:] = starts[:-1]
             starts[0] = read.starts[0]
         np.minimum(low, starts, out=low)
-    for write in inside.writes:
-        done = progress[write.index - group.start] * write.factor
-        top = done if top is None else np.maximum(top, done)
-    for write, back in zip(inside.writes, kept, strict=False):
-        done = progress[write.index - group.start] * write.factor
+    written = [done.rows * w.factor for w, done in zip(inside.writes, made[len(inside.reads) :], strict=True)]
+    for rows_written in written:
+        top = rows_written if top is None else np.maximum(top, rows_written)
+    for rows_written, back in zip(written, kept, strict=False):
         low[:back] = 0
-        np.minimum(low[back:], done[:-back], out=low[back:])
+        np.minimum(low[back:], rows_written[:-back], out=low[back:])
     assert top is not None  # something loads or writes each buffer
     rows, unit = max(int((top - low).max()), 1), inside.ring_unit
     return min(height, -(-rows // unit) * unit)
 
 
-def stripe_cycles(flow: Dataflow, plan: Stripes, work: Sequence[Sequence[tuple[int, int]]]) -> int:
+def stripe_cycles(flow: Dataflow, first: int, stop: int, work: Sequence[Sequence[tuple[int, int]]]) -> int:
     """Cycles until both units are done; `work` has the array and vector cycles of each stage in each step."""
-    count = plan.stop - plan.first
-    links = [_links(flow, plan, k) for k in range(count)]
+    count, inside = stop - first, flow.inside(first, stop)
+    links = [_links(flow, inside, k, first) for k in range(first, stop)]
     done, array_free, vector_free = [0] * count, 0, 0
-    for step in range(plan.steps):
+    for step in range(len(work[0])):
         before = done.copy()
         for k in reversed(range(count)):
             on_array, on_vector = work[k][step]
@@ -274,18 +289,15 @@ def stripe_cycles(flow: Dataflow, plan: Stripes, work: Sequence[Sequence[tuple[i
     return max(array_free, vector_free)
 
 
-def _links(flow: Dataflow, plan: Stripes, k: int) -> tuple[list[int], list[int]]:
+def _links(flow: Dataflow, group: Mapping[Buffer, Inside], index: int, first: int) -> tuple[set[int], set[int]]:
     """The stages of the group for whose step before a stage waits, and those for whose same step it does.
 
     It waits for the rows that it reads, and for the readers of the rows that it overwrites.
     """
-    index, inside = plan.first + k, range(plan.first, plan.stop)
-    earlier, same = set[int](), set[int]()
-    for read in flow.reads[index]:
-        earlier |= {w.index for w in flow.writers[read.buffer] if w.index in inside}
+    earlier = {w.index - first for read in flow.reads[index] for w in group[read.buffer].writes}
+    same = set[int]()
     for write in flow.writes[index]:
-        writes = [w for w in flow.writers[write.buffer] if w.index in inside]
-        for read in flow.readers[write.buffer]:
-            if read.index in inside:
-                (earlier if on_both_units(read, writes) else same).add(read.index)
-    return [n - plan.first for n in earlier], [n - plan.first for n in same]
+        inside = group[write.buffer]
+        for read, shared in zip(inside.reads, inside.shared, strict=True):
+            (earlier if shared else same).add(read.index - first)
+    return earlier, same
