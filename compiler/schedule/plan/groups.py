@@ -7,6 +7,7 @@ of a group is its estimated time plus a price for each word that it moves betwee
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from itertools import accumulate
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -120,13 +121,15 @@ class GroupCosts:
         every = [self.cycles(k, s.extent[0], False) for k, s in enumerate(flow.stages)]
         self._work = np.cumsum([(0, 0), *every], axis=0).tolist()
         """Array and vector cycles of the stages before each one."""
+        self._alone = [0.0, *accumulate(map(self._minimum_alone, range(len(every)), [(0, 0), *every], every))]
+        """The minimum that the stages before each one cost one after the other."""
         self._never_after = [self._last_obstacle(k) for k in range(len(flow.stages))]
         self._keys = flow.cost_keys(tuning.LONGEST_GROUP)
         self._first_with: dict[tuple[int, ...], int] = {}
         self._tile_part = cache(self._words_of_tiles)
         self._transient = cache(transient_words)
-        self.whole = cache(self._whole)
-        self._minimum = cache(self._minimum_cost)
+        self._on_chip = cache(self._whole)
+        self.minimum = cache(self._minimum_cost)
         # The cost in steps is asked for just before what else the same steps need.
         self._steps = lru_cache(maxsize=1)(self._in_steps)
         self._progress = RowProgress(flow)
@@ -166,8 +169,22 @@ class GroupCosts:
 
     # Groups that run stage by stage with whole tensors on chip.
 
+    def whole(self, first: int, stop: int, limit: float = inf) -> float | None:
+        """Stages one after the other, with the tensors between them on chip; None if they do not fit.
+
+        The cost of those that cost more than `limit` is infinite.
+        """
+        if self._alone[stop] - self._alone[first] + self._goal.price(sum(self._weights[first:stop])) > limit:
+            return inf
+        return self._on_chip(first, stop)
+
+    def _minimum_alone(self, index: int, before: tuple[int, int], own: tuple[int, int]) -> float:
+        """What a stage costs at least in `whole`, with the array and vector cycles of the one before and its own."""
+        cycles = max(own)
+        hidden = min(max(before), cycles) if self._flow.stages[index].overlaps_producer else 0
+        return cycles - tuning.HIDDEN_PART * hidden + tuning.SLOT_PRICE
+
     def _whole(self, first: int, stop: int) -> float | None:
-        """Stages one after the other; tensors between them stay on chip."""
         cost = 0.0
         moved = self._weights[first:stop]
         live: list[tuple[int, int, int]] = []
@@ -232,7 +249,7 @@ class GroupCosts:
             return None
         # Known without steps.
         steps = -(-self._flow.stages[first].extent[0] // rows)
-        if self._minimum(first, stop) + tuning.TASK_PRICE * (steps - 1) > limit:
+        if self.minimum(first, stop) + tuning.TASK_PRICE * (steps - 1) > limit:
             return inf
         if not self._resident(first, stop) and max(self._weights[first:stop]) > self._params.weight_words // 2:
             return None
@@ -322,17 +339,18 @@ class GroupCosts:
         """Scratchpad words of stages in stripes besides their rings, as `stripe_words`."""
         return 2 * steps.transient + self._table_words(first, stop) + sum(self._constants[first:stop])
 
-    def in_parts(self, first: int, rows: int, limit: float) -> tuple[float, int] | None:
-        """Cost and number of the fewest parts that fit, of a depthwise convolution and the one that reads it."""
-        stages = self._flow.stages[first : first + 2]
-        if not self._may_be_in_parts(first) or self._minimum(first, first + 2) > limit:
+    def in_parts(self, first: int, limit: float) -> _Cut | None:
+        """A depthwise convolution and the one that reads it, in the fewest parts that fit, at the slowest pace."""
+        paces = _paces(self._flow.stages[first])
+        if not paces or not self._may_be_in_parts(first) or self.minimum(first, first + 2) > limit:
             return None
+        rows = paces[-1]
         steps = self._steps(first, first + 2, rows)
         if steps is None:
             return None
         rings = self._progress.rings(first, first + 2, steps.progress)
         # A part has as many pixels in a step as stripes of whole rows.
-        for parts in range(2, rows * stages[0].extent[1] // tuning.MIN_STEP_PIXELS + 1):
+        for parts in range(2, rows * self._flow.stages[first].extent[1] // tuning.MIN_STEP_PIXELS + 1):
             local = [ring.local(parts) for ring in rings]
             words = sum(b.words for b in local) + self._other_words(first, first + 2, steps)
             if words <= self._params.scratch_words:
@@ -341,7 +359,8 @@ class GroupCosts:
                     (parts * b.part - b.buffer.columns) * b.buffer.height * sum(n for _, n in b.loaded) for b in local
                 )
                 loads = sum(ring.first_load * b.part for ring, b in zip(rings, local, strict=True))
-                return self._stripes_cost(cycles, parts * steps.tasks, moved, loads), parts
+                cost = self._stripes_cost(cycles, parts * steps.tasks, moved, loads)
+                return _Cut(first, first + 2, cost, rows, parts)
         return None
 
     def _may_be_in_parts(self, first: int) -> bool:
@@ -394,46 +413,54 @@ def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling
     costs, count = GroupCosts(flow, params, tilings, goal), len(flow.stages)
     best: list[tuple[float, _Cut | None]] = [(0.0, None)]
     best += [(inf, None)] * count
-    for first in range(count):
-        before = best[first][0]
-        limits = [cost - before for cost, _ in best[first : first + tuning.LONGEST_GROUP + 1]]
-        for cut in _cuts_from(first, flow, costs, goal.stripe_heights, limits):
-            if before + cut.cost < best[cut.stop][0]:
-                best[cut.stop] = (before + cut.cost, cut)
-                limits[cut.stop - first] = cut.cost
+    starts: dict[int, list[int]] = {}
+    for stop in range(1, count + 1):
+        last = flow.stages[stop - 1]
+        starts.pop(stop - 1 - tuning.LONGEST_GROUP, None)
+        starts = {**starts, stop - 1: _paces(last)} if last.writes_only_result else {}
+        for cut in _cuts_to(stop, starts, costs, goal.stripe_heights, best):
+            cost, other = best[stop]
+            # Of equal cuts the longest: the order in which they come says nothing.
+            if (best[cut.first][0] + cut.cost, cut.first) < (cost, inf if other is None else other.first):
+                best[stop] = best[cut.first][0] + cut.cost, cut
     groups: list[Group] = []
     while count:
-        last = best[count][1]
-        assert last is not None  # every stage may be a group of its own
-        groups.append(costs.stripes(last) if last.rows else Group(last.first, last.stop))
-        count = last.first
+        chosen = best[count][1]
+        assert chosen is not None  # every stage may be a group of its own
+        groups.append(costs.stripes(chosen) if chosen.rows else Group(chosen.first, chosen.stop))
+        count = chosen.first
     return groups[::-1]
 
 
-def _cuts_from(
-    first: int, flow: Dataflow, costs: GroupCosts, stripe_heights: int, limits: Sequence[float]
+def _cuts_to(
+    stop: int,
+    starts: dict[int, list[int]],
+    costs: GroupCosts,
+    stripe_heights: int,
+    best: Sequence[tuple[float, _Cut | None]],
 ) -> Iterator[_Cut]:
-    """The groups that begin with a stage; those of n stages are worth no more than limit n, which falls meanwhile."""
-    yield _Cut(first, first + 1, costs.tiled(first))
-    paces = _paces(flow.stages[first])
-    slowest = paces[-1] if paces else 0
-    for stop in range(first + 1, first + len(limits)):
-        if not flow.stages[stop - 1].writes_only_result:
-            break
-        same = costs.earliest(first, stop)
-        whole = costs.whole(*same) if stop > first + 1 else None
+    """The groups that end before stage `stop`, but for those that cost more than the best one so far.
+
+    `starts` has the first stages of groups that may be longer, each with the paces that may fit.
+    """
+    yield _Cut(stop - 1, stop, costs.tiled(stop - 1))
+    same = {first: costs.earliest(first, stop) for first in starts}
+    # The most promising ones first: the others need not be planned if they cannot be cheaper.
+    for first in sorted(starts, key=lambda first: best[first][0] + costs.minimum(*same[first])):
+        paces, before = starts[first], best[first][0]
+        whole = costs.whole(*same[first], best[stop][0] - before) if first < stop - 1 else inf
         if whole is not None:
             yield _Cut(first, stop, whole)
         # What does not fit for these stages does not fit for more of them.
-        while paces and (cost := costs.striped(*same, paces[0], limits[stop - first])) is None:
+        while paces and (cost := costs.striped(*same[first], paces[0], best[stop][0] - before)) is None:
             paces.pop(0)
         if paces and cost is not None:
             yield _Cut(first, stop, cost, paces[0])
             for pace in paces[1 : 1 + stripe_heights]:
-                slower = costs.striped(*same, pace, limits[stop - first])
+                slower = costs.striped(*same[first], pace, best[stop][0] - before)
                 if slower is not None:
                     yield _Cut(first, stop, slower, pace)
-        if stop == first + 2 and slowest and not paces and (in_parts := costs.in_parts(same[0], slowest, limits[2])):
-            yield _Cut(first, stop, in_parts[0], slowest, in_parts[1])
-        if stop > first + 1 and whole is None and not paces:
-            break
+        elif stop == first + 2 and (cut := costs.in_parts(same[first][0], best[stop][0] - before)) is not None:
+            yield cut._replace(first=first, stop=stop)
+        if not paces and whole is None:
+            del starts[first]

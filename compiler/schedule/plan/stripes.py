@@ -9,7 +9,7 @@ reader. Rows that come from DRAM are loaded at the end of the step before they a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +104,13 @@ class RowProgress:
         self._flow = flow
         self._known: dict[object, StageRows] = {}
         self._rings: dict[object, Ring] = {}
+        self._sources = [
+            [(r, w) for r in reads for w in flow.writers[r.buffer] if not _disjoint(w.blocks, r.blocks)]
+            for reads in flow.reads
+        ]
+        """For each stage, its operands and who writes them."""
+        self._array = [0, *accumulate(stage.unit is Unit.MAC for stage in flow.stages)]
+        """Stages of the array before each one."""
 
     def of(self, first: int, stop: int, rows_per_step: int) -> list[StageRows] | None:
         """Finished rows of each stage after each step; None if the rows that some stage needs are never complete.
@@ -113,14 +120,14 @@ class RowProgress:
         flow, group = self._flow, range(first, stop)
         steps = -(-flow.stages[first].extent[0] // rows_per_step)
         pace = first, rows_per_step, steps + 2 * max(tuning.LONGEST_GROUP, len(group))
-        writers: dict[Buffer, list[tuple[Write, StageRows]]] = {}
-        progress = []
+        progress: list[StageRows] = []
         for index in group:
             sources = tuple(
-                (read, write, made, 2 if _waits(flow, write, read, group) else 1)
-                for read in flow.reads[index]
-                for write, made in writers.get(read.buffer, ())
-                if not _disjoint(write.blocks, read.blocks)
+                [
+                    (read, write, progress[write.index - first], 2 if self._waits(write, read, group) else 1)
+                    for read, write in self._sources[index]
+                    if first <= write.index < index
+                ]
             )
             key = index, pace, sources
             done = self._known.get(key)
@@ -130,9 +137,17 @@ class RowProgress:
             if done.steps > steps + 2 * len(group):
                 return None
             progress.append(done)
-            for write in flow.writes[index]:
-                writers.setdefault(write.buffer, []).append((write, done))
         return progress
+
+    def _waits(self, write: Write, read: Read, group: range) -> bool:
+        """Whether the array would wait for rows of the step before: it has no other work while they are made.
+
+        Each step runs the last stage first, so stages after the reader or before the writer would be such work.
+        """
+        if not write.by_vector_unit or read.stage.unit is not Unit.MAC:
+            return False
+        before, after = (group.start, write.index), (read.index + 1, group.stop)
+        return all(self._array[start] == self._array[stop] for start, stop in (before, after))
 
     def _rows(
         self, index: int, pace: tuple[int, int, int], sources: Sequence[tuple[Read, Write, StageRows, int]]
@@ -178,16 +193,6 @@ class RowProgress:
                 ring = self._rings[key] = _ring(inside, ahead, kept, made)
             rings.append(ring)
         return rings
-
-
-def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
-    """Whether the array would wait for rows of the step before: it has no other work while the vector unit makes them.
-
-    Each step runs the last stage first, so stages after the reader or before the writer would be such work.
-    """
-    others = (*range(group.start, write.index), *range(read.index + 1, group.stop))
-    on_array = read.stage.unit is Unit.MAC
-    return write.by_vector_unit and on_array and not any(flow.stages[k].unit is Unit.MAC for k in others)
 
 
 def _disjoint(a: range, b: range) -> bool:

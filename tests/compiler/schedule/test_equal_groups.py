@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -87,6 +88,18 @@ def test_the_earliest_group_has_the_same_costs(graph: IntGraph) -> None:
             if same != (first, stop):
                 assert costs.whole(*same) == costs.whole(first, stop)
                 assert costs.striped(*same, 4) == costs.striped(first, stop, 4)
+
+
+@pytest.mark.parametrize("graph", list(graphs()))
+def test_a_bound_refuses_no_group_at_its_own_cost(graph: IntGraph) -> None:
+    flow, costs = costs_of(graph, SMALL_SCRATCHPAD)
+    for first in range(len(flow.stages)):
+        for stop in range(first + 2, min(first + 24, len(flow.stages)) + 1):
+            for cost_within in (costs.whole, lambda a, b, limit=inf: costs.striped(a, b, 4, limit)):
+                cost = cost_within(first, stop)
+                if cost is not None:
+                    # Sums of the same numbers in another order.
+                    assert cost_within(first, stop, limit=cost * (1 + 1e-9)) == cost
 
 
 def test_layers_that_repeat_are_planned_once() -> None:
