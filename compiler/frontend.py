@@ -158,7 +158,7 @@ def run_passes(
     verify: Callable[[Graph], None],
     watch: Callable[[str, Graph], None] = lambda name, graph: None,
 ) -> Graph:
-    """Run passes, given by their names, in order; after each one, `verify` checks the graph and `watch` receives it.
+    """Run passes, given by their names, in order; `watch` receives the graph after each, and `verify` checks new ones.
 
     Raises
     ------
@@ -166,9 +166,10 @@ def run_passes(
         A pass returned an invalid graph; the message names the pass.
     """
     for name, transform in passes.items():
-        graph = transform(graph)
+        before, graph = graph, transform(graph)
         try:
-            verify(graph)
+            if graph is not before:
+                verify(graph)
         except IntloomError as error:
             raise ModelError(f"after pass {name}: {error}") from error
         watch(name, graph)

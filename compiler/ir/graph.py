@@ -48,4 +48,6 @@ def without_dead_nodes(graph: IntGraph) -> IntGraph:
             needed.update(node.inputs)
             kept.append(node)
     tensors = {name: t for name, t in graph.tensors.items() if name in needed}
+    if len(kept) == len(graph.nodes) and len(tensors) == len(graph.tensors):
+        return graph
     return replace(graph, nodes=tuple(reversed(kept)), tensors=tensors)

@@ -44,7 +44,8 @@ def manifest_bytes(program: Program) -> bytes:
         "provenance": [[p.layer, p.tile, p.note] for p in program.provenance],
     }
     for name in ("tensors", "local_tensors", "residences", "layers"):
-        values[name] = [asdict(value) for value in values[name]]
+        # Their values are plain; `asdict` would copy each of them.
+        values[name] = [{f.name: getattr(value, f.name) for f in dataclasses.fields(value)} for value in values[name]]
     # Sorted keys and fixed separators: equal programs give equal bytes. JSON has no NaN, so a NaN must fail here.
     return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 

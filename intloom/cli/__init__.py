@@ -1,5 +1,6 @@
 """Command line: one module per subcommand; `intloom.cli.entry` converts errors into exit codes."""
 
+import gc
 import os
 import signal
 import sys
@@ -20,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         # The command is complete: an interrupt during interpreter shutdown would only change the exit code.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Else the interpreter looks for reference cycles among all objects once more as it ends.
+        gc.freeze()
         if code == _INTERRUPTED:
             # Skip interpreter shutdown, which can crash in a library that the interrupt stopped halfway.
             _leave(quietly=True)

@@ -14,6 +14,8 @@ from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, IntGraph, Node, Te
 def absorb_pads(graph: IntGraph) -> IntGraph:
     """Apply the pass."""
     gone = {n.output: n for n in graph.nodes if _is_padding(n) and _absorbable(graph, n)}
+    if not gone:
+        return graph
     nodes = tuple(_absorb(n, gone, graph.tensors) for n in graph.nodes if n.output not in gone)
     tensors = {name: t for name, t in graph.tensors.items() if name not in gone}
     return replace(graph, nodes=nodes, tensors=tensors)

@@ -30,7 +30,7 @@ def merge_tables(graph: IntGraph) -> IntGraph:
             del nodes[node.name], tensors[node.inputs[0]]
             # Which may hold a further table.
             nodes[maker.name], makers[node.output] = _composed(maker, node), maker.name
-    return replace(graph, nodes=tuple(nodes.values()), tensors=tensors)
+    return graph if len(nodes) == len(graph.nodes) else replace(graph, nodes=tuple(nodes.values()), tensors=tensors)
 
 
 def _composed(maker: Holder, table: Table) -> Node:
