@@ -227,7 +227,8 @@ def _with_known_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
     ops = {n.op_type for n in proto.graph.node}
     chains = version < CONVERTED_OPSET and ops & _CHAINS and "DynamicQuantizeLinear" not in ops
-    if version >= _FIRST_QUANTIZED and not chains and not mark_layer_norms(proto):
+    marked = mark_layer_norms(proto)
+    if version >= _FIRST_QUANTIZED and not chains and not marked:
         return proto
     modernize_ir(proto)
     _guarded("check", lambda: check_valid(proto))

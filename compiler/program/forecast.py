@@ -290,10 +290,9 @@ _OF_PROGRAMS: WeakKeyDictionary[Program, Forecast] = WeakKeyDictionary()
 """Forecasts of programs behind the memory of their schedule."""
 
 
-def with_forecast(program: Program, known: Forecast) -> Program:
-    """The program, whose forecast behind the memory of its schedule is known."""
+def remember_forecast(program: Program, known: Forecast) -> None:
+    """Keep the forecast of a program behind the memory of its schedule, for `forecast_of`."""
     _OF_PROGRAMS[program] = known
-    return program
 
 
 def forecast_of(program: Program, memory: MemoryTiming) -> Forecast:

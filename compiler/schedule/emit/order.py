@@ -71,11 +71,13 @@ def _striped(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
         tasks.append(made)
         constants += needed
     steps: list[Step] = []
+    every = [column_parts(stage, stripes.parts) for stage in slot.stages]
     for part in range(stripes.parts):
+        columns = [parts[part] for parts in every]
         for step in range(stripes.steps + 1):
-            for stage, own in reversed(list(zip(slot.stages, tasks, strict=True))):
+            for stage, own, part_columns in reversed(list(zip(slot.stages, tasks, columns, strict=True))):
                 steps += own[part][step]
-                steps += _fills(slot, stage, part, step)
+                steps += _fills(slot, stage, part_columns, step)
     return steps, constants
 
 
@@ -126,8 +128,11 @@ def _chunk_size(stage: Stage, *, resident: bool) -> int:
     return next((s for s in sizes if stage.weight_words(s) <= stage.params.weight_words // 2), sizes[-1])
 
 
-def _fills(slot: Slot, stage: Stage, part: int, step: int) -> Iterator[Fill]:
-    """The loads of a step that follow a stage: those of buffers that no other stage of the step still reads."""
+def _fills(slot: Slot, stage: Stage, columns: tuple[int, int], step: int) -> Iterator[Fill]:
+    """The loads of a step that follow a stage: those of buffers that no other stage of the step still reads.
+
+    `columns` are those of the stage's result in this part of the image.
+    """
     stripes = slot.stripes
     assert stripes is not None  # as in `_striped`
     for buffer, rows in stripes.arrivals.items():
@@ -136,7 +141,7 @@ def _fills(slot: Slot, stage: Stage, part: int, step: int) -> Iterator[Fill]:
             start, stop = 0, buffer.columns
             if stripes.parts > 1:
                 operand = [v.buffer for v in stage.operands].index(buffer)
-                start, stop = columns_read(stage, operand, column_parts(stage, stripes.parts)[part])
+                start, stop = columns_read(stage, operand, columns)
             yield fill(slot, slot.local[buffer], stage, step, Rect(low, high, start, stop))
 
 

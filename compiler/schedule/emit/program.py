@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.constant_check import add_crcs
 from intloom.compiler.program.footprint import Memory
-from intloom.compiler.program.forecast import forecast, with_forecast
+from intloom.compiler.program.forecast import forecast, remember_forecast
 from intloom.compiler.program.memory import instruction_words, paired_name
 from intloom.compiler.program.program import Layer, LocalTensor, MemoryTiming, Program, Residence, Role, TensorBuffer
 from intloom.compiler.schedule.emit.dram import lay_out
@@ -61,7 +61,8 @@ def emit_program(
         predicted_cycles=expected.cycles,
         memory=memory,
     )
-    return with_forecast(program, expected)
+    remember_forecast(program, expected)
+    return program
 
 
 def _whole_weights(tasks: Iterable[Step]) -> list[bytes]:

@@ -269,12 +269,7 @@ class Residency:
         if stage.unit is Unit.MAC and source not in self._local[slot.index]:
             return False
         near = (*flow.writers[source], *flow.readers[stage.out.buffer])
-        return any(
-            (stage if a.stage.unit is Unit.MAC else a.stage).overlaps_bands
-            and stage.unit is not a.stage.unit
-            and self._is_local(a, slot)
-            for a in near
-        )
+        return any(stage.takes_turns(a.stage) and self._is_local(a, slot) for a in near)
 
 
 def _slots(flow: Dataflow, groups: Sequence[Group]) -> list[Slot]:

@@ -253,6 +253,10 @@ class Stage(ABC):
         """The same band by band, since it needs all channels."""
         return self.overlaps_array and not self.follows_chunks
 
+    def takes_turns(self, other: Stage) -> bool:
+        """Whether this stage and the one that it reads or that reads it work at the same time only in bands."""
+        return self.unit is not other.unit and (self.overlaps_bands or other.overlaps_bands)
+
     @property
     def extent(self) -> tuple[int, int]:
         """Rows and columns of the result, which tiles cut up."""
