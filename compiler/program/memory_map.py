@@ -83,26 +83,26 @@ def _lifetimes(program: Program, memory: Memory) -> Iterator[tuple[Words, Words,
     """Words of a local memory in order, with the instruction that wrote each and the end of its last reader."""
     size = memory_size(program, memory)
     # The words themselves, the last writer of each, and the end of its last reader.
-    state = np.arange(size, dtype=np.int32), np.full(size, -1, np.int32), np.zeros(size, np.int32)
+    state = np.stack([np.arange(size, dtype=np.int32), np.full(size, -1, np.int32), np.zeros(size, np.int32)])
 
-    def ended(words: Words, first: Words, last: Words) -> tuple[Words, Words, Words]:
-        valid = first >= 0
-        words, first, last = words[valid], first[valid], last[valid]
-        if (words[1:] > words[:-1]).all():
-            return words, first, last
-        words, places = np.unique(words, return_index=True)
-        return words, first[places], last[places]
+    def ended(part: Words) -> tuple[Words, Words, Words]:
+        flat = part.reshape(3, -1)
+        flat = flat[:, flat[1] >= 0]
+        if not (flat[0, 1:] > flat[0, :-1]).all():
+            flat = flat[:, np.unique(flat[0], return_index=True)[1]]
+        words, first, last = flat
+        return words, first, last
 
     for index, instruction in enumerate(program.instructions):
         for access in (a for a in footprint(instruction, program.params) if a.memory is memory):
             wraps = access.last >= size
             key = addresses(access) % size if wraps else ...
-            words, first, last = state if wraps else (view(part, access) for part in state)
+            part = state if wraps else view(state, access, 3)
             if access.write:
-                yield ended(words[key].flatten(), first[key].flatten(), last[key].flatten())
-                first[key] = index
-            last[key] = index + 1
-    yield ended(*state)
+                yield ended(part[:, key])
+                part[1, key] = index
+            part[2, key] = index + 1
+    yield ended(state)
 
 
 def _local(program: Program, memory: Memory) -> Iterator[Extent]:
