@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import onnx
-import onnx.reference
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
@@ -90,11 +89,14 @@ def _decided(
         nodes, "condition", list(sizes.values()), [onnx.ValueInfoProto(name=condition)],
         [t for t in graph.initializer if any(t.name in n.input for n in nodes)],
     )  # fmt: skip
+    # It takes 15 ms to load, and few models have conditions.
+    from onnx.reference import ReferenceEvaluator
+
     try:
         model = onnx.helper.make_model(part, opset_imports=[onnx.helper.make_opsetid("", _EVALUATED_OPSET)])
         # Only the shapes of the fed values are read; they take no memory.
         feeds = {n: np.broadcast_to(np.float32(0), _sizes(v) or ()) for n, v in sizes.items()}
-        (result,) = onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+        (result,) = ReferenceEvaluator(model).run(None, feeds)
     except Exception:  # noqa: BLE001  # the evaluator raises many classes; the condition then stays
         return None
     return np.asarray(result) if np.asarray(result).size == 1 else None

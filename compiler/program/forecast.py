@@ -269,6 +269,17 @@ def bound(program: Program) -> Bound:
     return Bound(work[Unit.MAC], work[Unit.VEC], beats / bandwidth if bandwidth else 0)
 
 
+def run_times(
+    instructions: Sequence[Instruction], params: HardwareParams, timing: MemoryTiming
+) -> tuple[int, tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """Cycles of a run, and the starts and ends of each unit's instructions."""
+    simulation = _Simulation(instructions, params, timing)
+    simulation.run()
+    started = tuple(tuple(u.started) for u in simulation.units)
+    done = tuple(tuple(u.done) for u in simulation.units)
+    return simulation.last, started, done
+
+
 def forecast(
     instructions: Sequence[Instruction],
     provenance: Sequence[Provenance],
@@ -277,11 +288,7 @@ def forecast(
     timing: MemoryTiming | None = None,
 ) -> Forecast:
     """Forecast a program of `layers` layers; the default timing is that of the default memory model."""
-    simulation = _Simulation(instructions, params, timing or MemoryTiming())
-    simulation.run()
-    started = tuple(tuple(u.started) for u in simulation.units)
-    done = tuple(tuple(u.done) for u in simulation.units)
-    cycles = simulation.last
+    cycles, started, done = run_times(instructions, params, timing or MemoryTiming())
     spans = layer_cycles(instructions, provenance, layers, (started, done), (0, cycles))
     return Forecast(cycles, tuple(spans), started, done)
 

@@ -1,6 +1,7 @@
 """Softmax over channels."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -34,7 +35,7 @@ class Softmax(Node):
         self.require(count == EXPONENTIAL_BYTES * TABLE_BYTES, "it must have 256 exponentials of 3 bytes", count)
         self.require(0 <= self.less <= MOST_LESS, f"less must be from 0 to {MOST_LESS}", self.less)
         self.require(INT8_MIN <= self.zp_out <= INT8_MAX, "zp_out must be an int8", self.zp_out)
-        most = max(unpack_exponentials(self.exponentials)) * operands[0].channels
+        most = _largest(self.exponentials) * operands[0].channels
         self.require(most <= LARGEST_TOTAL, f"the sum of exponentials must be at most {LARGEST_TOTAL}", most)
         return operands[0].shape
 
@@ -53,6 +54,12 @@ class Softmax(Node):
         table = unpack_exponentials(self.exponentials)
         quotient = quotients(w, w.widened(self.inputs[0]), table, 256 - self.less, axis=1)
         w.op("Cast", (w.math("Min", w.math("Add", quotient, self.zp_out), INT8_MAX),), self.output, to=3)
+
+
+@cache
+def _largest(exponentials: bytes) -> int:
+    """The largest exponential. Most Softmaxes of a graph have the same ones, and each change is verified."""
+    return max(unpack_exponentials(exponentials))
 
 
 def quotients(w: Writer, value: str, exponentials: Sequence[int], full: int, axis: int) -> str:

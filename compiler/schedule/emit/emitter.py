@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from intloom.compiler.program.footprint import Access, footprint
-from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.forecast import run_times
 from intloom.compiler.program.hazards import NOTHING, AccessTracker, Order
 from intloom.compiler.program.program import MemoryTiming, Provenance
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, make
@@ -79,13 +79,13 @@ class Emitter:
         self.provenance.append(provenance)
 
 
-def dispatch_order(emitter: Emitter, layers: int, memory: MemoryTiming) -> list[int]:
+def dispatch_order(emitter: Emitter, memory: MemoryTiming) -> list[int]:
     """The numbers of a program's instructions in the order in which they are dispatched."""
     unchanged = list(range(len(emitter.instructions)))
     if not any(i.kind is Kind.VDEPTHWISE for i in emitter.instructions):
         return unchanged
     deep = emitter.params.replace(queue_depth=_DEEPEST)
-    started = forecast(emitter.instructions, emitter.provenance, layers, deep, memory).started
+    _, started, _ = run_times(emitter.instructions, deep, memory)
     times = _start_times(emitter, started)
     # An instruction starts after the end of those that it waits for, so it follows them in this order too.
     first, *middle, last = unchanged

@@ -36,7 +36,7 @@ def emit_program(
     emitter.begin()
     emission.run(tasks, progress)
     emitter.end()
-    dispatched = dispatch_order(emitter, len(graph.nodes), memory)
+    dispatched = dispatch_order(emitter, memory)
     emitter.reorder(dispatched)
     emission.reorder(dispatched)
     params = plan.stages.params
