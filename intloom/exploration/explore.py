@@ -13,7 +13,16 @@ from intloom.common.errors import ParameterError, UsageError
 from intloom.exploration.device import Clock, Device, clock_of
 from intloom.exploration.energy import Technology, energy
 from intloom.exploration.limits import Change, changes_of, explain
-from intloom.exploration.points import Network, Outcome, Task, memory_of, pooled, read_network, unused_functions
+from intloom.exploration.points import (
+    Network,
+    Outcome,
+    Task,
+    folded_for,
+    memory_of,
+    open_network,
+    pooled,
+    unused_functions,
+)
 from intloom.exploration.space import Space
 from intloom.exploration.work import Work
 from intloom.hw.area.model import area_of, total
@@ -240,13 +249,12 @@ def explore(
     space.points()  # a space without a valid point is told before any model is read
     told("fold", 0, 1)
 
-    def networks_for(points: Sequence[HardwareParams]) -> tuple[Network, ...]:
-        return tuple(read_network(path, weight, points, dims or {}) for path, weight in models)
-
-    without = dict.fromkeys(unused_functions(networks_for([space.base]), space.base), False)
+    opened = [open_network(path, weight, dims or {}) for path, weight in models]
+    based = [(folded_for(network, model, [space.base]), model) for network, model in opened]
+    without = dict.fromkeys(unused_functions([network for network, _ in based], space.base), False)
     fitted = space.with_defaults(without)
     valid, refused = fitted.points()
-    networks = networks_for(valid)
+    networks = tuple(folded_for(network, model, valid) for network, model in based)
     told("fold", 1, 1)
     search = _Search(networks, budget, where or Processes(), told)
     outcomes = search.outcomes(valid, "forecast")

@@ -4,7 +4,7 @@ import gc
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from intloom.common.errors import DiskError, IntloomError
 from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.frontend import fold_for, fold_options
 from intloom.compiler.importer import load_model
+from intloom.compiler.importer.model import Model
 from intloom.compiler.ir import Conv, IntGraph, MatMul, Norm, Softmax
 from intloom.compiler.program.program import MemoryTiming
 from intloom.compiler.schedule import compile_graph
@@ -77,17 +78,29 @@ def unused_functions(networks: Sequence[Network], params: HardwareParams) -> lis
 
 def read_network(path: Path, weight: float, points: Sequence[HardwareParams], dims: Mapping[str, int]) -> Network:
     """A quantized model, folded for all these configurations."""
+    return folded_for(*open_network(path, weight, dims), points)
+
+
+def open_network(path: Path, weight: float, dims: Mapping[str, int]) -> tuple[Network, Model]:
+    """A quantized model, folded for no configuration yet."""
     model = load_model(path, dims=dims)
+    return Network(path.stem, path, weight, {}, f"{model.source} {sorted(dims.items())}"), model
+
+
+def folded_for(network: Network, model: Model, points: Sequence[HardwareParams]) -> Network:
+    """The network for these configurations; what it is folded for already is not folded again."""
     graphs: dict[FoldOptions, tuple[IntGraph, ...]] = {}
-    source = ""
     for params in points:
         options = fold_options(params)
-        if options not in graphs:
+        if options in graphs:
+            continue
+        known = network.graphs.get(options)
+        if known is None:
             folded = fold_for(model, params)
             _ = folded.graph  # an error if no node can be accelerated
-            graphs[options] = tuple(folded.regions)
-            source = folded.source
-    return Network(path.stem, path, weight, graphs, f"{source} {sorted(dims.items())}")
+            known = tuple(folded.regions)
+        graphs[options] = known
+    return replace(network, graphs=graphs)
 
 
 def pooled(networks: Sequence[Network]) -> PooledWork[Task, Outcome]:

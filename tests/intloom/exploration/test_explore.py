@@ -202,6 +202,16 @@ def test_functions_that_no_model_uses_are_left_out_unless_they_are_named(model, 
     assert explore([(model, 1.0), *uses], Space(preset("base")), budget()).unused == ("vector_norm",)
 
 
+def test_a_model_is_read_once_and_folded_once_for_equal_options(model, monkeypatch):
+    calls = []
+    for name in ("load_model", "fold_for"):
+        real = getattr(points, name)
+        monkeypatch.setattr(points, name, lambda *a, name=name, real=real, **k: calls.append(name) or real(*a, **k))
+    # No function that folding asks for can be left out.
+    explore([(model, 1.0)], Space(preset("nano").replace(weight_sums=False)), budget())
+    assert calls == ["load_model", "fold_for"]
+
+
 def test_a_space_that_leaves_functions_out_has_the_cycles_of_one_that_has_them(model):
     all_of_base = frozenset(preset("base").to_dict())
     spaces = (Space(preset("base")), Space(preset("base"), named=all_of_base))
