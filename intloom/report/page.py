@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from intloom.common.errors import EncodingError, FileFormatError
 from intloom.exploration.device import clock_of
 from intloom.files import check_output, read_bytes, write_text
@@ -53,7 +51,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     check_output(page, folder / RECORD, folder / TIMELINE)
     try:
         text = render(record, timeline, _present(folder, page))
-    except (LookupError, TypeError, ValueError, ArithmeticError, jinja2.UndefinedError, EncodingError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, EncodingError) as error:
         # `intloom run` wrote these files, so a missing key means that they were edited.
         raise FileFormatError(
             f"{folder} must hold {RECORD} and {TIMELINE} as written by intloom run, but they were altered "
