@@ -5,7 +5,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +13,14 @@ from types import FrameType
 
 from intloom.common.errors import ExitCode
 from intloom.common.signals import ignore_signals
-from intloom.common.temporary_files import remove_tracked
+from intloom.common.temporary_files import remove_abandoned, remove_tracked
 
 _PATIENCE = 1.0
 """Seconds that a command has to clean up."""
-_CHILDREN_PATIENCE = 0.8
-"""Seconds that its child processes have to clean up. Both together are below two seconds."""
+_CHILDREN_PATIENCE = 0.7
+"""Seconds that its child processes have to clean up."""
+_KILLED_PATIENCE = 0.2
+"""Seconds in which killed ones end. All three together are below two seconds."""
 
 
 @dataclass
@@ -49,25 +51,32 @@ def prompt_interrupt() -> Iterator[Interruption]:
     wake.setblocking(False)
     before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     handlers = {n: signal.signal(n, interruption.receive) for n in (signal.SIGINT, signal.SIGTERM)}
-    finished = threading.Event()
-    threading.Thread(target=_watch, args=(watcher, finished), daemon=True).start()
+    finished, ending = threading.Event(), threading.Event()
+    thread = threading.Thread(target=_watch, args=(watcher, finished, ending), daemon=True)
+    thread.start()
     try:
         yield interruption
     finally:
         finished.set()
+        if ending.is_set():
+            # It ends this process when it has removed what children left.
+            thread.join()
         signal.set_wakeup_fd(before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
         wake.close()
 
 
-def _watch(watcher: socket.socket, finished: threading.Event) -> None:
+def _watch(watcher: socket.socket, finished: threading.Event, ending: threading.Event) -> None:
     # The interpreter writes the signal number to this socket at once; handlers run later, in the main thread.
     while data := watcher.recv(16):
         if {signal.SIGINT, signal.SIGTERM} & set(data):
             if not finished.wait(_PATIENCE):
+                ending.set()
                 end_children()
                 remove_tracked()
+                # What a child had no time to remove.
+                remove_abandoned()
                 os.write(2, b"intloom: interrupted\n")
                 os._exit(ExitCode.INTERRUPTED)
             return
@@ -78,11 +87,17 @@ def end_children() -> None:
     family = _descendants(os.getpid())
     for number in family:
         _signal(number, signal.SIGTERM)
-    deadline = time.monotonic() + _CHILDREN_PATIENCE
-    while time.monotonic() < deadline and any(_is_ending(n) for n in family):
-        time.sleep(0.02)
+    _wait_for(family, _CHILDREN_PATIENCE)
     for number in family:
         _signal(number, signal.SIGKILL)
+    # A killed process may still complete a system call that makes a file, and holds its locks until it has ended.
+    _wait_for(family, _KILLED_PATIENCE)
+
+
+def _wait_for(family: Iterable[int], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(_is_ending(n) for n in family):
+        time.sleep(0.02)
 
 
 def _is_ending(number: int) -> bool:

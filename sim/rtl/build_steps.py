@@ -16,7 +16,7 @@ MAKE_JOBS = 2
 _MALLOC = "glibc.malloc.tcache_count=60000:glibc.malloc.mxfast=0:glibc.malloc.top_pad=134217728"
 """Settings of the C library for Verilator, which allocates millions of small objects: a quarter of its time."""
 _LOG_LINES = 12
-_WATCH_SECONDS = 0.3
+_WATCH_SECONDS = 0.1
 
 
 def build_environment(work: Path, tools: Toolchain) -> dict[str, str]:
@@ -58,12 +58,14 @@ def make_command(work: Path, tools: Toolchain, makefile: str, optimize: str, com
 
 
 def run_logged(command: list[str], work: Path, env: Mapping[str, str], watch: Callable[[], None] | None = None) -> None:
-    """Run one step of a build in `work`; `watch` is called a few times a second, and ends the step if it raises.
+    """Run one step of a build in `work`; `watch` is called before and several times a second, and ends it if it raises.
 
     Raises `SimulationError` with the end of its log when it fails.
     """
     if shutil.which(command[0]) is None:
         raise EnvironmentFault(f"cannot run {command[0]}: it is missing or not executable; see `intloom doctor`")
+    if watch is not None:
+        watch()
     log = work / "build.log"
     with log.open("ab") as out:
         try:

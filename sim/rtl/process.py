@@ -14,6 +14,8 @@ from intloom.common.errors import SimulationError
 from intloom.common.extras import require_extra
 
 _POLL_SECONDS = 0.02
+_KILLED_SECONDS = 1.0
+"""At most; killed processes end as soon as they leave their system call."""
 _LOG_LINES = 15
 
 
@@ -78,10 +80,29 @@ def run_simulator(
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process that leads a group of its own, with all its children; it may be over already."""
+    """Ends a process that leads a group of its own, with all its children; it may be over already.
+
+    Afterwards no process of the group makes a file: the folder in which they worked can be removed.
+    """
+    deadline = time.monotonic() + _KILLED_SECONDS
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        while _group_lives(process.pid) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
     process.wait()
+
+
+def _group_lives(group: int) -> bool:
+    """Whether a process of this group runs; raises `ProcessLookupError` when not even one that has ended is left."""
+    os.killpg(group, 0)
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The second field, the name, can contain spaces and brackets.
+            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(of) == group and state not in "ZX":
+                return True
+    return False
 
 
 def killed_with_parent(command: list[str]) -> list[str]:

@@ -63,6 +63,44 @@ def test_an_interrupted_process_that_does_not_listen_leaves_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+_PARENT = """
+import subprocess, sys, time
+from intloom.cli.interrupt import prompt_interrupt
+
+with prompt_interrupt():
+    child = subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], stdout=subprocess.PIPE, text=True)
+    try:
+        print(child.stdout.readline().strip(), flush=True)
+        time.sleep(60)
+    finally:
+        child.wait()
+"""
+_SLOW_CHILD = """
+import signal, sys, time
+from pathlib import Path
+from intloom.common.temporary_files import temporary_folder
+
+signal.signal(signal.SIGTERM, lambda *_: None)
+with temporary_folder(parent=Path(sys.argv[1])) as folder:
+    (folder / "object.o").touch()
+    print("building", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_killed_child_leaves_is_removed_with_the_interrupted_command(tmp_path):
+    """On a loaded machine a worker may have no time to end its build: it is killed, and its folder is there."""
+    command = [sys.executable, "-c", _PARENT, _SLOW_CHILD, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "building\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == ExitCode.INTERRUPTED
+    assert time.monotonic() - start < 5
+    assert not list(tmp_path.iterdir())
+
+
 _WRITER = """
 import sys, time
 from pathlib import Path
