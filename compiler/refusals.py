@@ -24,7 +24,7 @@ class Refusal(Enum):
     OPEN_SIZE = 3, "a size is open or unknown", "`--dim NAME=N` or `--shape INPUT=1,3,H,W`, or export with fixed sizes"
     BATCH = 4, "the images of a batch depend on each other", "export with batch size 1"
     OPSET = 5, "the opset is older or newer than those supported", "convert the model with `onnx.version_converter`"
-    CONTROL_FLOW = 6, "a branch decides a shape, or holds all layers", "export without control flow"
+    CONTROL_FLOW = 6, "a branch decides a shape, a loop is long, or a file has several graphs", "export it without"
     NOT_QUANTIZED = 7, "a QuantizeLinear, DequantizeLinear pair is missing", "quantize after every operator"
     TYPE = 8, "activations are not 8 bits wide, or have several scales", "quantize activations per tensor to 8 bits"
     WEIGHTS = 9, "weights are not 8-bit constants with a scale per tensor or output channel", "quantize them so"

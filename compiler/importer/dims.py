@@ -150,4 +150,6 @@ def _clear_placeholders(value: onnx.ValueInfoProto) -> None:
 
 def _listed(every: Sequence[_Dim]) -> str:
     names = sorted({d.name for d in every if d.is_open})
-    return f"open are {', '.join(names)}" if names else "all sizes of the model are fixed"
+    inputs = ", ".join(dict.fromkeys(repr(d.value.name) for d in every))
+    sizes = f"open are {', '.join(names)}" if names else "all sizes of the model are fixed"
+    return f"{sizes}, inputs are {inputs}"

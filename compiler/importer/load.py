@@ -22,7 +22,13 @@ from intloom.compiler.importer.domains import to_standard_domain
 from intloom.compiler.importer.guarded_inference import guarded_inference
 from intloom.compiler.importer.limits import check_limits
 from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
-from intloom.compiler.importer.old_opsets import CONVERTED_OPSET, converted, mark_layer_norms, modernize_ir
+from intloom.compiler.importer.old_opsets import (
+    CONVERTED_OPSET,
+    converted,
+    mark_layer_norms,
+    modernize_ir,
+    name_resize_operands,
+)
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
 from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
@@ -136,6 +142,7 @@ def from_proto(
     if proto.functions:
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
     inline_branches(proto.graph)
+    name_resize_operands(proto)
     proto = _with_known_opset(proto)
     to_standard_domain(proto)
     mark_contributed(proto)

@@ -23,6 +23,15 @@ def modernize_ir(model: onnx.ModelProto) -> None:
         model.graph.input.extend(kept)
 
 
+def name_resize_operands(model: onnx.ModelProto) -> None:
+    """Give every Resize before opset 13 an empty `roi` and `scales` in place, where exporters leave out their names."""
+    old = any(o.version < CONVERTED_OPSET and o.domain in ("", "ai.onnx") for o in model.opset_import)
+    for node in [n for n in model.graph.node if old and n.op_type == "Resize" and n.domain in ("", "ai.onnx")]:
+        for at in [i for i, value in enumerate(node.input[1:3], 1) if not value]:
+            node.input[at] = f"{node.output[0]}/operand{at}"
+            model.graph.initializer.append(onnx.helper.make_tensor(node.input[at], onnx.TensorProto.FLOAT, [0], []))
+
+
 def converted(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model in opset `CONVERTED_OPSET` or newer, and in a newer IR version; it may change in place."""
     modernize_ir(model)

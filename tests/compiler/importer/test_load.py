@@ -103,7 +103,7 @@ def test_a_shape_replaces_a_missing_one() -> None:
     ("dims", "said"),
     [
         ({"x.1": 4}, "dimension 1 of input 'x' is 3, not 4"),
-        ({"x.4": 4}, "no open dimension is named 'x.4'"),
+        ({"x.4": 4}, "no open dimension is named 'x.4': open are n, inputs are 'x'"),
         ({"n": 2, "x.0": 3}, "dimension 0 of input 'x' is 2, not 3"),
         ({"n": 1 << 20}, "from 1 to 1048575"),
     ],
@@ -167,6 +167,45 @@ def test_wide_nodes_and_deep_branches_are_refused() -> None:
         model.graph.node.append(helper.make_node("If", ["x"], ["y"], then_branch=inner, else_branch=inner))
     with pytest.raises(ModelError, match="at most 8 levels of branches"):
         from_proto(model, name="m")
+
+
+def loop(trips: int | None, ends: str) -> onnx.ModelProto:
+    """A Loop that doubles its value; `ends` is the operator that makes the next condition of the last one."""
+    model = one_node()
+    value, flag = (helper.make_tensor_value_info(n, t, s) for n, t, s in (("v", 1, [1, 3, 8, 8]), ("on", 9, [])))
+    body = helper.make_graph(
+        [helper.make_node(ends, ["on"], ["next"]), helper.make_node("Add", ["v", "v"], ["w"])],
+        "body",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []), flag, value],
+        [helper.make_tensor_value_info("next", 9, []), helper.make_tensor_value_info("w", 1, [1, 3, 8, 8])],
+    )
+    del model.graph.node[:]
+    inputs = ["n" if trips is not None else "", "", "x"]
+    model.graph.node.append(helper.make_node("Loop", inputs, ["y"], body=body))
+    if trips is not None:
+        model.graph.initializer.append(helper.make_tensor("n", TensorProto.INT64, [], [trips]))
+    return model
+
+
+def test_endless_loops_are_refused() -> None:
+    for trips, said in ((10**12, "it has 1,000,000,000,000"), (65_537, "it has 65,537"), (None, "it has no end")):
+        with pytest.raises(UnsupportedError, match=said) as caught:
+            from_proto(loop(trips, "Identity"), name="m")
+        assert caught.value.row == 6
+    assert from_proto(loop(65_536, "Identity"), name="m").nodes[0].op == "Loop"
+    # PyTorch writes the largest number where a condition ends the loop.
+    assert from_proto(loop((1 << 63) - 1, "Not"), name="m").nodes[0].op == "Loop"
+
+
+@pytest.mark.parametrize("operands", [["", "scales"], ["", "", "sizes"]])
+def test_resize_of_opset_11_and_12_without_a_region(operands: list[str]) -> None:
+    for opset in (11, 12):
+        model = one_node("Resize", mode="nearest")
+        model.opset_import[0].version = opset
+        model.graph.node[0].input.extend(operands)
+        model.graph.initializer.append(helper.make_tensor("scales", TensorProto.FLOAT, [4], [1, 1, 2, 2]))
+        model.graph.initializer.append(helper.make_tensor("sizes", TensorProto.INT64, [4], [1, 3, 16, 16]))
+        assert from_proto(model, name="m").shape("y") == (1, 3, 16, 16)
 
 
 def test_values_larger_than_memory_are_refused() -> None:
