@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import FileFormatError, IntloomError, UnsupportedError
 from intloom.common.extras import require_extra
+from intloom.compiler.refusals import Refusal
 
 IDENTIFIER = b"TFL3"
 _LARGEST_FILE = 1 << 30
@@ -173,7 +174,8 @@ class _Reader:
         if count != 1:
             raise UnsupportedError(
                 f"{self._name} must have one subgraph, not {count}: control flow (IF, WHILE, CALL_ONCE) and several "
-                "signatures are not supported; export one function without them"
+                "signatures are not supported; export one function without them",
+                Refusal.CONTROL_FLOW.number,
             )
         graph = self._model.Subgraphs(0)
         codes = list(self._codes())
@@ -215,7 +217,8 @@ class _Reader:
                 custom = (entry.CustomCode() or b"")[:_MAX_NAME].decode(errors="replace")
                 raise UnsupportedError(
                     f"{self._name} has the custom operator {custom!r}: export the model without it (an Edge TPU file "
-                    "before edgetpu_compiler, a detector before its post-processing)"
+                    "before edgetpu_compiler, a detector before its post-processing)",
+                    Refusal.OPERATOR.number,
                 )
             if number not in names:
                 raise UnsupportedError(f"{self._name} has the operator code {number}, which this schema does not know")
@@ -321,7 +324,8 @@ def _refused_type(file: str, tensor: str, dtype: str) -> UnsupportedError:
         "INT16": f"has int16 activations (int16x8); {_FULL_INT8}",
     }
     why = reasons.get(dtype, f"stores values of type {dtype}; {_FULL_INT8}")
-    return UnsupportedError(f"{file}: tensor {tensor!r} {why}")
+    row = Refusal.TYPE if dtype == "INT16" else Refusal.WEIGHTS
+    return UnsupportedError(f"{file}: tensor {tensor!r} {why}", row.number)
 
 
 def check_integer(file: TfliteFile) -> None:
@@ -340,13 +344,14 @@ def check_integer(file: TfliteFile) -> None:
             if index >= 0 and file.tensors[index].dtype in ("FLOAT16", "INT16", "INT4"):
                 raise _refused_type(file.name, file.tensors[index].name, file.tensors[index].dtype)
     if not kinds & {"INT8", "UINT8"}:
-        raise UnsupportedError(f"{file.name} is a float model; {_FULL_INT8}")
+        raise UnsupportedError(f"{file.name} is a float model; {_FULL_INT8}", Refusal.FLOAT_MODEL.number)
     for op in file.operators:
         operands = [file.tensors[i] for i in op.inputs if i >= 0]
         weights = [t for t in operands if t.data is not None and t.dtype == "INT8"]
         if weights and operands[0].data is None and operands[0].dtype == "FLOAT32" and op.code != "DEQUANTIZE":
             raise UnsupportedError(
-                f"{file.name}: {op.label} has int8 weights and float activations (dynamic range); {_FULL_INT8}"
+                f"{file.name}: {op.label} has int8 weights and float activations (dynamic range); {_FULL_INT8}",
+                Refusal.DYNAMIC.number,
             )
 
 
@@ -380,7 +385,8 @@ def _check_order(file: TfliteFile) -> None:
         for index in op.inputs:
             if index >= 0 and file.tensors[index].variable:
                 raise UnsupportedError(
-                    f"{file.name}: {op.label} keeps a state between runs: export the cell unrolled, or its convolutions"
+                    f"{file.name}: {op.label} keeps a state: export the cell unrolled, or its convolutions",
+                    Refusal.RECURRENT.number,
                 )
             if index >= 0 and index not in known:
                 raise FileFormatError(

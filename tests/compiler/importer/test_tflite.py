@@ -8,6 +8,7 @@ import time
 from math import prod
 from pathlib import Path
 
+import flatbuffers
 import numpy as np
 import psutil
 import pytest
@@ -20,7 +21,7 @@ from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
-from intloom.compiler.importer.tflite.file import parse_tflite
+from intloom.compiler.importer.tflite.file import parse_tflite, schema
 from intloom.compiler.importer.tflite.load import convert
 from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
 from intloom.compiler.refusals import Refusal
@@ -216,6 +217,17 @@ def test_refusal_names_the_converter_setting(name):
     with pytest.raises(UnsupportedError, match=message.replace("(", r"\(").replace(")", r"\)")) as refusal:
         convert(parse_tflite(data, "file"))
     assert "\n" not in str(refusal.value)
+
+
+def test_several_subgraphs_have_a_row():
+    maker = TfliteMaker()
+    model = schema().ModelT.InitFromObj(schema().Model.GetRootAs(maker.data(REFUSED["int16x8"][0](maker)), 0))
+    model.subgraphs *= 2
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    with pytest.raises(UnsupportedError, match="must have one subgraph, not 2") as refusal:
+        parse_tflite(bytes(builder.Output()), "file")
+    assert refusal.value.row == 6
 
 
 def damaged(rng: random.Random) -> bytes:
