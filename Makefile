@@ -102,7 +102,7 @@ nightly: $(READY)  ## suites of regress nightly, every test in its full size, co
 	run python -m tools.long_runs out/regress/nightly; \
 	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
 	run python -m tests.hw.coverage; \
-	run python -m tools.mutate --minutes 30 --seed $$(date +%Y%m%d); \
+	run python -m tools.mutate --minutes 30 --limit 5 --seed $$(date +%Y%m%d); \
 	run python -m tools.evidence_page; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 

@@ -12,6 +12,8 @@ from amaranth.sim import Simulator
 
 from intloom.common.evidence import code_hash
 from tools.components import components, name_of
+from tools.mutate import __main__ as command
+from tools.mutate.__main__ import Sample, measuring_order
 from tools.mutate.__main__ import run as mutate
 from tools.mutate.bench import Bench
 from tools.mutate.equivalence import prove, write_netlist
@@ -152,7 +154,7 @@ def test_the_bench_of_a_small_component_finds_a_sample_of_faults(
     """`make test` has this sample; `make mutate` has every component."""
     component = "bus.skid_buffer:SkidBuffer"
     bench = targets()[component]
-    score = mutate(component, str(ROOT / bench), count, 1, tmp_path / "faults")
+    score = mutate(component, str(ROOT / bench), Sample(count), tmp_path / "faults")
     assert score.faults == count and score.percent == 100.0, capsys.readouterr().out
 
 
@@ -189,6 +191,21 @@ def test_a_listed_fault_may_be_one_of_many(tmp_path: Path) -> None:
     fault = bits[0].fault.replace("bit 3", "bit *")
     path.write_text(f'a:A:\n- line: "{bits[0].source}"\n  faults: ["{fault}"]\n  reason: none\n')
     assert unexplained("a:A", [*bits, other], path) == [other]
+
+
+def test_one_slow_bench_does_not_take_the_night_of_others() -> None:
+    slow, quick = Score(current=False, seconds=900, seed=1), Score(current=False, seconds=20, seed=2)
+    old, late = Score(seconds=900, seed=1), Score(seconds=20, seed=2)
+    scores = {"late": late, "slow": slow, "old": old, "quick": quick}
+    assert measuring_order(scores, [*scores, "new"]) == ["new", "quick", "slow", "old", "late"]
+
+
+@pytest.mark.slow
+def test_after_its_limit_a_component_gets_no_more_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_MIN_FAULTS", 2)
+    component = "bus.skid_buffer:SkidBuffer"
+    score = mutate(component, str(ROOT / targets()[component]), Sample(40, seconds=0), tmp_path / "faults")
+    assert score.faults == score.found == 2
 
 
 def test_scores_are_kept(tmp_path: Path) -> None:

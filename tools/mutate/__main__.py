@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.mutate.bench import Bench, Outcome
@@ -16,16 +17,33 @@ from tools.mutate.score import SCORES, Score, read_scores, write_score
 from tools.mutate.sites import Mutant, draw
 from tools.mutate.targets import NOT_MUTATED, targets
 
+_MIN_FAULTS = 10
+"""So many are planted even if they take longer than the limit."""
 
-def run(component: str, tests: str, count: int, seed: int, folder: Path) -> Score:
+
+@dataclass(frozen=True)
+class Sample:
+    """Which faults are planted in a component."""
+
+    count: int
+    seed: int = 1
+    seconds: float = math.inf
+    """After this time no further one is planted: those before are a sample too, since they are in random order."""
+
+
+def run(component: str, tests: str, sample: Sample, folder: Path) -> Score:
     """Plant faults in one component and print those that its bench does not find."""
+    started = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     bench = Bench(component, tests, folder)
     bench.measure()
-    mutants = draw(bench.extents(), count, seed)
+    mutants = draw(bench.extents(), sample.count, sample.seed)
     outcomes: list[Outcome] = []
     for mutant in mutants:
+        if len(outcomes) >= _MIN_FAULTS and time.monotonic() - started > sample.seconds:
+            mutants = mutants[: len(outcomes)]
+            break
         outcomes.append(bench.run(mutant))
         # After each fault, so that progress and the first holes can be read while the others are planted.
         write_outcomes(folder / "outcomes.txt", mutants[: len(outcomes)], outcomes)
@@ -35,7 +53,8 @@ def run(component: str, tests: str, count: int, seed: int, folder: Path) -> Scor
     for hole, proved in zip(holes, same, strict=True):
         print(f"  {'equivalent' if proved else 'not found'}: {hole}")
     listed = len(survivors) - len(holes)
-    score = Score(len(mutants), len(mutants) - len(survivors), sum(same), listed, seed)
+    seconds = round(time.monotonic() - started)
+    score = Score(len(mutants), len(mutants) - len(survivors), sum(same), listed, sample.seed, seconds)
     print(
         f"{component}: {score.faults} faults, {score.found} found, {score.harmless} proved equivalent, "
         f"{score.listed} listed: {score.percent:.1f} %",
@@ -53,14 +72,14 @@ def write_outcomes(path: Path, mutants: Sequence[Mutant], outcomes: Sequence[Out
 def measuring_order(scores: Mapping[str, Score], components: Iterable[str]) -> list[str]:
     """Components in the order in which they are measured, since a night does not suffice for all.
 
-    First those without a score, then those whose sources have changed, then by seed: if it is the date, the score that
-    is longest ago comes first.
+    First those without a score, then those whose sources have changed, the quickest first: one slow bench must not take
+    the night of many. Then by seed: if it is the date, the score that is longest ago comes first.
     """
     missing = Score()
 
-    def rank(name: str) -> tuple[bool, bool, int]:
+    def rank(name: str) -> tuple[bool, bool, float, int]:
         score = scores.get(name, missing)
-        return name in scores, score.current, score.seed
+        return name in scores, score.current, 0 if score.current else score.seconds, score.seed
 
     return sorted(components, key=rank)
 
@@ -74,6 +93,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="chooses the faults")
     parser.add_argument("--resume", action="store_true", help="leave out components whose score is up to date")
     parser.add_argument("--minutes", type=float, default=math.inf, help="start no component after this time")
+    parser.add_argument(
+        "--limit", type=float, default=math.inf, help="minutes after which a component gets no more faults"
+    )
     parser.add_argument("--output", type=Path, default=Path("out/mutate"), help="folder for results and netlists")
     options = parser.parse_args()
     # As with an interrupt from the keyboard, the processes that run for this one end with it.
@@ -84,6 +106,7 @@ def main() -> None:
     failed = []
     deadline = time.monotonic() + 60 * options.minutes
     scores = read_scores()
+    sample = Sample(options.count, options.seed, 60 * options.limit)
     for name in options.components or measuring_order(scores, known):
         if time.monotonic() > deadline:
             break
@@ -91,7 +114,10 @@ def main() -> None:
             continue
         folder = options.output / name.replace(":", ".")
         try:
-            write_score(SCORES, name, run(name, known[name], options.count, options.seed, folder))
+            score = run(name, known[name], sample, folder)
+            # One that was cut short replaces no better one.
+            if not (name in scores and scores[name].current and scores[name].faults > score.faults):
+                write_score(SCORES, name, score)
         except SystemExit as problem:
             # The other components are measured all the same.
             print(f"{name}: {problem}", flush=True)

@@ -25,6 +25,8 @@ class Score:
     """Listed with a reason why they change nothing that matters."""
     seed: int = 1
     """The faults were drawn with it."""
+    seconds: float = 0.0
+    """Time that the measurement took; 0 of scores before it was noted."""
     current: bool = True
     """Whether component and bench are unchanged since."""
 
