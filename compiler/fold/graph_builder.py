@@ -17,7 +17,7 @@ from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
 from intloom.compiler.ir.ops.conv_transpose import spreading_conv
-from intloom.compiler.refusals import Refusal
+from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import BY_KIND, Kind
 
@@ -176,11 +176,21 @@ class GraphBuilder:
             )
         return node
 
-    def _require_order(self, stored: str, value: str) -> None:
-        if stored not in self.orders:
-            raise Refusal.HOST(
+    def _on_host(self, stored: str, value: str) -> UnsupportedPattern:
+        """The error for a value that the host computes, with the first cause where a lowering recorded it."""
+        maker = self.model.producers.get(stored)
+        cause = None if maker is None else self.findings.get(maker.name)
+        if cause is None or cause.refusal is None:
+            return Refusal.HOST(
                 f"the host computes {value!r}", "quantize the operators before it, so that they run on the accelerator"
             )
+        if cause.refusal is Refusal.HOST:
+            return Refusal.HOST(cause.reason, cause.remedy)
+        return Refusal.HOST(f"the host computes {value!r} (row {cause.refusal.number}: {cause.reason})", cause.remedy)
+
+    def _require_order(self, stored: str, value: str) -> None:
+        if stored not in self.orders:
+            raise self._on_host(stored, value)
         # Checks rank and batch, which a movement operator alone may have in any form.
         as_image(self.orders[stored].shape)
         if not self.join_channels(stored) and not self._join_blocks(stored):

@@ -115,6 +115,25 @@ def test_a_float_head_runs_on_the_host(rng: random.Random) -> None:
     assert found.folded.host_parts[0] is not None
 
 
+def test_readers_of_a_host_result_name_its_cause() -> None:
+    scalar = helper.make_tensor_value_info("x", TensorProto.FLOAT, [])
+    pairs = [
+        helper.make_node(op, [a, "s", "z"], [b], name=b)
+        for op, a, b in (
+            ("QuantizeLinear", "x", "q"), ("DequantizeLinear", "q", "d"), ("QuantizeLinear", "r", "rq"),
+            ("DequantizeLinear", "rq", "rd"), ("QuantizeLinear", "t", "tq"), ("DequantizeLinear", "tq", "y"),
+        )
+    ]  # fmt: skip
+    nodes = [*pairs[:2], helper.make_node("Relu", ["d"], ["r"]), *pairs[2:4], helper.make_node("Relu", ["rd"], ["t"])]
+    parameters = [helper.make_tensor("s", 1, [], [0.1]), helper.make_tensor("z", TensorProto.INT8, [], [0])]
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [])
+    graph = helper.make_graph([*nodes, *pairs[4:]], "g", [scalar], [result], parameters)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    reasons = {a.name: a.reason for a in fold_model(from_proto(model, name="m")).assignments}
+    first = "the host computes 'd' (row 19: a tensor of shape () is not a batch of vectors, sequences or images)"
+    assert [reasons[n] for n in ("rq", "tq")] == [first, first]
+
+
 def test_an_unquantized_model_has_no_graph(rng: random.Random) -> None:
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 8, 8))
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 3, 8, 8))
