@@ -41,6 +41,7 @@ READ = "reading"
 _WIDTH, _REPORT_HEIGHT, _READING_HEIGHT = 1360, 1160, 1250
 _COLORS = 128
 """Of a picture: a third of the bytes, and no difference that is seen."""
+OLDER = "\nSome rows were measured on an older design: `make stale` lists them, with the command that renews them.\n"
 START, END = "<!-- figures: make figures -->\n", "<!-- end of figures -->\n"
 _HEAD = """\
 | network | preset | array | cycles | array utilization | memory traffic | simulated in |
@@ -142,9 +143,10 @@ def line(row: Row, values: Mapping[str, Any]) -> str:
 
 
 def table() -> str:
-    """The recorded rows, in the order of `ROWS`."""
+    """The recorded rows, in the order of `ROWS`, and whether some are older than their sources."""
     records = evidence.read(FIGURES)
-    return _HEAD + "".join(line(row, records[row.key].values) for row in ROWS if row.key in records)
+    rows = "".join(line(row, records[row.key].values) for row in ROWS if row.key in records)
+    return _HEAD + rows + ("" if all(row.is_current(ROOT) for row in records.values()) else OLDER)
 
 
 _GOOD = 0.93
