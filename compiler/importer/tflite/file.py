@@ -301,6 +301,11 @@ class _Reader:
             return None
         if dtype not in ELEMENTS:
             raise _refused_type(self._name, name, dtype)
+        if entry.Sparsity() is not None:
+            raise UnsupportedError(
+                f"{self._name}: constant {name!r} is stored sparse: convert without EXPERIMENTAL_SPARSITY",
+                Refusal.WEIGHTS.number,
+            )
         element = np.dtype(ELEMENTS[dtype])
         if length != prod(shape) * element.itemsize:
             raise FileFormatError(

@@ -219,15 +219,23 @@ def test_refusal_names_the_converter_setting(name):
     assert "\n" not in str(refusal.value)
 
 
-def test_several_subgraphs_have_a_row():
-    maker = TfliteMaker()
-    model = schema().ModelT.InitFromObj(schema().Model.GetRootAs(maker.data(REFUSED["int16x8"][0](maker)), 0))
-    model.subgraphs *= 2
+def refused_row(model, message):
     builder = flatbuffers.Builder()
     builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-    with pytest.raises(UnsupportedError, match="must have one subgraph, not 2") as refusal:
+    with pytest.raises(UnsupportedError, match=message) as refusal:
         parse_tflite(bytes(builder.Output()), "file")
-    assert refusal.value.row == 6
+    return refusal.value.row
+
+
+def test_several_subgraphs_and_sparse_constants_have_a_row():
+    maker = TfliteMaker()
+    data = maker.data(REFUSED["dynamic range"][0](maker))
+    model = schema().ModelT.InitFromObj(schema().Model.GetRootAs(data, 0))
+    stored = next(t for t in model.subgraphs[0].tensors if model.buffers[t.buffer].data is not None)
+    stored.sparsity = schema().SparsityParametersT()
+    assert refused_row(model, "is stored sparse") == 9
+    model.subgraphs *= 2
+    assert refused_row(model, "must have one subgraph, not 2") == 6
 
 
 def damaged(rng: random.Random) -> bytes:
