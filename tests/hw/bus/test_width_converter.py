@@ -82,11 +82,12 @@ def _check(
 
     async def count(ctx: Any) -> None:
         nonlocal cycles
-        for cycle in range(longest):
-            if len(taken["r"]) < len(wanted_words) or len(taken["w"]) < len(wanted_beats):
-                cycles = cycle + 1
-            elif len(taken["b"]) == len(responses):
-                return
+        while len(taken["r"]) < len(wanted_words) or len(taken["w"]) < len(wanted_beats):
+            cycles += 1
+            await ctx.tick()
+
+    async def end(ctx: Any) -> None:
+        for _ in range(longest):
             await ctx.tick()
         raise AssertionError(f"nothing more comes after {longest} cycles")
 
@@ -107,6 +108,7 @@ def _check(
         sink(one.r, taken["r"], len(wanted_words), rng, accepted),
         sink(one.b, taken["b"], len(responses), rng, accepted),
         count,
+        background=[end],
     )
     port = channel_layouts(params.axi_addr_bits, params.axi_data_bits)
     word = channel_layouts(params.axi_addr_bits, params.word_bits)
