@@ -124,7 +124,7 @@ def test_run(tmp_path, programs, rng, count):
 def test_run_of_minutes(tmp_path, programs, rng, jobs, count):
     # A slow bus lets one simulation, and segments of it, run for longer than the last moment.
     words = ["run", programs("c2f"), "--jobs", str(jobs), "-o", tmp_path / "run", "--limit", "1000000000"]
-    words += ["--bandwidth", "0.001"]
+    words += ["--bandwidth", "0.001", "--latency", "1000000"]
     (tmp_path / "cache").symlink_to(cache_folder())
     for after in moments(rng, 1.0, 6.0, count):
         print(f"interrupted after {after:.3f} s")
