@@ -126,7 +126,7 @@ def test_run_of_minutes(tmp_path, programs, rng, jobs, count):
     words = ["run", programs("c2f"), "--jobs", str(jobs), "-o", tmp_path / "run", "--limit", "1000000000"]
     words += ["--bandwidth", "0.001", "--latency", "1000000"]
     (tmp_path / "cache").symlink_to(cache_folder())
-    for after in moments(rng, 1.0, 6.0, count):
+    for after in moments(rng, 1.0, 4.0, count):
         print(f"interrupted after {after:.3f} s")
         ending = interrupt(words, after, tmp_path)
         assert ending.seconds < PATIENCE
