@@ -92,14 +92,12 @@ def folded_for(network: Network, model: Model, points: Sequence[HardwareParams])
     graphs: dict[FoldOptions, tuple[IntGraph, ...]] = {}
     for params in points:
         options = fold_options(params)
-        if options in graphs:
-            continue
-        known = network.graphs.get(options)
-        if known is None:
+        if options in network.graphs:
+            graphs[options] = network.graphs[options]
+        elif options not in graphs:
             folded = fold_for(model, params)
             _ = folded.graph  # an error if no node can be accelerated
-            known = tuple(folded.regions)
-        graphs[options] = known
+            graphs[options] = tuple(folded.regions)
     return replace(network, graphs=graphs)
 
 
