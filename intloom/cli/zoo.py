@@ -1,32 +1,21 @@
 """`intloom zoo`: list and build float models."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import onnx
 import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import subcommand, zoo_names
 from intloom.files import check_output, write_bytes
-from intloom.quantization import ActivationType, Calibration, QuantizeOptions, quantize
-from intloom.tflite_export import to_tflite
 from intloom.zoo import ZOO, build
 
 _BUILD_HELP = """Build a float ONNX model of the zoo.
 
 Weights are seeded random numbers, normalized so that no activation is degenerate.
 
-A name that ends in .tflite gives an int8 TFLite file instead, quantized with seeded images: without the float operators
-at the end of detectors.
-
-Examples:
-
-[bold]intloom zoo build yolov8n --imgsz 320 --seed 1 -o yolov8n.onnx[/bold]
-
-[bold]intloom zoo build yolov8n --imgsz 320 -o yolov8n.tflite[/bold]
+Example: [bold]intloom zoo build yolov8n --imgsz 320 --seed 1 -o yolov8n.onnx[/bold]
 """
 
 
@@ -39,16 +28,6 @@ class _Options:
     ] = None
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the weights.")] = 0
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file. Default: NAME.onnx.")] = None
-
-
-def _tflite(model: onnx.ModelProto, seed: int) -> bytes:
-    """The model as an int8 TFLite file."""
-    options = QuantizeOptions(activations=ActivationType.INT8, samples=2, seed=seed, calibration=Calibration.MINMAX)
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "float.onnx"), Path(folder, "int8.onnx")
-        onnx.save(model, source)
-        quantize(source, target, options=options)
-        return to_tflite(onnx.load(target))
 
 
 @subcommand("zoo list", "List the networks.\n\nExample: [bold]intloom zoo list[/bold]")
@@ -73,7 +52,7 @@ def _build(
     with terminal.progress() as tell:
         tell("build", 0, 1)
         model = build(name, given.imgsz, given.seed)
-        data = _tflite(model, given.seed) if target.suffix == ".tflite" else model.SerializeToString(deterministic=True)
+        data = model.SerializeToString(deterministic=True)
         tell("build", 1, 1)
         write_bytes(target, data)
     shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
