@@ -173,8 +173,10 @@ class RowProgress:
         flow = self._flow
         array = [k for k in range(first, stop) if flow.stages[k].unit is Unit.MAC]
         vector = [k for k in range(first, stop) if any(w.by_vector_unit for w in flow.writes[k])]
-        # The only stage of its unit runs again at once: its rows must come one step earlier.
+        # The rows of a stage that runs again at once must come one step earlier.
         early = first if stop - first == 1 else array[0] if len(array) == 1 else None
+        if not array and _repeats(progress):
+            early = first
         rings = []
         for inside in flow.inside(first, stop).values():
             if not inside.used:
@@ -193,6 +195,14 @@ class RowProgress:
                 ring = self._rings[key] = _ring(inside, ahead, kept, made)
             rings.append(ring)
         return rings
+
+
+def _repeats(progress: Sequence[StageRows]) -> bool:
+    """Whether the first stage is often the only one with rows, in two steps or more of which the others take none."""
+    busy = [np.diff(done.rows) > 0 for done in progress]
+    alone = busy[0] & ~np.logical_or.reduce(busy[1:])
+    # The first step is always so.
+    return int(alone[1:].sum()) > len(progress)
 
 
 def _disjoint(a: range, b: range) -> bool:
