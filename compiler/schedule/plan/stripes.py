@@ -198,11 +198,9 @@ class RowProgress:
 
 
 def _repeats(progress: Sequence[StageRows]) -> bool:
-    """Whether the first stage is often the only one with rows, in two steps or more of which the others take none."""
-    busy = [np.diff(done.rows) > 0 for done in progress]
-    alone = busy[0] & ~np.logical_or.reduce(busy[1:])
-    # The first step is always so.
-    return int(alone[1:].sum()) > len(progress)
+    """Whether the first stage is the only one with rows in more steps than it takes until the others have some."""
+    first, *others = (np.diff(done.rows) > 0 for done in progress)
+    return int((first & ~np.logical_or.reduce(others)).sum()) > len(progress)
 
 
 def _disjoint(a: range, b: range) -> bool:

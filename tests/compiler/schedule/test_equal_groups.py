@@ -112,3 +112,13 @@ def test_a_program_is_as_without_sharing(monkeypatch: pytest.MonkeyPatch) -> Non
     shared = [to_bytes(compile_graph(graph, BASE)) for graph in graphs()]
     monkeypatch.setattr(Dataflow, "cost_keys", lambda flow, _reach: tuple(range(len(flow.stages))))
     assert shared == [to_bytes(compile_graph(graph, BASE)) for graph in graphs()]
+
+
+@pytest.mark.parametrize("params", [BASE, SMALL_SCRATCHPAD])
+def test_a_program_is_as_without_bounds(params: HardwareParams, monkeypatch: pytest.MonkeyPatch) -> None:
+    bounded = [to_bytes(compile_graph(graph, params)) for graph in graphs()]
+    whole, striped, in_parts = GroupCosts.whole, GroupCosts.striped, GroupCosts.in_parts
+    monkeypatch.setattr(GroupCosts, "whole", lambda costs, first, stop, _limit: whole(costs, first, stop))
+    monkeypatch.setattr(GroupCosts, "striped", lambda costs, *group_and_limit: striped(costs, *group_and_limit[:3]))
+    monkeypatch.setattr(GroupCosts, "in_parts", lambda costs, first, _limit: in_parts(costs, first, inf))
+    assert bounded == [to_bytes(compile_graph(graph, params)) for graph in graphs()]

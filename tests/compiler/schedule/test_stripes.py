@@ -123,6 +123,16 @@ def test_the_array_does_not_wait_for_rows_that_the_vector_unit_reads():
     assert program.predicted_cycles < 1.1 * array_cycles(program)
 
 
+def test_the_vector_unit_does_not_wait_for_rows_of_a_pool_whose_result_it_pools():
+    """Only every fourth step has work for the other pools: in those between them the first one runs again at once."""
+    maker = GraphMaker(11)
+    x = maker.avg_pool(maker.input(96, 160, 160), 4, 4)
+    program = compile_graph(maker.graph(maker.max_pool(x, 4, 4), maker.avg_pool(x, 4, 4)), BASE)
+    instructions = [i for i in program.instructions if i.kind in (Kind.VMAX, Kind.VAVG)]
+    vector = sum(instruction_cost(i, BASE).work for i in instructions)
+    assert vector < program.predicted_cycles < 1.1 * vector
+
+
 def test_a_softmax_does_not_wait_for_the_array_that_reads_it():
     """Its next rows have room in addition to those that a product still reads."""
     params = BASE.replace(scratch_kib=64)
