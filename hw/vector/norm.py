@@ -223,15 +223,20 @@ class Norm(wiring.Component):
     def _next_factors(self, m: Module, applies: Value, closes: Value) -> tuple[Signal, Signal]:
         """The factor of the pixel whose second pass runs, a cycle later its negative offset; both wait in a memory."""
         made = self._factors
-        m.submodules.line = memory = Memory(shape=unsigned(FACTOR_BITS + OFFSET_BITS), depth=LARGEST_LINE, init=[])
-        write, read = memory.write_port(), memory.read_port(domain="comb")
-        m.d.comb += [write.en.eq(made.result_valid), write.data.eq(Cat(made.factor, made.offset))]
-        m.d.sync += write.addr.eq(write.addr + made.result_valid)
-        with m.If(applies & closes):
-            m.d.sync += read.addr.eq(read.addr + 1)
+        # An offset comes a cycle after its factor, and is read together with it.
+        written = pipeline_stages(m, "factor_valid", made.result_valid, 1, reset_less=False)
+        found: list[Value] = []
+        for name, valid, bits in (("factor", made.result_valid, FACTOR_BITS), ("offset", written, OFFSET_BITS)):
+            m.submodules[f"{name}_line"] = memory = Memory(shape=unsigned(bits), depth=LARGEST_LINE, init=[])
+            write, read = memory.write_port(), memory.read_port(domain="comb")
+            m.d.comb += [write.en.eq(valid), write.data.eq(made.result)]
+            m.d.sync += write.addr.eq(write.addr + valid)
+            with m.If(applies & closes):
+                m.d.sync += read.addr.eq(read.addr + 1)
+            found.append(read.data)
         factor = Signal(FACTOR_BITS, reset_less=True)
         offset = Signal(signed(OFFSET_BITS), reset_less=True)
-        m.d.sync += Cat(factor, offset).eq(Mux(applies, read.data, 0))
+        m.d.sync += Cat(factor, offset).eq(Mux(applies, Cat(found), 0))
         # Negative: the adder behind an FPGA's multiplier adds.
         return factor, pipeline_stages(m, "minus_offset", (-offset)[:OFFSET_BITS].as_signed(), 1, reset_less=True)
 

@@ -8,7 +8,6 @@ from intloom.hw.pipeline import output_register, pipeline_stages
 from intloom.hw.spec.norm import (
     COUNT_BITS,
     EPSILON_BITS,
-    FACTOR_BITS,
     FALL_BITS,
     MANTISSA_BITS,
     OFFSET_BITS,
@@ -44,16 +43,16 @@ class NormFactors(wiring.Component):
         Channels of a pixel, and fields of the instruction.
     valid, total, squares
         Sums of a pixel's deviations and of their squares.
-    result_valid, factor, offset
-        A and B.
+    result_valid, result
+        A, and B in the cycle after it, from one multiplier and one shifter.
 
     Handshake
     ---------
-    No back-pressure: sums are taken in every cycle with `valid`.
+    No back-pressure: sums are taken in every cycle with `valid`, which is at most every second one.
 
     Timing
     ------
-    One pixel a cycle. From `valid` to `result_valid`: `LATENCY` = 13 cycles.
+    A pixel every other cycle. From `valid` to `result_valid`: `LATENCY` = 13 cycles.
 
     Requirements
     ------------
@@ -77,14 +76,13 @@ class NormFactors(wiring.Component):
                 "total": In(signed(SUM_BITS)),
                 "squares": In(SQUARE_BITS),
                 "result_valid": Out(1),
-                "factor": Out(FACTOR_BITS),
-                "offset": Out(signed(OFFSET_BITS)),
+                "result": Out(signed(OFFSET_BITS)),
             }
         )
 
     @staticmethod
     def model(count: int, total: int, squares: int, center: bool, epsilon: int) -> tuple[int, int]:
-        """The values of `factor` and `offset`."""
+        """A and B."""
         return factor_offset(count, total, squares, center, epsilon)
 
     def elaborate(self, platform: object) -> Module:
@@ -100,18 +98,18 @@ class NormFactors(wiring.Component):
         w = later("w", ((variance << VARIANCE_SHIFT) + self.epsilon)[:_W_BITS])
         varies = later("varies", variance.any())
         digits, mantissa = self._mantissa(m, w)
-        root = self._root(m, mantissa, later("varied", varies, 5))
-        # As late as the root.
-        mean, digits = later("mean_", mean, 10), later("digits_", digits, 6)
-        for name, number in (("factor", self.count), ("offset", mean)):
-            product = later(f"{name}_product", number * root)
-            result = output_register(m, getattr(self, name), f"{name}_register")
-            width = len(result) + 7
-            coarse = later(f"{name}_coarse", ((product << ROOT_SHIFT) >> (digits[3:] << 3))[:width])
-            m.d.sync += result.eq(
-                (coarse.as_signed() if product.shape().signed else coarse) >> later(f"{name}_fine", digits[:3])
-            )
-        m.d.comb += self.result_valid.eq(pipeline_stages(m, "result_valid", self.valid, self.LATENCY, reset_less=False))
+        valid = pipeline_stages(m, "root_valid", self.valid, 9, reset_less=False)
+        root = self._root(m, mantissa, later("varied", varies, 5), valid)
+        # The count meets the root first, and the mean a cycle later.
+        number = later("number", Mux(valid, self.count, later("mean_", mean, 10)).as_signed())
+        late = pipeline_stages(m, "late_valid", valid, 1, reset_less=False)
+        shift, digits = Signal.like(digits, name="shift", reset_less=True), later("digits_", digits, 5)
+        with m.If(late):
+            m.d.sync += shift.eq(digits)
+        product = later("product", number * root)
+        coarse = later("coarse_product", ((product << ROOT_SHIFT) >> (shift[3:] << 3))[: OFFSET_BITS + 7].as_signed())
+        m.d.sync += output_register(m, self.result).eq(coarse >> later("fine_shift", shift[:3]))
+        m.d.comb += self.result_valid.eq(pipeline_stages(m, "result_valid", late, 3, reset_less=False))
         return m
 
     def _mantissa(self, m: Module, w: Value) -> tuple[Value, Value]:
@@ -130,8 +128,11 @@ class NormFactors(wiring.Component):
         mantissa = (coarse >> (fine << 1))[:MANTISSA_BITS]
         return digits, pipeline_stages(m, "mantissa", mantissa, 1, reset_less=True)
 
-    def _root(self, m: Module, mantissa: Value, varies: Value) -> Value:
-        """The reciprocal root, three cycles later: a chord's start minus a part of its fall; 0 without variance."""
+    def _root(self, m: Module, mantissa: Value, varies: Value, valid: Value) -> Value:
+        """The reciprocal root, three cycles later, then kept a cycle: a chord's start minus a part of its fall.
+
+        It is 0 without variance. `valid` comes with its last stage.
+        """
         start, fall = Signal(ROOT_BITS, reset_less=True), Signal(FALL_BITS, reset_less=True)
         # A case for each chord, not a memory: memories have no initial words.
         with m.Switch(mantissa[SEGMENT_BITS:]):
@@ -141,5 +142,7 @@ class NormFactors(wiring.Component):
         part = pipeline_stages(m, "part", mantissa[:SEGMENT_BITS], 1, reset_less=True)
         fallen = pipeline_stages(m, "fallen", part * fall, 1, reset_less=True)
         start = pipeline_stages(m, "start_", start, 1, reset_less=True)
-        root = Mux(varies, start - fallen[SEGMENT_BITS:], 0)[:ROOT_BITS]
-        return pipeline_stages(m, "root", root, 1, reset_less=True)
+        root = Signal(ROOT_BITS, reset_less=True)
+        with m.If(valid):
+            m.d.sync += root.eq(Mux(varies, start - fallen[SEGMENT_BITS:], 0))
+        return root

@@ -8,7 +8,6 @@ import pytest
 from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT
 from intloom.hw.vector.norm_factors import NormFactors
 from tests.hw.streams import made, run
-from tests.hw.vector.slices import record
 
 
 def sums(rng: random.Random, count: int) -> tuple[int, int]:
@@ -24,8 +23,14 @@ def sums(rng: random.Random, count: int) -> tuple[int, int]:
 def test_factors_of_pixels(count: int, center: bool, rng: random.Random) -> None:
     dut = made(NormFactors)
     expected: list[tuple[int, int]] = []
-    factors: list[int] = []
-    offsets: list[int] = []
+    results: list[tuple[int, int]] = []
+
+    async def watch(ctx: Any) -> None:
+        factor, follows = 0, False
+        async for *_, valid, result in ctx.tick().sample(dut.result_valid, dut.result):
+            if follows:
+                results.append((factor, result))
+            factor, follows = result, valid
 
     async def bench(ctx: Any) -> None:
         for _ in range(6):
@@ -43,10 +48,8 @@ def test_factors_of_pixels(count: int, center: bool, rng: random.Random) -> None
                 expected.append(NormFactors.model(count, total, squares, center, epsilon))
                 await ctx.tick()
                 ctx.set(dut.valid, 0)
-                if rng.random() < 0.5:
-                    await ctx.tick().repeat(rng.randint(1, 3))
-            await ctx.tick().repeat(NormFactors.LATENCY + 1)
+                await ctx.tick().repeat(1 if rng.random() < 0.5 else rng.randint(2, 4))
+            await ctx.tick().repeat(NormFactors.LATENCY + 2)
 
-    watched = [record(dut.result_valid, dut.factor, factors), record(dut.result_valid, dut.offset, offsets)]
-    run(dut, bench, background=watched)
-    assert list(zip(factors, offsets, strict=True)) == expected
+    run(dut, bench, background=[watch])
+    assert results == expected
