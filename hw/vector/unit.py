@@ -105,7 +105,7 @@ class VectorUnit(wiring.Component):
         self._pass = Signal(range(PASSES))
         # The second pass of a normalization; whether its next pixel must wait.
         self._applies, self._waits = Signal(), Signal()
-        # A depthwise convolution takes a word of its constants, an input word, or one that completes a result.
+        # A word of constants is taken; a depthwise convolution takes an input word, or one that completes a result.
         self._taken, self._issued, self._completes = Signal(), Signal(), Signal()
         m.submodules.sequencer = sequencer = self._sequencer = Sequencer(params)
         m.submodules.slicer = slicer = self._slicer = Slicer(params)
@@ -222,6 +222,7 @@ class VectorUnit(wiring.Component):
             slicer.words_valid.eq(
                 fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & ~depthwise & credit_available & ~self._waits
             ),
+            self._taken.eq(fetch_b.o.valid & constants),
             slicer.a.eq(fetch_a.o.payload.word),
             slicer.b.eq(fetch_b.o.payload.word),
             slicer.tap.eq(fetch_a.o.payload.tap),
@@ -344,7 +345,6 @@ class VectorUnit(wiring.Component):
             may_complete.eq(constants.loaded & ~self._completes & (completed == 0)),
         ]
         m.d.comb += [
-            self._taken.eq(fetch_b.o.valid & self._depthwise(m, "taken")),
             self._issued.eq(
                 fetch_a.o.valid & constants.weights_loaded & (~tap.last | (may_complete & credit_available))
             ),
@@ -353,7 +353,7 @@ class VectorUnit(wiring.Component):
             constants.kernel_h.eq(sequencer.operation.kernel_h),
             constants.kernel_w.eq(sequencer.operation.kernel_w),
             columns.kernel_w.eq(sequencer.operation.kernel_w),
-            constants.valid.eq(self._taken),
+            constants.valid.eq(fetch_b.o.valid & self._depthwise(m, "taken")),
             constants.word.eq(fetch_b.o.payload.word),
             columns.write.eq(constants.write),
             columns.valid.eq(self._issued),

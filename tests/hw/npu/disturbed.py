@@ -81,7 +81,7 @@ def _header(params: HardwareParams) -> str:
     }
     return _HEADER.format(
         constants="\n".join(f"constexpr unsigned {name} = {value};" for name, value in values.items()),
-        handshakes=handshakes.header(params),
+        handshakes=handshakes.header(),
         count=len(names),
         run_control=names.index(RUN_CONTROL),
         functions="\n".join(f"inline bool {n}(const Vtop& top) {{ return top.probe_{n}; }}" for n in _SIGNALS),
@@ -93,7 +93,7 @@ def probed(params: HardwareParams) -> str:
     """The Verilog with an output for every probe."""
     verilog = verilog_of(params)
     signals = {str(number): probe.signal for number, probe in enumerate(probes(params))}
-    signals |= _SIGNALS | handshakes.signals(params)
+    signals |= _SIGNALS | handshakes.signals()
     names = "".join(f"probe_{name}, " for name in signals)
     lines = [f"  output [7:0] probe_{name};\n  assign probe_{name} = {path};" for name, path in signals.items()]
     head = re.search(rf"^module {TOP_NAME}\(([^;]*)\);\n", verilog, re.MULTILINE)

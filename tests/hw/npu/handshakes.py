@@ -2,7 +2,6 @@
 
 from intloom.hw.mac.issue.tile_planner import TilePlanner
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
-from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Stall, register, stall_counter
 from tests.hw.npu.coincidences import RUN_CONTROL
 
@@ -21,11 +20,9 @@ _MEMBERS = {
 }
 
 
-def _words(unit: Unit, params: HardwareParams) -> str:
-    """When a unit processes a word; constants of VNORM do not count as words."""
+def _words(unit: Unit) -> str:
+    """When a unit processes a word."""
     fetched = [f"engine.vec.fetch_{at}.words.o__valid & engine.vec.fetch_{at}.words.o__ready" for at in "ab"]
-    if params.vector_norm:
-        fetched[1] += " & !engine.vec.norm.constants_valid"
     return {
         Unit.LOAD: "engine.load.scratch__valid & engine.load.scratch__ready | engine.load.weights__valid",
         Unit.MAC: f"{_SEQUENCER}.pixel_valid",
@@ -34,7 +31,7 @@ def _words(unit: Unit, params: HardwareParams) -> str:
     }[unit]
 
 
-def _elements(params: HardwareParams) -> dict[str, str]:
+def _elements() -> dict[str, str]:
     """Every scalar and element of the bench's handshakes, with what it is in the RTL."""
     found = dict(_MEMBERS)
     for unit in QUEUED_UNITS:
@@ -42,13 +39,13 @@ def _elements(params: HardwareParams) -> dict[str, str]:
             f"{name}[{unit:d}]": f"engine.{unit.name.lower()}.unit__{name}" for name in ("valid", "ready", "done")
         }
         found[f"committed[{unit:d}]"] = f"engine.queues.write__commit & engine.queues.write__unit == {unit:d}"
-        found[f"word[{unit:d}]"] = _words(unit, params)
+        found[f"word[{unit:d}]"] = _words(unit)
     return found
 
 
-def signals(params: HardwareParams) -> dict[str, str]:
+def signals() -> dict[str, str]:
     """By the name of their probe."""
-    return {f"handshake_{number}": signal for number, signal in enumerate(_elements(params).values())}
+    return {f"handshake_{number}": signal for number, signal in enumerate(_elements().values())}
 
 
 def _counters(unit: Unit) -> str:
@@ -57,12 +54,12 @@ def _counters(unit: Unit) -> str:
     return f"{{{', '.join(str(register(name).offset) for name in names)}}}"
 
 
-def header(params: HardwareParams) -> str:
+def header() -> str:
     """Where the bench finds handshakes and counters."""
-    elements = _elements(params)
+    elements = _elements()
     arrays = dict.fromkeys(name.partition("[")[0] for name in elements if "[" in name)
     members = ", ".join((*_MEMBERS, *(f"{name}[{len(QUEUED_UNITS)}]" for name in arrays)))
-    probes = zip(elements, signals(params), strict=True)
+    probes = zip(elements, signals(), strict=True)
     reads = "\n".join(f"    values.{name} = top.probe_{probe};" for name, probe in probes)
     return f"""\
 constexpr unsigned BENCH_UNITS = {len(QUEUED_UNITS)}, BENCH_MAC = {Unit.MAC:d}, BENCH_STORE = {Unit.STORE:d};
