@@ -33,10 +33,10 @@ from intloom.sim.result import RunResult
 from intloom.sim.rtl.job import MemorySettings
 from intloom.zoo import ZOO
 
-_HELP = """Measure simulated cycles per second of the bare C++ loop, the fast bench with one and two threads and with
-its clock in HDL, cocotb's default flow and the detailed bench. Then run networks from the start bit to the checked
-result, and compare the predicted cycles of every layer with the measured ones. A prediction error above --within ends
-with exit code 1. --baseline compares the bare loop with that of an earlier version, in alternate runs.
+_HELP = """Measure simulated cycles per second of the bare C++ loop, the fast bench and the detailed bench. Then run
+networks from the start bit to the checked result, and compare the predicted cycles of every layer with the measured
+ones. A prediction error above --within ends with exit code 1. --baseline compares the bare loop with that of an earlier
+version, in alternate runs.
 
 Examples:
 

@@ -11,13 +11,13 @@ from intloom.sim.rtl.fast import FastBench
 
 _LONG = {"side": 32, "repeats": 3}
 _SHORT = {"side": 8, "repeats": 1}
-"""The benches that Python clocks are too slow for the long workload."""
+"""The detailed bench, which Python clocks, is too slow for the long workload."""
 _BLOCKS = 4
 _REPEATS = 3
 
 
 def compare_benches(params: HardwareParams, baseline: Baseline | None = None) -> Iterator[Speed]:
-    """The bare loop first, then the fast bench in all its forms, cocotb's default flow and the detailed bench.
+    """The bare loop first, then the fast bench and the detailed bench.
 
     With `baseline`, an earlier version, also the bare loop of that version.
     """
@@ -25,9 +25,4 @@ def compare_benches(params: HardwareParams, baseline: Baseline | None = None) ->
     short, _ = dense_program(params, blocks=_BLOCKS, **_SHORT)
     yield from measure_bare(long, inputs, _REPEATS, baseline)
     yield measure_bench("fast bench", FastBench(), long, inputs, _REPEATS)
-    yield measure_bench("fast bench, clock in HDL", FastBench(hdl_clock=True), long, inputs, _REPEATS)
-    # Two threads wait for each other in busy loops: on a machine with other work the long workload takes for ever.
-    yield measure_bench("fast bench, two threads", FastBench(threads=2), short, inputs, _REPEATS)
-    default_flow = DetailedBench(monitors=False, everything_public=True)
-    yield measure_bench("cocotb default flow", default_flow, short, inputs, 1)
     yield measure_bench("detailed bench", DetailedBench(), short, inputs, 1)

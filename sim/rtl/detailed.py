@@ -2,7 +2,7 @@
 
 import hashlib
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from intloom.common.extras import require_extra
@@ -40,10 +40,6 @@ class DetailedBench:
 
     waves: bool = False
     """Leave the waves of the whole run as dump.fst in the run's folder."""
-    monitors: bool = True
-    """Check the interfaces' protocols in every cycle."""
-    everything_public: bool = False
-    """Build as cocotb's own runner does, for comparison; else Python sees only the ports."""
 
     def logs_results(self, verilog: str) -> bool:
         """Only stored words are logged."""
@@ -56,31 +52,25 @@ class DetailedBench:
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""
         ports = "\n".join(f'public_flat_rw -module "{TOP}" -var "{name}"' for name in parse_ports(verilog))
-        generated = {"npu.v": verilog}
-        # Verilator cannot optimize a public signal away, so only the ports are public.
-        if not self.everything_public:
-            generated["visible.vlt"] = f"`verilator_config\n{ports}\n"
         plan = BuildPlan(
-            name="default-flow" if self.everything_public else "detailed",
+            name="detailed",
             top=TOP,
-            generated=generated,
+            # Verilator cannot optimize a public signal away, so only the ports are public.
+            generated={"npu.v": verilog, "visible.vlt": f"`verilator_config\n{ports}\n"},
             cpp=(_cocotb_main(),),
             verilator_flags=self._flags(),
             link_flags=cocotb_link_flags(),
-            # The runner of cocotb leaves the compiler at the makefile's default level.
-            optimize="-Os" if self.everything_public else "-O2",
+            optimize="-O2",
         )
         return build(plan, watch)
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
         """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
         waves = ["--trace", "--trace-file", str(files.folder / WAVES)] if self.waves else []
-        job = replace(job, monitors=self.monitors)
         return run_cocotb([str(simulator.binary), *waves], _TOP_AND_TEST, job, files, watch)
 
     def _flags(self) -> tuple[str, ...]:
-        public = ("--public-flat-rw",) if self.everything_public else ()
-        return ("--vpi", "--timing", *public, *(("--trace-fst",) if self.waves else ()))
+        return ("--vpi", "--timing", *(("--trace-fst",) if self.waves else ()))
 
 
 class IcarusBench:

@@ -112,8 +112,8 @@ class Testbench:
         self.registers = AxiLiteRegisters(dut)
         self.trace = TraceMonitor(dut) if hasattr(dut, "trace_started") else None
         self.snapshots = LayerSnapshots(self.registers, job.boundaries)
-        self._axi = Axi4Monitor(dut, "m_axi", job.beat_bytes) if job.monitors else None
-        self._lite = AxiLiteMonitor(dut, "s_axi") if job.monitors else None
+        self._axi = Axi4Monitor(dut, "m_axi", job.beat_bytes)
+        self._lite = AxiLiteMonitor(dut, "s_axi")
 
     async def reset(self) -> None:
         """Reset, then check every cycle."""
@@ -128,9 +128,8 @@ class Testbench:
             while True:
                 await RisingEdge(self.dut.clk)
                 self.cycle += 1
-                if self._axi is not None and self._lite is not None:
-                    self._axi.clock()
-                    self._lite.clock()
+                self._axi.clock()
+                self._lite.clock()
                 if self.trace is not None:
                     self.trace.clock(self.cycle)
                     self.snapshots.clock(self.cycle, self.trace.done)
@@ -157,8 +156,7 @@ class Testbench:
     def finish(self) -> None:
         """Check the monitors' end conditions."""
         try:
-            if self._axi is not None:
-                self._axi.finish()
+            self._axi.finish()
             if self.trace is not None:
                 self.trace.finish()
         except ProtocolViolation as error:

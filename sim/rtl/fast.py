@@ -38,16 +38,12 @@ class FastBench:
 
     name = "fast"
 
-    threads: int = 1
-    """Threads of the simulated model."""
     taps: bool = False
     """Log loads into the local memories too, for jobs with `log_writes`; results are always logged."""
     waves: bool = False
     """Able to record waves, for jobs with a window of cycles."""
     plusargs: tuple[str, ...] = ()
     """Arguments that the Verilog itself reads, such as `+injected=3`."""
-    hdl_clock: bool = False
-    """Make the clock in HDL instead of in C++; Verilator then schedules a delay in every half cycle."""
 
     def logs_results(self, verilog: str) -> bool:
         """Whether the write log contains the results that are written into the scratchpad."""
@@ -59,14 +55,13 @@ class FastBench:
 
     def plan(self, verilog: str) -> BuildPlan:
         """The fast bench around the accelerator in `verilog`."""
-        shell = bench_shell(verilog, self.taps, hdl_clock=self.hdl_clock)
+        shell = bench_shell(verilog, self.taps)
         return BuildPlan(
             name="fast",
             top=SHELL_TOP,
             generated={"npu.v": verilog, "bench.sv": shell, "visible.vlt": visibility(shell)},
             cpp=("fast_main.cpp",),
             verilator_flags=self._flags(),
-            cxx_flags=("-DHDL_CLOCK=1",) if self.hdl_clock else (),
             link_flags=cocotb_link_flags(),
             # A simulator with taps or waves is used once, so its compile time dominates.
             optimize="-O1" if self.taps or self.waves else FASTEST,
@@ -82,6 +77,4 @@ class FastBench:
         return run_cocotb(command, (SHELL_TOP, _TEST_MODULE), job, files, watch)
 
     def _flags(self) -> tuple[str, ...]:
-        timing = "--timing" if self.hdl_clock else "--no-timing"
-        threads = ("--threads", str(self.threads)) if self.threads > 1 else ()
-        return ("--vpi", timing, COUNT_FLAG, *threads, *(("--trace-fst",) if self.waves else ()))
+        return ("--vpi", "--no-timing", COUNT_FLAG, *(("--trace-fst",) if self.waves else ()))

@@ -87,8 +87,6 @@ class Job:
     """Cycles after which the bench gives up."""
     watchdog: int = 1 << 20
     memory: MemorySettings = field(default_factory=MemorySettings)
-    monitors: bool = True
-    """Check the interfaces' protocols, in benches that can."""
     log_writes: bool = False
     """Record every word that a unit writes; local memories only with a bench that taps them."""
     log_bus: bool = False

@@ -57,7 +57,7 @@ def _ports(verilog: str) -> dict[str, Port]:
     return ports
 
 
-def _render(template: str, verilog: str, taps: tuple[Tap, ...] = (), *, hdl_clock: bool = False) -> str:
+def _render(template: str, verilog: str, taps: tuple[Tap, ...] = ()) -> str:
     ports = _ports(verilog)
     return (
         _environment()
@@ -69,7 +69,6 @@ def _render(template: str, verilog: str, taps: tuple[Tap, ...] = (), *, hdl_cloc
             resets=_RESETS,
             taps=taps,
             word_bits=_word_bits(taps),
-            hdl_clock=hdl_clock,
             data_bits=ports["m_axi_wdata"].width,
             registers=True,
         )
@@ -81,13 +80,12 @@ def _word_bits(taps: tuple[Tap, ...]) -> int:
     return max((tap.bits for tap in taps), default=0)
 
 
-def bench_shell(verilog: str, taps: bool = False, *, hdl_clock: bool = False) -> str:
+def bench_shell(verilog: str, taps: bool = False) -> str:
     """SystemVerilog of the fast bench's top module around the accelerator in `verilog`.
 
-    It reports results that are written into the scratchpad; with `taps` also loads into the local memories. With
-    `hdl_clock` it makes its own clock.
+    It reports results that are written into the scratchpad; with `taps` also loads into the local memories.
     """
-    return _render("bench.sv.j2", verilog, find_taps(verilog) if taps else result_taps(verilog), hdl_clock=hdl_clock)
+    return _render("bench.sv.j2", verilog, find_taps(verilog) if taps else result_taps(verilog))
 
 
 def log_shell(verilog: str) -> str:

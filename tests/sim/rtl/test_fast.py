@@ -135,17 +135,6 @@ def test_an_interrupt_leaves_no_process_behind(simulator, files):
     assert {p.pid for p in psutil.Process().children(recursive=True)} == before
 
 
-@pytest.mark.parametrize(
-    "bench", [FastBench(hdl_clock=True), FastBench(threads=2)], ids=["clock in HDL", "two threads"]
-)
-def test_all_forms_take_the_same_cycles(bench, simulator, files):
-    data = fill(files, WORDS)
-    report = bench.run(bench.build(VERILOG), copy_job(WORDS), files)
-    assert report.ended == "interrupt"
-    assert (copied(files, WORDS) == data).all()
-    assert report.counters == run(simulator, files)[1].counters
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_the_bare_loop_takes_as_many_cycles_as_the_fast_bench(simulator, files, seed):
     job = copy_job(WORDS, memory=dataclasses.replace(slow_memory(seed), stall_permille=0, bandwidth=0.0))
