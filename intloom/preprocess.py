@@ -16,6 +16,7 @@ import onnx
 from intloom.common.cache.store import Kind, cached_file, key_of
 from intloom.common.errors import ModelError, UnsupportedError
 from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.importer.control_flow import check_loops
 from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.guarded_inference import guarded_inference
 from intloom.compiler.importer.load import check_valid
@@ -103,7 +104,7 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer, *, size
         raise UnsupportedError(f"{source} holds {model.ByteSize()} bytes; models above 2 GiB are not supported")
     try:
         # First, because the libraries below infer shapes without the guard.
-        guarded_inference(model, check_type=False, strict=False)
+        check_loops(guarded_inference(model, check_type=False, strict=False))
         model = converted(model)
         _name_nodes(model.graph)
         check_valid(model)
@@ -114,6 +115,8 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer, *, size
         _flatten_biases(model.graph)
         inferred = guarded_inference(model, check_type=False)
         onnx.checker.check_model(inferred)
+    except UnsupportedError:
+        raise
     except Exception as error:
         # onnx, onnxslim and onnxruntime raise exceptions without a common base class.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -4,19 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 import onnx
-from onnx import numpy_helper
 
-from intloom.common.errors import ModelError, UnsupportedError
-from intloom.compiler.importer.subgraphs import all_graphs, graphs_of
-from intloom.compiler.refusals import Refusal
+from intloom.common.errors import ModelError
+from intloom.compiler.importer.control_flow import check_loops
+from intloom.compiler.importer.subgraphs import graphs_of
 
 MOST_NODES = 100_000
 """Nodes of a model with its functions inlined; a large detector has about 1,000."""
 _MOST_INPUTS, _DEEPEST = 4_096, 8
 """Inputs of a node, and levels of branches in branches, for which onnxslim needs at most seconds."""
-
-_MOST_TRIPS = 1 << 16
-"""Trips of a Loop that its condition does not end."""
 
 _Key = tuple[str, str, str]
 
@@ -29,7 +25,7 @@ def check_limits(proto: onnx.ModelProto) -> None:
     ModelError
         It has more nodes, a node has too many inputs, branches are nested too deep, or a function calls itself.
     UnsupportedError
-        A Loop has more than `_MOST_TRIPS` trips.
+        A Loop has too many trips.
     """
     functions = {(f.domain, f.name, f.overload): f for f in proto.functions}
     sizes: dict[_Key, int] = {}
@@ -44,40 +40,7 @@ def check_limits(proto: onnx.ModelProto) -> None:
             f"the model must have at most {MOST_NODES:,} nodes with its functions inlined, but it has {count:,}: "
             "export a part of it"
         )
-    _check_loops(proto.graph)
-
-
-def _check_loops(graph: onnx.GraphProto) -> None:
-    """Check the trips of every Loop: simplifiers and reference runs compute all of them."""
-    graphs = list(all_graphs(graph))
-    constants = {t.name: t for g in graphs for t in g.initializer}
-    nodes = [n for g in graphs for n in g.node]
-    constants |= {n.output[0]: a.t for n in nodes if n.op_type == "Constant" for a in n.attribute if a.name == "value"}
-    for node in nodes:
-        bodies = graphs_of(node)
-        if node.op_type != "Loop" or node.domain or not bodies or _may_end(bodies[0], constants):
-            continue
-        # A computed number depends on the input, and is then not a constant of the file.
-        trips = constants.get(node.input[0]) if node.input[0] else None
-        count = int(numpy_helper.to_array(trips).max(initial=0)) if trips is not None else None
-        if node.input[0] and (count is None or count <= _MOST_TRIPS):
-            continue
-        raise UnsupportedError(
-            f"node {node.name or node.output[0]!r}: a Loop must have at most {_MOST_TRIPS:,} trips, but it has "
-            f"{'no end' if count is None else f'{count:,}'}: export the model without it",
-            Refusal.CONTROL_FLOW.number,
-        )
-
-
-def _may_end(body: onnx.GraphProto, constants: Mapping[str, onnx.TensorProto]) -> bool:
-    """Whether the condition that a body computes may be false."""
-    producers = {out: n for n in body.node for out in n.output}
-    value = body.output[0].name
-    while value in producers and producers[value].op_type in ("Identity", "Cast"):
-        value = producers[value].input[0]
-    if value in constants:
-        return not numpy_helper.to_array(constants[value]).all()
-    return value != body.input[1].name
+    check_loops(proto)
 
 
 def _calls(nodes: Iterable[onnx.NodeProto], functions: Mapping[_Key, onnx.FunctionProto]) -> list[_Key]:

@@ -16,6 +16,7 @@ from onnx import numpy_helper
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
 from intloom.compiler.importer.batch import one_image
 from intloom.compiler.importer.contributed import domain_of, mark_contributed
+from intloom.compiler.importer.control_flow import check_branches, check_loops, decide_branches
 from intloom.compiler.importer.convolutions import check_convolutions
 from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.domains import to_standard_domain
@@ -31,7 +32,7 @@ from intloom.compiler.importer.old_opsets import (
 )
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
-from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
+from intloom.compiler.importer.subgraphs import captured_values, inline_branches
 from intloom.compiler.refusals import Refusal
 
 _log = logging.getLogger(__name__)
@@ -155,6 +156,8 @@ def from_proto(
         _guarded("check", lambda: check_valid(proto))
     proto = _guarded("infer shapes", lambda: infer_shapes(proto))
     proto = _decided(proto)
+    # Once more, since trips may depend on sizes.
+    check_loops(proto)
     # Inlined functions bring new names, so the order is checked again.
     check_order(proto.graph)
     model = _convert(proto, name, source)

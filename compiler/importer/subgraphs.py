@@ -1,17 +1,9 @@
 """Subgraphs of If, Loop and Scan: which outer values they read, and branches whose condition is constant."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import numpy_helper
-
-from intloom.common.errors import UnsupportedError
-from intloom.compiler.refusals import Refusal
-
-_EVALUATED_OPSET = 18
-"""Opset of the evaluation of a condition: operators on sizes have not changed since."""
 
 
 def graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
@@ -46,89 +38,6 @@ def inline_branches(graph: onnx.GraphProto) -> None:
         del graph.node[index]
         for offset, made in enumerate(_inlined(graph, node, branch)):
             graph.node.insert(index + offset, made)
-
-
-def decide_branches(graph: onnx.GraphProto) -> bool:
-    """Make conditions constant that only depend on sizes, as exporters write them; return whether there are any."""
-    decided = False
-    shapes = {v.name: v for v in (*graph.input, *graph.value_info) if _sizes(v) is not None}
-    for node in [n for n in graph.node if n.op_type == "If" and not n.domain]:
-        value = _decided(graph, node.input[0], shapes)
-        if value is not None:
-            name = f"{node.output[0]}/condition"
-            graph.initializer.append(numpy_helper.from_array(value.reshape(()).astype(np.bool_), name))
-            node.input[0], decided = name, True
-    return decided
-
-
-def _decided(
-    graph: onnx.GraphProto, condition: str, shapes: Mapping[str, onnx.ValueInfoProto]
-) -> NDArray[np.bool_] | None:
-    """The value of a condition that depends on constants and sizes only; None for other conditions."""
-    producers = {out: n for n in graph.node for out in n.output}
-    stored = {t.name for t in graph.initializer}
-    wanted: list[str] = []
-    sizes: dict[str, onnx.ValueInfoProto] = {}
-    pending = [condition]
-    while pending:
-        value = pending.pop()
-        node = producers.get(value)
-        if value in stored or value in wanted or not value:
-            continue
-        if node is None or graphs_of(node) or node.domain:
-            return None
-        wanted.append(value)
-        if node.op_type not in ("Shape", "Size"):
-            pending += node.input
-        elif node.input[0] in shapes:
-            sizes[node.input[0]] = shapes[node.input[0]]
-        else:
-            return None
-    nodes = [n for n in graph.node if not set(wanted).isdisjoint(n.output)]
-    part = onnx.helper.make_graph(
-        nodes, "condition", list(sizes.values()), [onnx.ValueInfoProto(name=condition)],
-        [t for t in graph.initializer if any(t.name in n.input for n in nodes)],
-    )  # fmt: skip
-    # It takes 15 ms to load, and few models have conditions.
-    from onnx.reference import ReferenceEvaluator
-
-    try:
-        model = onnx.helper.make_model(part, opset_imports=[onnx.helper.make_opsetid("", _EVALUATED_OPSET)])
-        # Only the shapes of the fed values are read; they take no memory.
-        feeds = {n: np.broadcast_to(np.float32(0), _sizes(v) or ()) for n, v in sizes.items()}
-        (result,) = ReferenceEvaluator(model).run(None, feeds)
-    except Exception:  # noqa: BLE001  # the evaluator raises many classes; the condition then stays
-        return None
-    return np.asarray(result) if np.asarray(result).size == 1 else None
-
-
-def check_branches(graph: onnx.GraphProto) -> None:
-    """Check that both branches of every If return values of the same shape.
-
-    Raises
-    ------
-    UnsupportedError
-        The shape of a result depends on the condition.
-    """
-    for node in graph.node:
-        if node.op_type != "If" or node.domain:
-            continue
-        branches = [[_sizes(v) for v in a.g.output] for a in node.attribute if a.HasField("g")]
-        for one, two in zip(*branches, strict=False):
-            if one is not None and two is not None and one != two:
-                raise UnsupportedError(
-                    f"node {node.name or node.output[0]!r}: its branches must return values of one shape, not {one} "
-                    f"and {two}: export the model without the branch that is not used",
-                    Refusal.CONTROL_FLOW.number,
-                )
-
-
-def _sizes(value: onnx.ValueInfoProto) -> tuple[int, ...] | None:
-    """The shape of a value if all its sizes are known."""
-    kind = value.type.tensor_type
-    if not kind.HasField("shape") or not all(d.HasField("dim_value") for d in kind.shape.dim):
-        return None
-    return tuple(d.dim_value for d in kind.shape.dim)
 
 
 def _constant_if(graph: onnx.GraphProto) -> tuple[int, onnx.NodeProto, onnx.GraphProto] | None:

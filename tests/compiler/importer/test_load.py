@@ -13,6 +13,7 @@ from intloom.cli.options import parse_dims
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto, load_model
+from intloom.preprocess import preprocess
 from tests.support.onnx_maker import OnnxMaker
 
 
@@ -195,6 +196,68 @@ def test_endless_loops_are_refused() -> None:
     assert from_proto(loop(65_536, "Identity"), name="m").nodes[0].op == "Loop"
     # PyTorch writes the largest number where a condition ends the loop.
     assert from_proto(loop((1 << 63) - 1, "Not"), name="m").nodes[0].op == "Loop"
+
+
+def counted(*nodes: onnx.NodeProto) -> onnx.ModelProto:
+    """A Loop with as many trips as the value n that some nodes compute, from a million, the number 3 or the image x."""
+    model = loop(1, "Identity")
+    model.graph.initializer[0].name = "three"
+    model.graph.initializer[0].int64_data[0] = 3
+    model.graph.initializer.append(helper.make_tensor("million", TensorProto.INT64, [1], [10**6]))
+    for index, node in enumerate(nodes):
+        model.graph.node.insert(index, node)
+    return model
+
+
+def test_trips_that_are_computed_from_constants_and_sizes_are_limited(tmp_path: Path) -> None:
+    node = helper.make_node
+    sizes = [node("Shape", ["x"], ["s"]), node("ReduceProd", ["s"], ["p"], keepdims=0)]
+    refused = {
+        "it has 1,000,000,000,000": [node("Mul", ["million", "million"], ["n"])],
+        "it has 192,000,000": [*sizes, node("Mul", ["p", "million"], ["n"])],
+        "it has a number that is not known": [
+            node("ConstantOfShape", ["million"], ["z"]),
+            node("ReduceSum", ["z"], ["r"]),
+            node("Cast", ["r"], ["n"], to=TensorProto.INT64),
+        ],
+    }
+    for said, nodes in refused.items():
+        model = counted(*nodes)
+        with pytest.raises(UnsupportedError, match=said):
+            from_proto(model, name="m")
+        onnx.save(model, tmp_path / "m.onnx")
+        with pytest.raises(UnsupportedError, match=said):
+            preprocess(tmp_path / "m.onnx", cache=tmp_path)
+    of_input = [node("ReduceMax", ["x"], ["m"], keepdims=0), node("Cast", ["m"], ["n"], to=TensorProto.INT64)]
+    for nodes in ([*sizes, node("Mul", ["p", "three"], ["n"])], of_input):
+        assert from_proto(counted(*nodes), name="m").nodes[-1].op == "Loop"
+
+
+def test_trips_in_functions_and_in_other_loops_are_limited() -> None:
+    model = loop(1000, "Identity")
+    inner = model.graph.node[0]
+    model.functions.append(helper.make_function("f", "F", ["n", "x"], ["y"], [inner], model.opset_import))
+    model.opset_import.append(helper.make_opsetid("f", 1))
+    model.graph.node[0].CopyFrom(helper.make_node("F", ["n", "x"], ["y"], domain="f"))
+    assert from_proto(model, name="m")
+    model.graph.initializer[0].int64_data[0] = 10**12
+    with pytest.raises(UnsupportedError, match="it has 1,000,000,000,000"):
+        from_proto(model, name="m")
+    model = loop(1000, "Identity")
+    body = model.graph.node[0].attribute[0].g
+    deeper = helper.make_node("Loop", ["n", "", "v"], ["w"], body=loop(1, "Identity").graph.node[0].attribute[0].g)
+    body.node[1].CopyFrom(deeper)
+    with pytest.raises(UnsupportedError, match="it has 1,000 in each of 1,000"):
+        from_proto(model, name="m")
+
+
+def test_a_circle_in_the_condition_of_a_loop_is_found() -> None:
+    model = loop(10**12, "Identity")
+    body = model.graph.node[0].attribute[0].g
+    body.node[0].input[0] = "other"
+    body.node.insert(0, helper.make_node("Identity", ["next"], ["other"]))
+    with pytest.raises(ModelError):
+        from_proto(model, name="m")
 
 
 @pytest.mark.parametrize("operands", [["", "scales"], ["", "", "sizes"]])
