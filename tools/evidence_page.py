@@ -18,7 +18,7 @@ from tools.coverage.waivers import read_waivers
 from tools.figures import FIGURES
 from tools.forecast_error import RESULTS
 from tools.long_runs import RUNS
-from tools.mutate.score import SCORES, Score, read_scores
+from tools.mutate.score import SCORES, Score, is_current, read_scores
 from tools.mutate.targets import NOT_MUTATED
 from tools.python_coverage import SUMMARY as PYTHON
 from tools.python_coverage import percent
@@ -73,6 +73,8 @@ def rows(name: str) -> dict[str, evidence.Evidence]:
 
 def older(name: str) -> dict[str, evidence.Evidence]:
     """Those whose sources have changed since."""
+    if name == "mutations":
+        return {key: row for key, row in rows(name).items() if not is_current(key, row)}
     return {key: row for key, row in rows(name).items() if not row.is_current(ROOT)}
 
 

@@ -88,8 +88,11 @@ def own_code(file: Path) -> bytes:
 
 
 @cache
-def code_hash(root: Path, sources: tuple[str, ...]) -> str:
-    """A hash of the code of files, or of the files of folders, and of all files of the project that they import."""
+def code_hash(root: Path, sources: tuple[str, ...], package: str = "") -> str:
+    """A hash of the code of files, or of the files of folders, and of all files of the project that they import.
+
+    With `package`, only imports from it count.
+    """
     paths = (root / name for name in sources)
     left = [file.resolve() for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])]
     seen: set[Path] = set()
@@ -97,7 +100,8 @@ def code_hash(root: Path, sources: tuple[str, ...]) -> str:
         file = left.pop()
         if file not in seen and file.exists():
             seen.add(file)
-            left += [known for module in _code(file)[1] if (known := _file(root, module)) is not None]
+            imported = (module for module in _code(file)[1] if module.startswith(package))
+            left += [known for module in imported if (known := _file(root, module)) is not None]
     total = hashlib.sha256()
     for name, file in sorted((file.relative_to(root.resolve()).as_posix(), file) for file in seen):
         total.update(f"{name}\n{_code(file)[0]}\0".encode())

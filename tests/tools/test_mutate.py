@@ -10,7 +10,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
-from intloom.common.evidence import code_hash
 from tools.components import components, name_of
 from tools.mutate import __main__ as command
 from tools.mutate.__main__ import Sample, measuring_order
@@ -18,8 +17,9 @@ from tools.mutate.__main__ import run as mutate
 from tools.mutate.bench import Bench
 from tools.mutate.equivalence import prove, write_netlist
 from tools.mutate.listed import read_list, unexplained
-from tools.mutate.score import ROOT, Score, read_scores, sources_of, write_score
+from tools.mutate.score import ROOT, Score, read_scores, write_score
 from tools.mutate.sites import INVERTED, STUCK_AT_0, STUCK_AT_1, Mutant, Site, draw, plant, sites
+from tools.mutate.subject import subject_of
 from tools.mutate.targets import NOT_MUTATED, targets
 
 BENCH = """
@@ -215,5 +215,5 @@ def test_scores_are_kept(tmp_path: Path) -> None:
     write_score(path, component, second := Score(9, 4, 0, 1, seed=3))
     assert read_scores(path) == {component: second}
     assert (round(Score(10, 8, 1).percent, 1), second.percent) == (88.9, 50.0)
-    path.write_text(path.read_text().replace(code_hash(ROOT, sources_of(component)), "other"))
+    path.write_text(path.read_text().replace(subject_of(component), "other"))
     assert not read_scores(path)[component].current

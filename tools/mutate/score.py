@@ -1,14 +1,17 @@
 """Scores of the mutation tests."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from intloom.common import evidence
+from tools.mutate.subject import source_of, subject_of
 from tools.mutate.targets import bench_of
 
 ROOT = Path(__file__).parents[2]
 SCORES = ROOT / "docs" / "data" / "mutation.json"
+_SUBJECT = "subject"
+"""The hash of what was measured, among a score's values."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +39,22 @@ class Score:
         return 100 * self.found / max(1, self.faults - self.harmless - self.listed)
 
 
-def sources_of(component: str) -> tuple[str, str]:
-    """The component's module and its bench."""
-    return f"hw/{component.partition(':')[0].replace('.', '/')}.py", bench_of(component)
+def is_current(component: str, row: evidence.Evidence) -> bool:
+    """Whether the component's Verilog and its bench have not changed since."""
+    return bool(row.values.get(_SUBJECT) == subject_of(component))
 
 
 def read_scores(path: Path = SCORES) -> Mapping[str, Score]:
     """All scores by component."""
-    return {name: Score(**row.values, current=row.is_current(ROOT)) for name, row in evidence.read(path).items()}
+    names = {field.name for field in fields(Score)}
+    return {
+        name: Score(**{n: v for n, v in row.values.items() if n in names}, current=is_current(name, row))
+        for name, row in evidence.read(path).items()
+    }
 
 
 def write_score(path: Path, component: str, score: Score) -> None:
     """Add or replace one score."""
-    values = {name: value for name, value in asdict(score).items() if name != "current"}
-    row = evidence.measured(values, f"python -m tools.mutate {component}", ROOT, sources_of(component))
-    evidence.record(path, component, row)
+    values = {n: v for n, v in asdict(score).items() if n != "current"} | {_SUBJECT: subject_of(component)}
+    sources = (source_of(component), bench_of(component))
+    evidence.record(path, component, evidence.measured(values, f"python -m tools.mutate {component}", ROOT, sources))
