@@ -224,6 +224,11 @@ class HardwareParams:
         return min(self.vector_lanes, self.word_bytes // 2)
 
     @property
+    def softmax_dividers(self) -> int:
+        """Quotients that a Softmax computes per cycle."""
+        return max(1, self.softmax_lanes // 2)
+
+    @property
     def runs_in_flight(self) -> int:
         """Runs of loads, and of stores, whose data may be in flight."""
         return max(self.axi_outstanding, 4)

@@ -1,7 +1,7 @@
 """Divides by one number after another, a quotient each cycle."""
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec.softmax import QUOTIENT_BITS, TOTAL_BITS, quotient
@@ -30,8 +30,8 @@ class Divider(wiring.Component):
     -------
     valid, dividend
         A dividend.
-    divisor, late_divisor
-        The divisor of the dividends in the first `EARLY_STAGES` = 4 stages, and of those in the other ones.
+    divisors
+        The divisor of the dividends in the first `STAGES` = 3 stages, in the next ones, and in the last ones.
     result_valid, quotient
         The quotient; all ones if the divisor is 0.
 
@@ -45,8 +45,8 @@ class Divider(wiring.Component):
 
     Requirements
     ------------
-    A dividend's divisor is in `divisor` from the cycle with `valid` for `EARLY_STAGES` cycles, and in `late_divisor`
-    for the other cycles of `LATENCY`. The dividend is less than 512 times the divisor, or both are 0.
+    A dividend's divisor is in the first of `divisors` from the cycle with `valid` for `STAGES` cycles, then in the next
+    one. The dividend is less than 512 times the divisor, or both are 0.
 
     Reset and faults
     ----------------
@@ -54,15 +54,15 @@ class Divider(wiring.Component):
     """
 
     LATENCY = QUOTIENT_BITS
-    EARLY_STAGES = 4
+    DIVISORS = 3
+    STAGES = LATENCY // DIVISORS
 
     def __init__(self) -> None:
         super().__init__(
             {
                 "valid": In(1),
                 "dividend": In(DIVIDEND_BITS),
-                "divisor": In(TOTAL_BITS),
-                "late_divisor": In(TOTAL_BITS),
+                "divisors": In(data.ArrayLayout(TOTAL_BITS, self.DIVISORS)),
                 "result_valid": Out(1),
                 "quotient": Out(QUOTIENT_BITS),
             }
@@ -87,8 +87,7 @@ class Divider(wiring.Component):
             after = Signal.like(remainder, name=f"remainder{number}", reset_less=True)
             left = Signal.like(rest, name=f"rest{number}", reset_less=True)
             total = Signal(TOTAL_BITS + 1, name=f"total{number}")
-            divisor = self.divisor if number < self.EARLY_STAGES else self.late_divisor
-            m.d.comb += total.eq(step(remainder, rest[-1], divisor))
+            m.d.comb += total.eq(step(remainder, rest[-1], self.divisors[number // self.STAGES]))
             m.d.sync += [after.eq(total), left.eq(Cat(~total[-1], rest[:-1]))]
             remainder, rest = after, left
         m.d.comb += self.quotient.eq(rest)

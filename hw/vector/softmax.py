@@ -1,15 +1,16 @@
-"""Softmax over the channels of each pixel, a group of bytes a cycle in three passes."""
+"""Softmax over the channels of each pixel, a group of bytes a cycle in three passes; half as many dividers."""
 
 from collections.abc import Callable
 from functools import reduce
 from operator import add
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import BY_KIND, Kind
@@ -24,12 +25,20 @@ _MAXIMUM, _SUM, _QUOTIENT = range(PASSES)
 _LOOKUP = 4
 """Cycles from a byte to its exponential: input register, index, memory, output register, without the reduction of its
 group to a maximum."""
-_SCALE = 1
-"""Cycles from an exponential to its dividend, without the reduction of its group to a sum."""
+_SCALE = 3
+"""Cycles from an exponential at the queue's output to its dividend, which the sum may delay by more."""
+QUEUE_DEPTH = 64
+"""Groups that may wait for the dividers or be on their way there: with 8 lanes no pixel of up to 640 channels loses a
+cycle."""
 
 
 def _larger(a: Value, b: Value) -> Value:
     return Mux(a > b, a, b)
+
+
+def _sum_delay(params: HardwareParams) -> int:
+    """Cycles that a dividend waits for the sum, beyond those of the queue and the scaling."""
+    return max(0, _reduction(params) - CreditFifo.LATENCY - _SCALE + 1)
 
 
 def _reduction(params: HardwareParams) -> int:
@@ -40,8 +49,9 @@ def _reduction(params: HardwareParams) -> int:
 class Softmax(wiring.Component):
     """Computes maximum, sum and quotients of a pixel's bytes, which pass three times.
 
-    A byte of a group has a divider and a port of a copy of the 256 exponentials, which the program loads byte by byte.
-    An exponential's index is 255 plus the byte minus the maximum.
+    Each byte of a group has a port of a copy of the 256 exponentials, which the program loads byte by byte. An
+    exponential's index is 255 plus the byte minus the maximum. Two bytes share a divider: quotients are a third of the
+    passes, so that the dividers also work while the next pixel's maximum and sum are computed.
 
     Parameters
     ----------
@@ -57,32 +67,40 @@ class Softmax(wiring.Component):
     valid, group, position, tap, number
         `softmax_lanes` bytes, the position of the first one in its word, whether their word is a pixel's first or last,
         and the number of the pass.
+    ready, taken
+        A group may be sent to the third pass; one is on its way.
     result_valid, result
         A slice of results.
 
     Handshake
     ---------
-    No back-pressure: a group is taken in every cycle with `valid`.
+    A group is taken in every cycle with `valid`. `taken` comes with or before a group of the third pass, and only
+    while `ready` is high.
 
     Timing
     ------
-    One group a cycle. From the last group of a slice to `result_valid`: `latency(params)` = 16 + 2 * r cycles; a group
-    of 2^r bytes becomes one value in r cycles, but no fewer than 2.
+    One group a cycle, in the third pass one in two cycles while the queue is full. From the last group of a slice to
+    `result_valid`, with an empty queue: `latency(params)` = 20 + r cycles for r = 2 and 3, 25 for r = 4; a group of 2^r
+    bytes becomes one value in r cycles, but no fewer than 2.
 
     Requirements
     ------------
     All bytes of a pixel come in order, in each of its passes. Fields are stable while bytes are in flight, and no
-    exponential is written meanwhile or in the cycle before. A word has at least 2 groups: the next pixel's first
-    division then begins at least 5 cycles after a pixel's last one, and each divisor register serves one pixel at a
-    time.
+    exponential is written meanwhile or in the cycle before. Pixels whose bytes are in flight have equally many words,
+    and a word has at least 2 groups: of a pixel of n groups the last division begins at most n cycles after the last
+    one has entered the queue. The next pixel's first one begins at least n + 1 cycles later, before its sum replaces
+    the one before. So each divisor register serves one pixel at a time.
 
     Reset and faults
     ----------------
-    Soft reset clears the valid flags and the number of groups in the slice; exponentials survive. There are no faults.
+    Soft reset clears the valid flags, the queue and the number of groups in the slice; exponentials survive. There are
+    no faults.
     """
 
     def __init__(self, params: HardwareParams) -> None:
         self._reduction = _reduction(params)
+        self._sum_delay = _sum_delay(params)
+        self._dividers = params.softmax_dividers
         self._lanes = params.vector_lanes
         self._group = params.softmax_lanes
         super().__init__(
@@ -99,6 +117,8 @@ class Softmax(wiring.Component):
                 "position": In(exact_log2(params.word_bytes)),
                 "tap": In(TAP_LAYOUT),
                 "number": In(range(PASSES)),
+                "ready": Out(1),
+                "taken": In(1),
                 "result_valid": Out(1),
                 "result": Out(8 * self._lanes),
             }
@@ -107,7 +127,8 @@ class Softmax(wiring.Component):
     @staticmethod
     def latency(params: HardwareParams) -> int:
         """Cycles from the last group of a slice to its results."""
-        return _LOOKUP + _SCALE + 2 * _reduction(params) + Divider.LATENCY + 2
+        queue = CreditFifo.LATENCY + params.softmax_lanes // params.softmax_dividers - 1
+        return _LOOKUP + _reduction(params) + queue + _sum_delay(params) + _SCALE + Divider.LATENCY + 2
 
     @staticmethod
     def model(values: list[int], exponentials: list[int], less: int, zp_out: int, counted: int) -> list[int]:
@@ -149,7 +170,7 @@ class Softmax(wiring.Component):
         total = self._sum(m, delayed, entries)
         dividing = Signal()
         m.d.comb += dividing.eq(delayed["grouped"] & (delayed["pass_of_group"] == _QUOTIENT))
-        collect_groups(m, *self._divide(m, dividing, entries, total), self.result_valid, self.result)
+        collect_groups(m, *self._divide(m, *self._queue(m, dividing, entries), total), self.result_valid, self.result)
         return m
 
     def _reduce(self, m: Module, name: str, values: list[Value], join: Callable[[Value, Value], Value]) -> Value:
@@ -219,41 +240,58 @@ class Softmax(wiring.Component):
             m.d.sync += total.eq(after[:TOTAL_BITS] | after[-1].replicate(TOTAL_BITS))
         return total
 
-    def _divide(self, m: Module, valid: Value, entries: list[Signal], total: Signal) -> tuple[Value, Value]:
+    def _queue(self, m: Module, valid: Value, entries: list[Signal]) -> tuple[Value, list[Value]]:
+        """The exponentials of a group in parts of one for each divider, a part a cycle."""
+        shape = data.ArrayLayout(EXPONENTIAL_BITS, self._group)
+        m.submodules.queue = queue = CreditFifo(shape, QUEUE_DEPTH)
+        parts = self._group // self._dividers
+        part = Signal(range(max(2, parts)))
+        last = part == parts - 1
+        with m.If(queue.o.valid):
+            m.d.sync += part.eq(Mux(last, 0, part + 1))
+        m.d.comb += [
+            self.ready.eq(queue.credit_available),
+            queue.take_credit.eq(self.taken),
+            queue.push.eq(valid),
+            queue.word.eq(Cat(entries)),
+            queue.o.ready.eq(last),
+        ]
+        chosen = Value.cast(queue.o.payload).word_select(part, EXPONENTIAL_BITS * self._dividers)
+        return queue.o.valid, [chosen.word_select(k, EXPONENTIAL_BITS) for k in range(self._dividers)]
+
+    def _divide(self, m: Module, valid: Value, entries: list[Value], total: Signal) -> tuple[Value, Value]:
         """Dividends, quotients, zero point."""
         half = Signal(TOTAL_BITS - 1)
-        divisor, late_divisor = Signal(TOTAL_BITS, reset_less=True), Signal(TOTAL_BITS, reset_less=True)
-        # Bit k: a group's dividends are in stage k of their computation, or beyond its end in the dividers.
-        dividends = _SCALE + self._reduction
-        in_flight = Signal(dividends + Divider.EARLY_STAGES)
+        # Bit k: dividends are complete in k cycles less, or in stage k of the dividers beyond that.
+        dividends = _SCALE + self._sum_delay
+        in_flight = Signal(dividends - 1 + (Divider.DIVISORS - 1) * Divider.STAGES)
         m.d.sync += in_flight.eq(Cat(valid, in_flight))
-        # The sum of the last group in the pass before is complete when the first dividend is.
         m.d.comb += half.eq(total >> 1)
         # Copies: the sum of the next pixel begins while quotients of this one are in flight, and so may its divisions.
-        with m.If(in_flight[dividends - 2]):
-            m.d.sync += divisor.eq(total)
-        with m.If(in_flight[dividends - 2 + Divider.EARLY_STAGES]):
-            m.d.sync += late_divisor.eq(divisor)
+        divisors, before = Signal(data.ArrayLayout(TOTAL_BITS, Divider.DIVISORS), reset_less=True), total
+        for number in range(Divider.DIVISORS):
+            with m.If(in_flight[dividends - 2 + number * Divider.STAGES]):
+                m.d.sync += divisors[number].eq(before)
+            before = divisors[number]
         valids, quotients = [], []
         for lane, entry in enumerate(entries):
             m.submodules[f"divider{lane}"] = divider = Divider()
             m.d.comb += [
                 divider.valid.eq(in_flight[dividends - 1]),
                 divider.dividend.eq(self._dividend(m, lane, entry, half)),
-                divider.divisor.eq(divisor),
-                divider.late_divisor.eq(late_divisor),
+                divider.divisors.eq(divisors),
             ]
             valids.append(divider.result_valid)
             quotients.append(self._result(m, lane, divider.quotient))
         return pipeline_stages(m, "divided", valids[0], 1, reset_less=False), Cat(quotients)
 
-    def _dividend(self, m: Module, lane: int, entry: Signal, half: Signal) -> Signal:
+    def _dividend(self, m: Module, lane: int, entry: Value, half: Signal) -> Signal:
         """The exponential, delayed until the sum is complete, scaled, and half of the sum."""
         held = Signal(EXPONENTIAL_BITS, name=f"held{lane}", reset_less=True)
         removed = Signal(EXPONENTIAL_BITS + 2, name=f"removed{lane}", reset_less=True)
         scaled = Signal(DIVIDEND_BITS, name=f"scaled{lane}", reset_less=True)
         dividend = Signal(DIVIDEND_BITS, name=f"dividend{lane}", reset_less=True)
-        late = pipeline_stages(m, f"entry{lane}_", entry, self._reduction - 2, reset_less=True)
+        late = pipeline_stages(m, f"entry{lane}_", entry, self._sum_delay, reset_less=True)
         m.d.sync += [
             held.eq(late),
             removed.eq(Mux(self.less[0], late, 0) + Mux(self.less[1], late << 1, 0)),

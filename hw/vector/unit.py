@@ -103,7 +103,7 @@ class VectorUnit(wiring.Component):
         m = Module()
         params = self._params
         self._pass = Signal(range(PASSES))
-        # The second pass of a normalization; whether its next pixel must wait.
+        # The second pass of a normalization; whether its next pixel, or the next group of a Softmax, must wait.
         self._applies, self._waits = Signal(), Signal()
         # A word of constants is taken; a depthwise convolution takes an input word, or one that completes a result.
         self._taken, self._issued, self._completes = Signal(), Signal(), Signal()
@@ -268,6 +268,13 @@ class VectorUnit(wiring.Component):
         """Groups of bytes go through the Softmax in place of the pool; its slices then pass the datapath unchanged."""
         m.submodules.softmax = softmax = Softmax(self._params)
         operation, slicer, datapath = self._sequencer.operation, self._slicer, self._datapath
+        divides = Signal()
+        m.d.comb += [
+            divides.eq(operation.softmax & (self._pass == PASSES - 1)),
+            softmax.taken.eq(slicer.words_valid & divides),
+        ]
+        with m.If(divides & ~softmax.ready):
+            m.d.comb += self._waits.eq(1)
         # The pass of the group at the slicer's output.
         m.d.sync += softmax.number.eq(self._pass)
         with m.If(slicer.step & operation.softmax & slicer.tap.last):
@@ -310,7 +317,6 @@ class VectorUnit(wiring.Component):
             pixels.step(m)
         m.d.comb += [
             stepped.eq(slicer.step & normalizes & slicer.tap.last),
-            self._waits.eq(normalizes & self._applies & slicer.tap.first & ~norm.ready),
             norm.taken.eq(stepped & self._applies),
             norm.start.eq(sequencer.start),
             norm.constants_valid.eq(fetch_b.o.valid & normalizes),
@@ -322,6 +328,8 @@ class VectorUnit(wiring.Component):
             norm.position.eq(slicer.byte_position),
             norm.tap.eq(slicer.slice_tap),
         ]
+        with m.If(normalizes & self._applies & slicer.tap.first & ~norm.ready):
+            m.d.comb += self._waits.eq(1)
         with m.If(norm.result_valid):
             m.d.comb += [datapath.valid.eq(1), datapath.a.eq(norm.result)]
 

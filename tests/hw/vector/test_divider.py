@@ -31,8 +31,7 @@ def test_quotients_are_rounded_down(rng: random.Random) -> None:
 
     async def bench(ctx: Any) -> None:
         for divisor in _divisors(rng):
-            ctx.set(divider.divisor, divisor)
-            ctx.set(divider.late_divisor, divisor)
+            ctx.set(divider.divisors, [divisor] * Divider.DIVISORS)
             for dividend in _dividends(rng, divisor):
                 await idle_cycles(ctx, rng, divider.valid)
                 ctx.set(divider.dividend, dividend)
@@ -50,16 +49,17 @@ def test_each_part_of_the_pipeline_has_its_divisor() -> None:
     found: list[int] = []
 
     async def bench(ctx: Any) -> None:
-        for divisor in (7, 1 << 30, 3):
-            ctx.set(divider.divisor, divisor)
-            ctx.set(divider.dividend, 5 * divisor + 2)
-            ctx.set(divider.valid, 1)
+        divisors = (7, 1 << 30, 3)
+        for step in range(len(divisors) + Divider.DIVISORS):
+            for at in range(Divider.DIVISORS):
+                if 0 <= step - at < len(divisors):
+                    ctx.set(divider.divisors[at], divisors[step - at])
+            if step < len(divisors):
+                ctx.set(divider.dividend, 5 * divisors[step] + 2)
+                ctx.set(divider.valid, 1)
             await ctx.tick()
             ctx.set(divider.valid, 0)
-            await ctx.tick().repeat(Divider.EARLY_STAGES - 1)
-            ctx.set(divider.late_divisor, divisor)
-            await ctx.tick()
-        await ctx.tick().repeat(Divider.LATENCY)
+            await ctx.tick().repeat(Divider.STAGES - 1)
 
     run(divider, bench, background=[record(divider.result_valid, divider.quotient, found)])
     assert found == [5, 5, 5]
@@ -70,8 +70,7 @@ def test_latency(divisor: int) -> None:
     divider = made(Divider)
 
     async def bench(ctx: Any) -> None:
-        ctx.set(divider.divisor, divisor)
-        ctx.set(divider.late_divisor, divisor)
+        ctx.set(divider.divisors, [divisor] * Divider.DIVISORS)
         ctx.set(divider.dividend, divisor)
         ctx.set(divider.valid, 1)
         await ctx.tick()
