@@ -11,7 +11,7 @@ PURPOSES = {
     "support/corpus": "small models of every form of quantization, with what the compiler makes of each",
     "hw/coverage": "programs that reach every point of the RTL's coverage; `make coverage` runs them",
     "hw/formal": "proofs with SymbiYosys about components of several folders",
-    "hw/npu": "whole accelerator on the detailed bench",
+    "hw/npu": "whole accelerator in cocotb",
     "intloom/yolo_scripts": "scripts as users of onnxruntime write them, run by a test of the session",
     "hw/generate": "the Verilog text and its checks by other tools",
 }

@@ -33,7 +33,7 @@ from intloom.sim.result import RunResult
 from intloom.sim.rtl.job import MemorySettings
 from intloom.zoo import ZOO
 
-_HELP = """Measure simulated cycles per second of the bare C++ loop, the fast bench and the detailed bench. Then run
+_HELP = """Measure simulated cycles per second of the bare C++ loop and of the bench that runs networks. Then run
 networks from the start bit to the checked result, and compare the predicted cycles of every layer with the measured
 ones. A prediction error above --within ends with exit code 1. --baseline compares the bare loop with that of an earlier
 version, in alternate runs.

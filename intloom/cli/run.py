@@ -29,10 +29,8 @@ from intloom.flow.slicing import PieceFiles, block_pieces, run_pieces, slices_re
 from intloom.flow.waves import check_layer, choose_window, record_waves
 from intloom.sim.backend import open_rtl
 from intloom.sim.result import RunResult
-from intloom.sim.rtl.detailed import WAVES
 from intloom.sim.rtl.options import RtlOptions
-from intloom.sim.rtl.ports import TOP
-from intloom.sim.trace.gtkwave import SAVE_FILE, write_save_file
+from intloom.sim.trace.gtkwave import SAVE_FILE
 
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 
@@ -83,8 +81,8 @@ def _run(
         bundle = replace(load_bundle(program, given.model, parse_dims(given.dim)), micro=micro)
         if given.check:
             bundle.need_model("--check")
-        if given.simulator.from_layer is not None:
-            check_layer(bundle.programs, given.simulator.from_layer)
+        if given.waves.from_layer is not None:
+            check_layer(bundle.programs, given.waves.from_layer)
         _ = bundle.host  # loads them
     if given.kind.capabilities.cycle_accurate:
         check_temporary_space(_simulator_bytes(bundle))
@@ -110,8 +108,8 @@ def _run_layers(terminal: Terminal, work: _Workload, pattern: str) -> None:
     folded, params, tile = bundle.need_model("--layers"), bundle.program.params, given.part.tile
     inputs = all_inputs(folded, host_of(folded), work.feeds, params.match)
     files = None
-    if given.output is not None or given.simulator.waves is not None:
-        files = PieceFiles(given.output, given.simulator.waves, given.simulator.window)
+    if given.output is not None or given.waves.folder is not None:
+        files = PieceFiles(given.output, given.waves.folder, given.waves.window)
     with terminal.progress() as tell:
         if tile is None:
             pieces = block_pieces(folded, params, inputs, pattern)
@@ -126,7 +124,7 @@ def _run_layers(terminal: Terminal, work: _Workload, pattern: str) -> None:
         terminal.json(record)
     else:
         show_slices(terminal, record, "block" if tile is None else "tile")
-        for kind, folder in (("records", given.output), ("waves", given.simulator.waves)):
+        for kind, folder in (("records", given.output), ("waves", given.waves.folder)):
             if folder is not None:
                 terminal.say(f"{kind} of each are in {folder}, in a folder with its name")
     if record["mismatches"]:
@@ -153,7 +151,7 @@ def _run_whole(terminal: Terminal, work: _Workload) -> None:
             terminal.say(located)
         show_record(terminal, record)
     # After the record, so that nothing of the result is lost if the simulator for waves cannot be built.
-    if given.simulator.waves is not None:
+    if given.waves.folder is not None:
         record = _record_waves(terminal, work, done) or record
     if terminal.as_json:
         terminal.json({**record, "divergence": located or None})
@@ -185,27 +183,21 @@ def _energy(work: _Workload, done: RunResult) -> dict[str, Any]:
 
 def _record_waves(terminal: Terminal, work: _Workload, done: RunResult) -> dict[str, Any] | None:
     """Record waves and print their file; the record with it if it is that of a wrong write."""
-    simulator, folder = work.given.simulator, work.given.simulator.waves
+    waves, folder = work.given.waves, work.given.waves.folder
     assert folder is not None
-    if simulator.waves_of_whole_run is not None:
-        terminal.say(f"waves of the whole run: {folder / WAVES}")
-        if len(work.bundle.programs) == 1:
-            save_file = write_save_file(folder / WAVES, work.bundle.program, TOP)
-            terminal.say(f"with instructions and layers: gtkwave {save_file}")
-        return None
-    window = choose_window(work.bundle.programs, done, simulator.window, simulator.from_layer)
+    window = choose_window(work.bundle.programs, done, waves.window, waves.from_layer)
     region = done.regions[window.region]
     try:
-        waves = record_waves(work.bundle.programs[window.region], region, window, work.rtl, folder)
+        file = record_waves(work.bundle.programs[window.region], region, window, work.rtl, folder)
     except IntloomError as error:
         if not done.mismatches:
             raise
         # The difference is the result of this run, and its exit code.
         terminal.say(f"no waves were recorded: {error}", label="warning", color="yellow")
         return None
-    terminal.say(f"waves of cycles {window.first:,} to {window.last:,}: {waves}")
-    terminal.say(f"with instructions and layers: gtkwave {waves.with_name(SAVE_FILE)}")
+    terminal.say(f"waves of cycles {window.first:,} to {window.last:,}: {file}")
+    terminal.say(f"with instructions and layers: gtkwave {file.with_name(SAVE_FILE)}")
     first = done.first_divergence
     if first is None:
         return None
-    return _keep(terminal, work, replace(done, first_divergence=replace(first, waves=str(waves))))
+    return _keep(terminal, work, replace(done, first_divergence=replace(first, waves=str(file))))

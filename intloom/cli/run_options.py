@@ -15,14 +15,13 @@ from intloom.files import check_folder
 from intloom.sim.backend import BACKENDS, BackendKind, backend_kind
 from intloom.sim.board.backend import BoardBackend
 from intloom.sim.rtl.job import MemorySettings
-from intloom.sim.rtl.options import BENCHES, RtlOptions, bench_kind
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.toolchain import require_wave_library
 
 if TYPE_CHECKING:
     BackendName = str
-    BenchName = str
 else:
-    BackendName, BenchName = choice("BackendName", BACKENDS), choice("BenchName", BENCHES)
+    BackendName = choice("BackendName", BACKENDS)
 
 
 class Kernels(StrEnum):
@@ -61,19 +60,15 @@ RtlFields = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulatorOptions:
-    """Simulator and waves."""
+class WaveOptions:
+    """Waves of a window of cycles."""
 
-    bench: Annotated[
-        BenchName,
-        typer.Option(help="RTL: detailed checks every bus cycle; icarus uses Icarus Verilog."),
-    ] = "fast"
-    waves: Annotated[
+    folder: Annotated[
         Path | None,
         typer.Option(
+            "--waves",
             metavar="DIR",
-            help="RTL: waves of a window: around the first wrong write, else of the first cycles; with --bench "
-            "detailed of the whole run.",
+            help="RTL: waves of a window: around the first wrong write, else of the first cycles.",
         ),
     ] = None
     cycles: Annotated[
@@ -82,11 +77,6 @@ class SimulatorOptions:
     from_layer: Annotated[
         str | None, typer.Option(metavar="LAYER", help="With --waves: the window begins where this layer begins.")
     ] = None
-
-    @property
-    def waves_of_whole_run(self) -> Path | None:
-        """The folder for waves, if the bench records those of the whole run."""
-        return self.waves if bench_kind(self.bench).waves == "whole run" else None
 
     @property
     def window(self) -> tuple[int, int] | None:
@@ -153,7 +143,7 @@ class RunOptions:
         str | None, typer.Option(metavar="NAME|FILE.toml", help="Estimate the energy; see intloom explore.")
     ] = None
     rtl: RtlFields
-    simulator: SimulatorOptions
+    waves: WaveOptions
     part: LayerOptions
 
     @property
@@ -173,12 +163,9 @@ class RunOptions:
 
     def rtl_options(self) -> RtlOptions:
         """How the RTL is simulated."""
-        waves = self.simulator.waves_of_whole_run
         return replace(
             self.rtl,
-            bench=bench_kind(self.simulator.bench).open(waves is not None),
             memory=replace(self.rtl.memory, seed=self.seed + 1),
-            folder=waves,
             # With --layers, blocks run in parallel instead.
             jobs=self.rtl.jobs if self.part.layers is None else 1,
         )
@@ -197,7 +184,7 @@ def check_options(run: RunOptions) -> None:
         raise UsageError("--match-original needs --check; add it")
     if run.reference is not Kernels.LITERT and not run.check:
         raise UsageError(f"--reference {run.reference} needs --check; add it")
-    for what, folder in (("run folder", run.output), ("folder for waves", run.simulator.waves)):
+    for what, folder in (("run folder", run.output), ("folder for waves", run.waves.folder)):
         if folder is not None:
             check_folder(folder, what)
 
@@ -233,8 +220,6 @@ def _check_jobs(run: RunOptions) -> None:
         return
     if not run.kind.capabilities.layer_jobs:
         raise UsageError(f"--jobs runs in RTL only, not with --backend {run.backend}; use --backend rtl")
-    if run.simulator.bench != "fast":
-        raise UsageError(f"--jobs needs --bench fast, not {run.simulator.bench}; remove --jobs or --bench")
     if rtl.memory.stall_permille:
         raise UsageError(
             "--jobs needs a memory without --stalls, which depend on all earlier cycles; remove one of them"
@@ -246,7 +231,7 @@ def _check_frames(run: RunOptions) -> None:
     given = {
         "--input": run.inputs,
         "--layers": run.part.layers,
-        "--waves": run.simulator.waves,
+        "--waves": run.waves.folder,
         "--match-original": run.match_original,
     }
     if run.frames is not None and (other := next((name for name, value in given.items() if value), None)):
@@ -255,19 +240,15 @@ def _check_frames(run: RunOptions) -> None:
 
 def _check_waves(run: RunOptions) -> None:
     """Reject --waves for runs that cannot record waves, before anything runs."""
-    simulator = run.simulator
-    window = next((o for o, v in (("--cycles", simulator.cycles), ("--from-layer", simulator.from_layer)) if v), None)
-    if simulator.waves is None:
+    waves = run.waves
+    window = next((o for o, v in (("--cycles", waves.cycles), ("--from-layer", waves.from_layer)) if v), None)
+    if waves.folder is None:
         if window is not None:
             raise UsageError(f"{window} chooses the window of --waves; add --waves DIR")
         return
     if not run.kind.capabilities.waves:
         raise UsageError(f"--waves needs the RTL, not --backend {run.backend}; use --backend rtl")
-    if bench_kind(simulator.bench).waves is None:
-        raise UsageError(f"--waves needs the fast or the detailed bench, not {simulator.bench}; change --bench")
-    if run.part.layers is not None and (simulator.bench != "fast" or simulator.from_layer is not None):
-        raise UsageError("--waves with --layers records each block on the fast bench; remove --bench and --from-layer")
-    if window is not None and simulator.bench != "fast":
-        raise UsageError(f"{window} needs --bench fast; the detailed bench records the whole run")
-    _ = simulator.window
+    if run.part.layers is not None and waves.from_layer is not None:
+        raise UsageError("--waves with --layers records each block; remove --from-layer")
+    _ = waves.window
     require_wave_library()

@@ -11,8 +11,8 @@ from intloom.sim.bench.baseline import Baseline
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.backend import make_job
 from intloom.sim.rtl.bare import build_bare, run_bare
-from intloom.sim.rtl.bench import Bench, build_for
 from intloom.sim.rtl.clock_edges import stopped_shares
+from intloom.sim.rtl.fast import FastBench, build_for
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
@@ -67,7 +67,7 @@ def measure_bare(program: Program, inputs: Arrays, repeats: int, baseline: Basel
         yield min(runs, key=lambda s: s.seconds)
 
 
-def measure_bench(name: str, bench: Bench, program: Program, inputs: Arrays, repeats: int) -> Speed:
+def measure_bench(name: str, bench: FastBench, program: Program, inputs: Arrays, repeats: int) -> Speed:
     """A bench, the best of some runs."""
     simulator = build_for(bench, program.params, lambda: verilog_of(program.params))
     speeds = []

@@ -11,7 +11,6 @@ from intloom.sim.parallel.run import ParallelRun, SegmentSettings
 from intloom.sim.parallel.workers import open_workers
 from intloom.sim.result import Arrays, ProgressCallback, RunResult
 from intloom.sim.rtl.backend import RtlBackend, complete, limit_of, run_result, watchdog_of
-from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.options import RtlOptions
 
 _log = logging.getLogger(__name__)
@@ -36,7 +35,7 @@ class ParallelRtlBackend(RtlBackend):
     Raises
     ------
     UsageError
-        The memory has random stalls or an injected error, or the bench is not the fast one.
+        The memory has random stalls or an injected error.
     """
 
     def __init__(self, options: RtlOptions, *, keep_tensors: bool = False, warm_up: int = WARM_UP) -> None:
@@ -81,8 +80,6 @@ def _check(options: RtlOptions) -> None:
             "parallel jobs need a memory without random stalls and bus errors: a stall depends on all earlier cycles; "
             "remove --stalls, or use one job"
         )
-    if not isinstance(options.bench, FastBench):
-        raise UsageError(f"parallel jobs need bench fast, not {options.bench.name}; use one job")
     if options.folder is not None:
         raise UsageError("parallel jobs keep no files of a run; remove the folder, or use one job")
 

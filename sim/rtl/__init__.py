@@ -1,1 +1,1 @@
-"""RTL simulation: tools, builds, the fast and the detailed bench."""
+"""RTL simulation: tools, builds, benches."""

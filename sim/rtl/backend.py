@@ -18,10 +18,11 @@ from intloom.compiler.program.program import Program, array_use
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
-from intloom.sim.rtl.bench import Watch, build_for
+from intloom.sim.rtl.bench import Watch
 from intloom.sim.rtl.build import Build
 from intloom.sim.rtl.clock_edges import stopped_shares
 from intloom.sim.rtl.completion import require_completed
+from intloom.sim.rtl.fast import build_for
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.layers import Boundary, boundaries, layer_results
 from intloom.sim.rtl.options import RtlOptions
@@ -113,7 +114,7 @@ class RtlBackend:
 
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""
-        return f"{self.options.bench.name} {self.options.memory!r} {self.options.watchdog} {sources_hash()}"
+        return f"{self.options.memory!r} {self.options.watchdog} {sources_hash()}"
 
     def verilog(self, program: Program) -> str:
         """The Verilog that is simulated for `program`."""
@@ -144,7 +145,7 @@ class RtlBackend:
         If the simulator crashes, the error contains the state of every unit.
 
         With `log_writes` also every word that was stored and, on a bench with taps, written into local memories;
-        `waves` are the first and last cycle to record on a bench that can.
+        `waves` are the first and last cycle to record on a bench with waves.
         """
         image = initial_memory(program, inputs)
         if self._inject is not None:

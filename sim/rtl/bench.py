@@ -1,47 +1,16 @@
-"""The interface of every RTL bench: build a simulator, run a job on it, return the host driver's report."""
+"""Running a job on a simulator."""
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 from intloom.common.errors import SimulationError
-from intloom.hw.spec.params import HardwareParams
 from intloom.sim.host.run_program import HostReport
-from intloom.sim.rtl.build import Build, BuildWatch
 from intloom.sim.rtl.job import JOB_VARIABLE, Job, RunFiles, write_job
 from intloom.sim.rtl.process import cocotb_environment, log_tail, run_simulator
 from intloom.sim.rtl.status import STATUS_BYTES, Status, read_status
-from intloom.sim.rtl.verilog import is_generated
 
 Watch = Callable[[Status], None]
-
-
-class Bench(Protocol):
-    """A simulator with its testbench."""
-
-    name: str
-
-    def logs_results(self, verilog: str) -> bool:
-        """Whether the write log contains the results that are written into the scratchpad."""
-
-    def compiled_ahead(self) -> AbstractContextManager[object]:
-        """Compile, while the block runs, what a simulator of any Verilog needs; a build in the block waits for it."""
-
-    def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
-        """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""
-
-    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
-        """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
-
-
-def build_for(
-    bench: Bench, params: HardwareParams, verilog: Callable[[], str], watch: BuildWatch | None = None
-) -> Build:
-    """The simulator of the hardware `params`, whose `verilog` is generated and built if it is not in the cache."""
-    # Elaboration uses one core.
-    with nullcontext() if is_generated(params) else bench.compiled_ahead():
-        return bench.build(verilog(), watch)
 
 
 def prepare(job: Job, files: RunFiles) -> None:
@@ -59,11 +28,10 @@ def run_cocotb(
     job: Job,
     files: RunFiles,
     watch: Watch | None,
-    verilator: bool = True,
 ) -> HostReport:
     """Run a simulator whose cocotb test drives the host; raises `SimulationError` when the test wrote no report."""
     prepare(job, files)
-    env = cocotb_environment(*top_and_test, files.folder, verilator)
+    env = cocotb_environment(*top_and_test, files.folder)
     env[JOB_VARIABLE] = str(files.python_job)
     look = None if watch is None else (lambda: watch(read_status(files.status)))
     run_simulator(command, files.folder, files.log, env, look)

@@ -5,10 +5,12 @@ those phases only when the shell's `wake` changes or a timer expires. The model 
 visible signals beyond the shell's ports. `intloom bench` measures the remaining overhead over the bare loop.
 """
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from intloom.common.extras import require_extra
+from intloom.hw.spec.params import HardwareParams
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.bench import Watch, run_cocotb
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build
@@ -18,6 +20,7 @@ from intloom.sim.rtl.library import library_ahead
 from intloom.sim.rtl.own_sources import FASTEST
 from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
 from intloom.sim.rtl.toolchain import toolchain
+from intloom.sim.rtl.verilog import is_generated
 from intloom.sim.rtl.write_taps import result_taps
 
 _TEST_MODULE = "intloom.sim.rtl.fast_test"
@@ -35,8 +38,6 @@ def cocotb_link_flags() -> tuple[str, ...]:
 @dataclass(frozen=True, kw_only=True)
 class FastBench:
     """Cycle-accurate and fast: for whole networks."""
-
-    name = "fast"
 
     taps: bool = False
     """Log loads into the local memories too, for jobs with `log_writes`; results are always logged."""
@@ -78,3 +79,12 @@ class FastBench:
 
     def _flags(self) -> tuple[str, ...]:
         return ("--vpi", "--no-timing", COUNT_FLAG, *(("--trace-fst",) if self.waves else ()))
+
+
+def build_for(
+    bench: FastBench, params: HardwareParams, verilog: Callable[[], str], watch: BuildWatch | None = None
+) -> Build:
+    """The simulator of the hardware `params`, whose `verilog` is generated and built if it is not in the cache."""
+    # Elaboration uses one core.
+    with nullcontext() if is_generated(params) else bench.compiled_ahead():
+        return bench.build(verilog(), watch)

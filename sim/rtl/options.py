@@ -1,54 +1,20 @@
-"""The options of an RTL simulation, and the benches by name."""
+"""The options of an RTL simulation."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from intloom.common.errors import FileFormatError, UsageError
+from intloom.common.errors import FileFormatError
 from intloom.common.jobs import check_jobs
-from intloom.sim.rtl.bench import Bench
 from intloom.sim.rtl.build import BuildWatch
-from intloom.sim.rtl.detailed import DetailedBench, IcarusBench
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import MemorySettings
-
-Waves = Literal["window", "whole run"]
-
-
-@dataclass(frozen=True)
-class BenchKind:
-    """A bench as users choose it."""
-
-    name: str
-    open: Callable[[bool], Bench]
-    """Makes the bench; the argument says whether it records waves of the whole run."""
-    waves: Waves | None
-    """Which waves it can record: of a window around the first divergence, of the whole run, or none."""
-
-
-BENCHES = {
-    kind.name: kind
-    for kind in (
-        BenchKind("fast", lambda _waves: FastBench(), "window"),
-        BenchKind("detailed", lambda waves: DetailedBench(waves=waves), "whole run"),
-        BenchKind("icarus", lambda _waves: IcarusBench(), None),
-    )
-}
-
-
-def bench_kind(name: str) -> BenchKind:
-    """The bench called `name`."""
-    if name not in BENCHES:
-        raise UsageError(f"bench must be one of {', '.join(BENCHES)}, not {name!r}")
-    return BENCHES[name]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RtlOptions:
     """How the RTL is simulated."""
 
-    bench: Bench = field(default_factory=FastBench)
+    bench: FastBench = field(default_factory=FastBench)
     memory: MemorySettings = field(default_factory=MemorySettings)
     limit: int | None = None
     """Cycles after which a run is given up; None: 8 times the compiler's forecast plus 2 million."""

@@ -28,7 +28,7 @@ class SimulatorEndedError(SimulationError):
         """A signal ended it."""
 
 
-def cocotb_environment(toplevel: str, module: str, folder: Path, verilator: bool = True) -> dict[str, str]:
+def cocotb_environment(toplevel: str, module: str, folder: Path) -> dict[str, str]:
     """The environment in which a simulator with cocotb finds its Python, its top module and its tests."""
     require_extra("sim", "cocotb_tools.config")
     import cocotb_tools.config
@@ -45,8 +45,8 @@ def cocotb_environment(toplevel: str, module: str, folder: Path, verilator: bool
         "COCOTB_REWRITE_ASSERTION_FILES": "",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "LD_LIBRARY_PATH": os.pathsep.join([str(cocotb_tools.config.libs_dir), os.environ.get("LD_LIBRARY_PATH", "")]),
-        # Verilator defers inertial writes itself, which is quicker; Icarus would apply them at once.
-        "COCOTB_TRUST_INERTIAL_WRITES": "1" if verilator else "0",
+        # Verilator defers inertial writes itself, which is quicker.
+        "COCOTB_TRUST_INERTIAL_WRITES": "1",
         "TOPLEVEL_LANG": "verilog",
         "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         "PYGPI_PYTHON_BIN": sys.executable,

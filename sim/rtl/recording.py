@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import SimulationError
 from intloom.sim.host.run_program import HostReport
-from intloom.sim.rtl.bench import Bench, Watch
+from intloom.sim.rtl.bench import Watch
 from intloom.sim.rtl.build import Build
 from intloom.sim.rtl.bus_log import read_bursts
 from intloom.sim.rtl.clock_edges import clock_edges
+from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.process import SimulatorEndedError
 from intloom.sim.rtl.status import Pulses, Snapshot, Status, read_pulses, read_snapshots, read_status
@@ -44,7 +45,7 @@ class Recording:
     """All bursts on the bus, where the job asked for them."""
     wall_s: float
     clocked: Mapping[str, int] = field(default_factory=dict)
-    """Clock edges of each gated component; empty where clocks are not gated or the bench does not count them."""
+    """Clock edges of each gated component; empty where clocks are not gated."""
 
 
 class StoppedSimulationError(SimulationError):
@@ -61,7 +62,9 @@ class StoppedSimulationError(SimulationError):
         return StoppedSimulationError, (str(self), self.status, self.killed)
 
 
-def record(bench: Bench, simulator: Build, loaded: LoadedJob, files: RunFiles, watch: Watch | None = None) -> Recording:
+def record(
+    bench: FastBench, simulator: Build, loaded: LoadedJob, files: RunFiles, watch: Watch | None = None
+) -> Recording:
     """Run a job on a built simulator; raises `StoppedSimulationError` when the simulator ends early."""
     job = loaded.job
     # The simulator maps this file, so the memory after the run needs no transfer back.

@@ -36,15 +36,6 @@ def read_status(path: Path) -> Status:
     return Status(cycle, tuple(rest[:_UNITS]), tuple(rest[_UNITS:]), layers, reads, writes, violation)
 
 
-def write_status(path: Path, status: Status) -> None:
-    """Write a status block; benches in Python do what csrc/recorder.cpp does in C++."""
-    text = status.violation.encode()[:_TEXT_BYTES]
-    counts = (status.layers, status.read_beats, status.write_beats)
-    # In place: a process that reads the file must never find it empty.
-    with path.open("r+b") as file:
-        file.write(_LAYOUT.pack(status.cycle, *status.started, *status.done, *counts, text))
-
-
 @dataclass(frozen=True)
 class Pulses:
     """Cycles at which instructions started and were done: one array a unit, in the order of the unit's instructions."""

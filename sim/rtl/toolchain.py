@@ -212,7 +212,7 @@ _MISSING: Mapping[str, Tool] = {
         ("perl", "perl", "runs Verilator's driver script", True),
         ("clang++", "clang", "compiles faster simulators in less time than g++", False),
         ("ccache", "ccache", "makes repeated builds quick", False),
-        ("iverilog", "iverilog", "a second simulator, to check the first", False),
+        ("iverilog", "iverilog", "runs the testbench of `intloom verilog`", False),
     )
 }
 
@@ -268,11 +268,3 @@ def toolchain() -> Toolchain:
         ccache=by_name["ccache"].path if by_name["ccache"].ok else None,
         versions=tuple(f"{n}: {by_name[n].version}" for n in ("verilator", "c++", "clang++", "cocotb")),
     )
-
-
-def icarus() -> Path:
-    """The Icarus Verilog compiler; raises `EnvironmentFault` when it is missing."""
-    tool = next(t for t in find_tools() if t.name == "iverilog")
-    if not tool.ok:
-        raise EnvironmentFault(f"the icarus bench needs iverilog {ICARUS_MINIMUM[0]} or newer: {tool.remedy}")
-    return Path(tool.path)

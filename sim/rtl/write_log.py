@@ -1,6 +1,5 @@
 """The record of every word that a unit wrote; see csrc/write_log.h."""
 
-import struct
 from enum import IntEnum
 from pathlib import Path
 
@@ -41,11 +40,6 @@ _UNITS = {
     Writer.VEC: Unit.VEC,
     Writer.STORE: Unit.STORE,
 }
-
-
-def pack_write(cycle: int, writer: Writer, word: int, mask: int, data: bytes) -> bytes:
-    """One record, for benches in Python."""
-    return struct.pack("<QIIII", cycle, writer, word & 0xFFFF_FFFF, mask, word >> 32) + data
 
 
 def byte_masks(records: NDArray[np.void], width: int) -> NDArray[np.bool_]:

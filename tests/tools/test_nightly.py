@@ -48,12 +48,6 @@ SMALLER = {
     "tests/hw/formal/test_window.py::test_what_is_right_is_not_refuted": (
         "tests/hw/formal/test_window.py::test_no_address_outside_the_window_reaches_the_bus"
     ),
-    "tests/sim/rtl/test_backend.py::test_icarus_agrees_and_takes_the_cycles_that_verilator_takes": (
-        "tests/sim/rtl/test_detailed.py::test_both_simulators_take_the_same_cycles"
-    ),
-    "tests/sim/rtl/test_detailed.py::test_waves_are_left_in_the_run_folder": (
-        "tests/sim/compare/test_divergence.py::test_waves_show_the_cycles_around_the_divergence"
-    ),
     "tests/sim/rtl/test_memory_parity.py::test_random_programs_take_the_same_cycles": (
         "tests/sim/rtl/test_memory_parity.py::test_a_flip_ends_in_an_error_with_parity_and_in_wrong_bytes_without"
     ),

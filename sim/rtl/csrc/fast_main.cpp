@@ -1,6 +1,5 @@
 // The fast bench's main loop: runs whole clock cycles and enters Python only when the shell's `wake` output
-// changes or a cocotb timer expires. One unit of simulation time is half a cycle. The clock is made here, or, in
-// builds with HDL_CLOCK, in the shell.
+// changes or a cocotb timer expires. One unit of simulation time is half a cycle.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <verilated.h>
@@ -81,22 +80,15 @@ class Waves {
 };
 
 // One cycle from `time` on.
-void cycle([[maybe_unused]] VerilatedContext& context, Vtop& top, Waves& waves, uint64_t time) {
+void cycle(Vtop& top, Waves& waves, uint64_t time) {
     for (unsigned half = 0; half < 2; ++half) {
-#if HDL_CLOCK
-        context.time(top.nextTimeSlot());
-#else
         top.clk = half == 0;
-#endif
         top.eval();
         waves.sample(time + half);
     }
 }
 
 void run(VerilatedContext& context, Vtop& top, Waves& waves) {
-#if HDL_CLOCK
-    top.eval();  // starts the clock
-#endif
     VerilatedVpi::callCbs(cbStartOfSimulation);
     run_callbacks(top);
     while (!context.gotFinish()) {
@@ -104,7 +96,7 @@ void run(VerilatedContext& context, Vtop& top, Waves& waves) {
         const auto wake = top.wake;
         uint64_t time = context.time();
         while (top.wake == wake && time < deadline && !context.gotFinish()) {
-            cycle(context, top, waves, time);
+            cycle(top, waves, time);
             time += 2;
             if ((time & kPublishMask) == 0) bench::environment->publish(time / 2);
         }
@@ -115,12 +107,9 @@ void run(VerilatedContext& context, Vtop& top, Waves& waves) {
 }
 
 // Instead of Python, a library of host software drives the accelerator.
-void run_host_software(VerilatedContext& context, Vtop& top, Waves& waves, const std::string& library) {
-#if HDL_CLOCK
-    top.eval();  // starts the clock
-#endif
+void run_host_software(Vtop& top, Waves& waves, const std::string& library) {
     bench::HostSoftware host(top, *bench::environment, [&, time = uint64_t(0)]() mutable {
-        cycle(context, top, waves, time);
+        cycle(top, waves, time);
         time += 2;
     });
     host.run(library);
@@ -156,7 +145,7 @@ int main(int argc, char** argv) {
             run(*context, *top, waves);
             VerilatedVpi::callCbs(cbEndOfSimulation);
         } else {
-            run_host_software(*context, *top, waves, library);
+            run_host_software(*top, waves, library);
         }
         environment.publish(context->time() / 2);
         top->final();

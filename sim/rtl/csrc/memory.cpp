@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 namespace bench {
 namespace {
@@ -47,6 +48,7 @@ bool Memory::idle() const {
 }
 
 void Memory::step(const AxiMaster& master, uint64_t cycle) {
+    check_offers(master, cycle);
     accept(master, cycle);
     // `wready` takes the bandwidth credit of a write beat one cycle before the transfer; without a transfer it returns.
     if (slave_.wready && master.wvalid)
@@ -81,6 +83,25 @@ void Memory::accept(const AxiMaster& master, uint64_t cycle) {
         bursts_.record(cycle, true, master.awaddr, master.awlen + 1u, credit_);
         writes_.push_back({master.awaddr, master.awlen + 1u, master.awid, 0, OKAY});
     }
+}
+
+void Memory::check_offers(const AxiMaster& now, uint64_t cycle) {
+    const auto ar = [](const AxiMaster& m) { return std::tie(m.arvalid, m.araddr, m.arlen, m.arid, m.arsize, m.arburst); };
+    const auto aw = [](const AxiMaster& m) { return std::tie(m.awvalid, m.awaddr, m.awlen, m.awid, m.awsize, m.awburst); };
+    const auto w = [](const AxiMaster& m) { return std::tie(m.wvalid, m.wlast, m.wstrb); };
+    // Edges without a valid are left out.
+    const bool fell = cycle != last_cycle_ + 1;
+    const bool same_data = !offered_.wvalid || std::memcmp(now.wdata, offered_data_, port_bytes_) == 0;
+    const char* channel = nullptr;
+    if (offered_.arvalid && (fell || ar(now) != ar(offered_))) channel = "AR";
+    if (offered_.awvalid && (fell || aw(now) != aw(offered_))) channel = "AW";
+    if (offered_.wvalid && (fell || w(now) != w(offered_) || !same_data)) channel = "W";
+    if (channel && violation_.empty()) violation_ = std::string(channel) + " fell or changed before it was taken";
+    offered_ = now;
+    offered_.arvalid &= !slave_.arready;
+    offered_.awvalid &= !slave_.awready;
+    offered_.wvalid &= !slave_.wready;
+    if (offered_.wvalid) std::memcpy(offered_data_, now.wdata, port_bytes_);
 }
 
 void Memory::check_burst(const char* channel, uint64_t address, unsigned beats, unsigned size, unsigned burst) {

@@ -55,6 +55,7 @@ class Memory {
     };
 
     void accept(const AxiMaster& master, uint64_t cycle);
+    void check_offers(const AxiMaster& now, uint64_t cycle);
     void take_write_beat(const AxiMaster& master, uint64_t cycle);
     void offer_read_beat(uint64_t cycle);
     void offer_response(uint64_t cycle);
@@ -77,6 +78,9 @@ class Memory {
     Mapping store_;
     std::deque<Burst> reads_, writes_, responses_;
     AxiSlave slave_{};
+    // What the master offered at the last edge and the slave did not take; without a valid on channels where it did.
+    AxiMaster offered_{};
+    uint8_t offered_data_[kMaxWordBytes] = {};
     double credit_ = 0;
     bool last_was_read_ = false;
     uint64_t last_cycle_ = 0, random_;

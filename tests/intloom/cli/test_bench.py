@@ -24,8 +24,7 @@ def test_benches_and_networks_are_measured(tmp_path, capsys, monkeypatch):
     cycles = {row["bench"]: row["cycles"] for row in record["benches"]}
     assert cycles["bare loop, baseline"] == cycles["bare loop"]
     speeds = {row["bench"]: row["hertz"] for row in record["benches"]}
-    assert list(speeds) == ["bare loop", "bare loop, baseline", "fast bench", "detailed bench"]
-    assert speeds["fast bench"] > 2 * speeds["detailed bench"], "far below what an idle machine gives"
+    assert list(speeds) == ["bare loop", "bare loop, baseline", "fast bench"]
     (network,) = record["networks"]
     assert network["cycles"] > 0
     assert network["compared_bytes"] == 16 * 16 * 16

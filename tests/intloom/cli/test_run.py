@@ -170,29 +170,20 @@ def test_a_bug_in_the_verilog_is_named_to_the_instruction(program, tampered, cap
     assert first["expected"] != first["got"]
 
 
-WITH_WAVES = [pytest.mark.nightly, pytest.mark.needs("liblz4-dev")]
-"""Of the whole accelerator; those of the stand-in are recorded in tests/sim/rtl/test_detailed.py."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("waves", [False, pytest.param(True, marks=WITH_WAVES)])
-def test_the_detailed_bench_checks_every_layer_tells_stalls_and_leaves_waves(waves, program, tmp_path, capsys):
-    words = ["--backend", "rtl", "--bench", "detailed", "--check", "--stalls", 200]
-    code, record = run(capsys, program, *words, *(["--waves", tmp_path / "waves"] if waves else []))
+def test_stalls_of_the_bus_are_told_by_layer(program, capsys):
+    code, record = run(capsys, program, "--backend", "rtl", "--check", "--stalls", 200)
     assert code == ExitCode.OK
     assert record["mismatches"] == 0
     assert record["compared_bytes"] > 0
     assert sum(sum(layer["stalls"].values()) for layer in record["layers"]) > 0
     assert sum(layer["cycles"] for layer in record["layers"]) == record["cycles"]
-    assert not waves or (tmp_path / "waves" / "dump.fst").stat().st_size > 1000
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--waves", "w", "--bench", "icarus"], "needs the fast or the detailed bench"),
-        (["--waves", "w", "--layers", "*", "--bench", "detailed"], "remove --bench"),
-        (["--waves", "w", "--bench", "detailed", "--cycles", "1:2"], "--cycles needs --bench fast"),
+        (["--waves", "w", "--layers", "*", "--from-layer", "a"], "remove --from-layer"),
         (["--waves", "w", "--cycles", "5"], "FIRST:LAST"),
         (["--cycles", "1:2"], "add --waves DIR"),
         (["--from-layer", "a"], "add --waves DIR"),
@@ -289,7 +280,6 @@ def test_segments_at_the_same_time_give_the_record_of_one_simulation(programs, c
     ("words", "said"),
     [
         (["--jobs", "2", "--backend", "isa"], "--jobs runs in RTL only"),
-        (["--jobs", "2", "--bench", "detailed"], "--jobs needs --bench fast, not detailed"),
         (["--jobs", "2", "--stalls", "5"], "without --stalls"),
         (["--dask", "tcp://localhost:8786"], "add --jobs 2 or more"),
     ],

@@ -57,7 +57,6 @@ LATER = [
     (["run", LOOM, "--backend", "golden", "-i", "{npy}", "-i", "{npy}"], ExitCode.USAGE, "given twice"),
     (["run", LOOM, "--backend", "golden", "--input", "{text}"], ExitCode.USAGE, ".npy"),
     (["run", LOOM, "--backend", "golden", "--dim", "batch=2"], ExitCode.USAGE, "batch"),
-    (["run", LOOM, "--bench", "slow"], ExitCode.USAGE, "slow"),
     (["run", LOOM, "--jobs", "0"], ExitCode.USAGE, "jobs must be from 1 to 256, not 0"),
     (["run", LOOM, "--jobs", "257"], ExitCode.USAGE, "jobs must be from 1 to 256, not 257"),
     (["run", LOOM, "--backend", "golden", "-o", "{text}/run"], ExitCode.DISK, "run"),

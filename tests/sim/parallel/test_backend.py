@@ -18,7 +18,6 @@ from intloom.sim.parallel import run as parallel_run
 from intloom.sim.parallel.backend import ParallelRtlBackend
 from intloom.sim.parallel.plan import Planner
 from intloom.sim.parallel.state import states
-from intloom.sim.rtl.detailed import DetailedBench
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from tests.sim.parallel.networks import require_equal, residual_network, vector_network
@@ -125,8 +124,6 @@ def test_what_depends_on_all_earlier_cycles_is_refused():
     for memory in (MemorySettings(stall_permille=1), replace(SLOW, stall_permille=5)):
         with pytest.raises(UsageError, match="without random stalls"):
             open_rtl(RtlOptions(jobs=2, memory=memory))
-    with pytest.raises(UsageError, match="need bench fast, not detailed"):
-        open_rtl(RtlOptions(jobs=2, bench=DetailedBench()))
 
 
 def test_hardware_without_a_trace_port_is_refused(residual):

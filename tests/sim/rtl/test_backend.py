@@ -7,29 +7,9 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
 from intloom.sim.compare import compare
-from intloom.sim.rtl.detailed import DetailedBench, IcarusBench
-from intloom.sim.rtl.job import MemorySettings
-from intloom.sim.rtl.options import RtlOptions
 from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")
-
-
-@pytest.mark.needs("iverilog")
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_icarus_agrees_and_takes_the_cycles_that_verilator_takes():
-    """The same bench on an independent simulator, with stalls and all protocol monitors."""
-    maker = GraphMaker(1)
-    graph = maker.graph(maker.conv(maker.input(8, 5, 6), 8, 3))
-    program, inputs = compile_graph(graph, NANO), maker.random_inputs()
-    golden = GoldenBackend(graph).run(program, inputs)
-    cycles = set()
-    for bench in (IcarusBench(), DetailedBench()):
-        rtl = RtlBackend(RtlOptions(bench=bench, memory=MemorySettings(stall_permille=200))).run(program, inputs)
-        compare(golden.outputs, rtl.outputs).require_equal()
-        cycles.add(rtl.cycles)
-    assert len(cycles) == 1
 
 
 @pytest.mark.slow

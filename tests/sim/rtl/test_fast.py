@@ -7,14 +7,12 @@ import pytest
 
 from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bare import build_bare, run_bare
-from intloom.sim.rtl.detailed import DetailedBench
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
 from intloom.sim.rtl.status import read_pulses, read_snapshots, read_status
 from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
 
 WORDS = 256
-BENCHES = pytest.mark.parametrize("bench", [FastBench(), DetailedBench()], ids=lambda bench: bench.name)
 
 
 @pytest.fixture(scope="module")
@@ -82,19 +80,15 @@ def test_counters_are_read_at_the_end_of_every_layer(simulator, files):
         (Response.DECERR, Direction.WRITE, 8),
     ],
 )
-@BENCHES
-def test_injected_bus_errors_reach_the_accelerator(bench, files, response, direction, cause):
+def test_injected_bus_errors_reach_the_accelerator(simulator, files, response, direction, cause):
     word = 40 if direction is Direction.READ else WORDS + 40
     error = InjectedError(word=word, response=response, direction=direction)
-    fill(files, WORDS)
-    report = bench.run(bench.build(VERILOG), copy_job(WORDS, memory=MemorySettings(error=error)), files)
+    _, report = run(simulator, files, memory=MemorySettings(error=error))
     assert (report.status["error"], report.status["cause"]) == (1, cause)
 
 
-@BENCHES
-def test_an_access_outside_the_memory_is_answered_with_decerr(bench, files):
-    fill(files, WORDS)
-    report = bench.run(bench.build(VERILOG), copy_job(WORDS, memory_words=2 * WORDS - 8), files)
+def test_an_access_outside_the_memory_is_answered_with_decerr(simulator, files):
+    _, report = run(simulator, files, memory_words=2 * WORDS - 8)
     assert report.status["cause"] == 8
     assert read_status(files.status).done[3] == WORDS // BEATS - 1
 
@@ -110,12 +104,25 @@ def test_a_hang_ends_at_the_limit_with_the_state(files):
     assert read_status(files.status).done[3] == 104 // BEATS
 
 
-def test_a_broken_bus_rule_is_named(files):
-    wrong = VERILOG.replace("m_axi_wlast = beat == 3", "m_axi_wlast = beat == 2")
+BROKEN = {
+    ("m_axi_wlast = beat == 3", "m_axi_wlast = beat == 2"): "WLAST before the last beat of its burst",
+    ("m_axi_arvalid = state == AR,", "m_axi_arvalid = state == AR | state == R & cycles[0],"): "AR fell or changed",
+    ("state == AW, m_axi_awaddr = from", "state != R, m_axi_awaddr = from + {cycles[0], 4'd0}"): "AW fell or changed",
+    ("m_axi_wdata = buffer[beat]", "m_axi_wdata = buffer[beat] + cycles[0]"): "W fell or changed",
+    ("m_axi_araddr = from;", "m_axi_araddr = from + 1;"): "is not aligned to 4 bytes",
+    ("m_axi_arburst = 1,", "m_axi_arburst = 0,"): "must be an incrementing burst",
+}
+
+
+@pytest.mark.parametrize("change", BROKEN, ids=BROKEN.values())
+def test_a_broken_bus_rule_is_named(change, files):
+    correct, wrong = change
+    assert correct in VERILOG
     fill(files, WORDS)
-    report = FastBench().run(FastBench().build(wrong), copy_job(WORDS), files)
+    job = copy_job(WORDS, memory=MemorySettings(stall_permille=500))
+    report = FastBench().run(FastBench().build(VERILOG.replace(correct, wrong)), job, files)
     assert report.ended == "violation"
-    assert read_status(files.status).violation == "WLAST before the last beat of its burst"
+    assert BROKEN[change] in read_status(files.status).violation
 
 
 def test_a_simulator_that_dies_is_reported_with_its_last_words(simulator, files):

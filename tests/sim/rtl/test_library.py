@@ -6,8 +6,7 @@ import pytest
 
 from intloom.common.cache.housekeeping import items
 from intloom.common.cache.store import Kind, read_record
-from intloom.sim.rtl import bench
-from intloom.sim.rtl.bench import build_for
+from intloom.sim.rtl import fast
 from intloom.sim.rtl.build import Build
 from intloom.sim.rtl.library import library, library_ahead
 from intloom.sim.rtl.toolchain import toolchain
@@ -75,6 +74,6 @@ class Standin:
 )
 def test_the_library_is_compiled_while_verilog_is_generated(monkeypatch, generated, expected):
     calls = []
-    monkeypatch.setattr(bench, "is_generated", lambda _params: generated)
-    build_for(Standin(calls), None, lambda: calls.append("verilog") or "v")
+    monkeypatch.setattr(fast, "is_generated", lambda _params: generated)
+    fast.build_for(Standin(calls), None, lambda: calls.append("verilog") or "v")
     assert calls == expected

@@ -1,4 +1,4 @@
-"""A memory port that is narrower or wider than a word: bytes, traffic and forecast of a network on both benches."""
+"""A memory port that is narrower or wider than a word: bytes, traffic and forecast of a network."""
 
 from dataclasses import replace
 
@@ -11,8 +11,6 @@ from intloom.hw.spec.params import HardwareParams, changed, preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.forecast_error import compare_forecast
 from intloom.sim.golden import run_graph
-from intloom.sim.rtl.detailed import DetailedBench
-from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from tests.support.graph_maker import GraphMaker
@@ -22,22 +20,17 @@ NARROW = changed(preset("small"), {"axi_data_bits": 32, "axi_burst": 16})
 WIDE = changed(preset("nano"), {"axi_data_bits": 128})
 
 
+# Random programs and disturbed ones run on a wide port every day (`bytes`).
 @pytest.mark.parametrize(
-    ("params", "bench"),
-    [
-        pytest.param(NARROW, FastBench(), id="narrow-fast"),
-        pytest.param(NARROW, DetailedBench(), id="narrow-detailed"),
-        # Random programs and disturbed ones run on a wide port every day (`bytes`).
-        pytest.param(WIDE, DetailedBench(), id="wide-detailed", marks=pytest.mark.nightly),
-    ],
+    "params", [pytest.param(NARROW, id="narrow"), pytest.param(WIDE, id="wide", marks=pytest.mark.nightly)]
 )
-def test_a_network_runs_on_a_port_of_another_width(params: HardwareParams, bench: FastBench | DetailedBench) -> None:
+def test_a_network_runs_on_a_port_of_another_width(params: HardwareParams) -> None:
     maker = GraphMaker(1)
     x = maker.add(y := maker.conv(maker.input(3, 16, 16), 16, 3, stride=2), maker.conv(y, 16, 1))
     graph, inputs = maker.graph(maker.conv(x, 24, 3)), maker.random_inputs()
     memory = MemorySettings(stall_permille=100)
     program = compile_graph(graph, params, keep_intermediates=True)
-    result = RtlBackend(RtlOptions(bench=bench, memory=memory), keep_tensors=True).run(program, inputs)
+    result = RtlBackend(RtlOptions(memory=memory), keep_tensors=True).run(program, inputs)
     golden = run_graph(graph, inputs, match=params.match, keep=True)
     assert set(result.tensors) >= set(result.outputs)
     for name, value in (result.outputs | result.tensors).items():
