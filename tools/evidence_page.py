@@ -58,10 +58,10 @@ changed since.
 _MUTATIONS = """
 ## Components of the RTL
 
-Coverage is that of whole programs on the accelerator, without the points that `tools/coverage/waivers.yaml` lists with
-a reason. A mutation is a small fault in the RTL: a bit of an operand is inverted or stuck. It counts as found if a test
-of the component's bench fails. It is left out if Yosys proves that it changes nothing, or if
-`tools/mutate/equivalent.yaml` lists it with a reason.
+Coverage is that of whole programs on the accelerator, merged over several hardware shapes, without bits that are
+constant and without the points that `tools/coverage/waivers.yaml` lists with a reason. A mutation is a small fault in
+the RTL: a bit of an operand is inverted or stuck. It counts as found if a test of the component's bench fails. It is
+left out if Yosys proves that it changes nothing, or if `tools/mutate/equivalent.yaml` lists it with a reason.
 
 """
 
@@ -125,17 +125,18 @@ def _components(covered: Mapping[str, Mapping[str, Share]], scores: Mapping[str,
 
 
 def _totals(covered: Mapping[str, Mapping[str, Share]], values: Mapping[str, Any]) -> Iterator[str]:
-    yield "\n## Coverage\n\n" + _table("", "covered", "missed", "waived")
+    yield "\n## Coverage\n\n" + _table("", "covered", "with waived points missed", "missed", "waived", "constant")
     for kind in KINDS:
         share = total(covered, kind)
         covers = f"{share.percent:.2f} % of {share.reached + share.missed:,}"
-        yield f"| {kind} | {covers} | {share.missed:,} | {share.waived:,} |\n"
+        counts = (share.missed, share.waived, share.constant)
+        yield f"| {kind} | {covers} | {share.strict_percent:.2f} % | {' | '.join(f'{n:,}' for n in counts)} |\n"
     missed = len(values["missed_cover_points"])
-    yield f"| cover points | {values['cover_points'] - missed:,} of {values['cover_points']:,} | {missed} | 0 |\n"
+    yield f"| cover points | {values['cover_points'] - missed:,} of {values['cover_points']:,} | | {missed} | 0 | |\n"
     for row in evidence.read(PYTHON).values():
         for name, counts in row.values.items():
             missed = counts["points"] - counts["reached"]
-            yield f"| branches of `{name}` | {percent(counts):.1f} % of {counts['points']:,} | {missed:,} | 0 |\n"
+            yield f"| branches of `{name}` | {percent(counts):.1f} % of {counts['points']:,} | | {missed:,} | 0 | |\n"
 
 
 def _code(text: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 
 from amaranth.hdl import Fragment
@@ -15,7 +15,7 @@ from intloom.hw.mac.array.product import OneModule
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
 from tools.components import name_of
-from tools.coverage.counts import Point
+from tools.coverage.merge import SharedPoint
 from tools.coverage.waivers import Waiver, waiver_of
 
 ROOT = Path(__file__).parents[2]
@@ -35,15 +35,22 @@ class Share:
     reached: int = 0
     missed: int = 0
     waived: int = 0
+    constant: int = 0
+    """Not among the others: bits that no input can change."""
 
     @property
     def percent(self) -> float:
         """Share of the points without a waiver that were reached."""
         return 100 * self.reached / max(1, self.reached + self.missed)
 
+    @property
+    def strict_percent(self) -> float:
+        """Share of all points that were reached."""
+        return 100 * self.reached / max(1, self.reached + self.missed + self.waived)
+
     def __add__(self, other: Share) -> Share:
         """The sum."""
-        return Share(self.reached + other.reached, self.missed + other.missed, self.waived + other.waived)
+        return Share(*(sum(counts) for counts in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass
@@ -52,19 +59,20 @@ class Tally:
 
     reached: int = 0
     waived: int = 0
-    missed: list[Point] = field(default_factory=list)
+    constant: int = 0
+    missed: list[SharedPoint] = field(default_factory=list)
 
 
-def tallies(
-    counts: Mapping[Point, int], waivers: Sequence[Waiver], verilog: Sequence[str] = ()
-) -> dict[tuple[str, str], Tally]:
-    """Tallies by module and kind; `verilog` are the lines of the source."""
+def tallies(points: Iterable[SharedPoint], waivers: Sequence[Waiver]) -> dict[tuple[str, str], Tally]:
+    """Tallies by module and kind."""
     tallies: dict[tuple[str, str], Tally] = defaultdict(Tally)
-    for point, count in sorted(counts.items()):
+    for point in points:
         tally = tallies[point.module, point.kind]
-        if count:
+        if point.count:
             tally.reached += 1
-        elif waiver_of(point, waivers, verilog) is not None:
+        elif point.constant:
+            tally.constant += 1
+        elif waiver_of(point, waivers) is not None:
             tally.waived += 1
         else:
             tally.missed.append(point)
@@ -73,7 +81,7 @@ def tallies(
 
 def missed_text(found: Mapping[tuple[str, str], Tally], cover_points: Sequence[str]) -> str:
     """A line for each point that was not reached: cover points first, then those of the RTL by module."""
-    points = [f"{p.module}:{p.line} {p.kind} {p.name}" for tally in found.values() for p in tally.missed]
+    points = [f"{p.module} {p.kind} {p.name} ({p.where}: {p.text})" for tally in found.values() for p in tally.missed]
     return "".join(f"{line}\n" for line in (*cover_points, *sorted(points)))
 
 
@@ -105,7 +113,7 @@ def shares(found: Mapping[tuple[str, str], Tally], paths: Mapping[str, str]) -> 
     by_component: dict[str, dict[str, Share]] = defaultdict(dict)
     for (module, kind), tally in found.items():
         kinds = by_component[component_of(module, paths)]
-        kinds[kind] = kinds.get(kind, Share()) + Share(tally.reached, len(tally.missed), tally.waived)
+        kinds[kind] = kinds.get(kind, Share()) + Share(tally.reached, len(tally.missed), tally.waived, tally.constant)
     return dict(sorted(by_component.items()))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from tools.coverage.counts import Point
+from tools.coverage.merge import SharedPoint
 
 FILE = Path(__file__).with_name("waivers.yaml")
 
@@ -23,11 +23,11 @@ class Waiver:
     text: str = ""
     """What the point's line of the Verilog contains; lines and branches have no names of their own."""
 
-    def covers(self, point: Point, line: str = "") -> bool:
-        """Whether it is about this point, on this line of the Verilog."""
+    def covers(self, point: SharedPoint) -> bool:
+        """Whether it is about this point."""
         return (
             self.kind in ("", point.kind)
-            and re.search(self.text, line) is not None
+            and re.search(self.text, point.text) is not None
             and re.fullmatch(self.module, point.module) is not None
             and re.fullmatch(self.name, point.name) is not None
         )
@@ -38,7 +38,6 @@ def read_waivers() -> list[Waiver]:
     return [Waiver(**row) for row in yaml.safe_load(FILE.read_text(encoding="utf-8"))]
 
 
-def waiver_of(point: Point, waivers: Sequence[Waiver], verilog: Sequence[str] = ()) -> Waiver | None:
-    """The first waiver that covers a point; `verilog` are the lines of the source."""
-    line = verilog[point.line - 1] if point.line <= len(verilog) else ""
-    return next((w for w in waivers if w.covers(point, line)), None)
+def waiver_of(point: SharedPoint, waivers: Sequence[Waiver]) -> Waiver | None:
+    """The first waiver that covers a point."""
+    return next((w for w in waivers if w.covers(point)), None)

@@ -1,4 +1,4 @@
-"""Coverage files are added up, waivers apply, and cover points follow from the specification."""
+"""Coverage files are added up, designs are merged, waivers apply, and cover points follow from the specification."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from intloom.hw.spec.isa import make
 from tests.hw.coverage.fields import cover_points, reached
 from tools.coverage.counts import Point, add_up, load, save
+from tools.coverage.merge import Design, SharedPoint, merged
 from tools.coverage.summary import missed_text, shares, tallies, total
 from tools.coverage.waivers import Waiver, read_waivers, waiver_of
 
@@ -27,25 +28,77 @@ def test_files_and_instances_are_added_up(tmp_path: Path) -> None:
     assert not load(tmp_path / "missing.json")
 
 
+def bits(*counts: int, constant: bool = False) -> list[SharedPoint]:
+    return [SharedPoint("walker", "toggle", f"at[{n}]", "x", "a:9", count, constant) for n, count in enumerate(counts)]
+
+
 def test_a_waiver_takes_a_point_out_of_the_share() -> None:
-    points = [Point("walker", "toggle", 9, f"at[{bit}]") for bit in range(4)]
-    counts = {points[0]: 1, points[1]: 0, points[2]: 0, points[3]: 5}
-    found = tallies(counts, [])
+    points = bits(1, 0, 0, 5)
+    found = tallies(points, [])
     assert found["walker", "toggle"].missed == points[1:3]
     assert total(shares(found, {}), "toggle").percent == 50.0
-    found = tallies(counts, [Waiver("walk.*", r"at\[2\]", "why", "toggle")])
+    found = tallies(points, [Waiver("walk.*", r"at\[2\]", "why", "toggle")])
     share = total(shares(found, {}), "toggle")
-    assert (round(share.percent, 1), share.waived) == (66.7, 1)
-    assert missed_text(found, ["LOAD then LOAD"]) == "LOAD then LOAD\nwalker:9 toggle at[1]\n"
+    assert (round(share.percent, 1), share.waived, share.strict_percent) == (66.7, 1, 50.0)
+    assert missed_text(found, ["LOAD then LOAD"]) == "LOAD then LOAD\nwalker toggle at[1] (a:9: x)\n"
+
+
+def test_a_constant_bit_is_no_point() -> None:
+    share = total(shares(tallies([*bits(1, 0), *bits(0, constant=True)], []), {}), "toggle")
+    assert (share.strict_percent, share.constant) == (50.0, 1)
 
 
 def test_a_waiver_of_a_branch_names_text_of_its_line() -> None:
-    point = Point("walker", "branch", 2, "if")
-    verilog = ["if (a)", "if (store_stall_weights)"]
+    point = SharedPoint("walker", "branch", "if", "if (store_stall_weights)", "a:2")
     waiver = Waiver("walker", "if", "why", "branch", r"\(store_stall_\w+\)")
-    assert waiver_of(point, [waiver], verilog) is waiver
-    assert waiver_of(replace(point, line=1), [waiver], verilog) is None
-    assert waiver_of(point, [waiver]) is None
+    assert waiver_of(point, [waiver]) is waiver
+    assert waiver_of(replace(point, text="if (a)"), [waiver]) is None
+
+
+VERILOG = r"""module npu(clk, a, total);
+  input clk;
+  wire \$1 ;
+  input [{high}:0] a;
+  wire [{high}:0] a;
+  output [{high}:0] total;
+  reg [{high}:0] total = {width}'h0;
+  wire [1:0] \part.one ;
+  assign \$1  = a == {width}'h3;
+  assign \part.one  = {{ 1'h0, \$1  }};
+{more}  always @(posedge clk)
+    if (\$1 ) total <= a;
+endmodule
+"""
+NARROW, WIDE = (VERILOG.format(high=high, width=high + 1, more=more) for high, more in ((3, ""), (7, "  wire b;\n")))
+PART = "part__02eone[{}]:0->1"
+
+
+def design(name: str, verilog: str, branch: int, **toggles: int) -> Design:
+    line = verilog.splitlines().index(r"    if (\$1 ) total <= a;") + 1
+    counts = {Point("npu", "branch", line, "if"): branch, Point("npu", "branch", line, "else"): 0}
+    return Design(name, verilog, counts | {Point("npu", "toggle", 8, n): count for n, count in toggles.items()})
+
+
+def test_a_point_is_covered_if_one_design_reaches_it() -> None:
+    narrow = design("narrow", NARROW, 1, **{"total[3]:0->1": 0, PART.format(0): 0, PART.format(1): 0, "__0241:0->1": 2})
+    wide = design("wide", WIDE, 0, **{"total[3]:0->1": 4, "total[7]:0->1": 1, PART.format(0): 5, "__0241:0->1": 3})
+    points = {(p.kind, p.name): p for p in merged([narrow, wide])}
+    counts = {name: (p.count, p.constant) for name, p in points.items()}
+    assert counts == {
+        ("branch", "if"): (1, False),
+        ("branch", "else"): (0, False),
+        ("toggle", "total[3]:0->1"): (4, False),
+        ("toggle", "total[7]:0->1"): (1, False),
+        ("toggle", "part.one[0]:0->1"): (5, False),
+        ("toggle", "part.one[1]:0->1"): (0, True),
+        ("toggle", "$1:0->1"): (5, False),
+    }
+    assert points["toggle", "total[7]:0->1"].where == "wide:8"
+
+
+def test_different_statements_are_different_points() -> None:
+    other = design("other", NARROW.replace("4'h3", "4'h2"), 1)
+    assert [(p.name, p.count) for p in merged([design("one", NARROW, 0), other])].count(("if", 0)) == 1
 
 
 def test_every_waiver_has_a_reason() -> None:

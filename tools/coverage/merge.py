@@ -1,0 +1,130 @@
+"""Points of several designs that are of the same source: reached in one design, they are covered."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tools.coverage.constants import constant_bits
+from tools.coverage.counts import Point
+from tools.netlist import Module, Names, modules, path_of
+
+_ENCODED = re.compile(r"__0([0-9a-fA-F]{2})")
+_BIT = re.compile(r"(.*?)((?:\[\d+\])*(?::.*)?)")
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Design:
+    """What was reached of one hardware."""
+
+    name: str
+    verilog: str
+    counts: Mapping[Point, int]
+
+    def unreached(self, kind: str) -> Iterator[Point]:
+        """Points of a kind that no run has reached."""
+        return (point for point, count in self.counts.items() if point.kind == kind and not count)
+
+
+@dataclass
+class SharedPoint:
+    """A point with the design in which it was found first."""
+
+    module: str
+    kind: str
+    name: str
+    """The signal's bit of a toggle, as in the Verilog; the branch of a branch."""
+    text: str
+    """The line of the Verilog."""
+    where: str
+    """Design and line."""
+    count: int = 0
+    """In all designs."""
+    constant: bool = False
+    """No design can reach it: the bit is tied to a constant in each."""
+
+
+class _Places:
+    """What a module's lines and signals are called in every design."""
+
+    def __init__(self, module: Module) -> None:
+        self._module, self._names = module, Names(module, widths=False)
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return [item.first for item in self._module.items]
+
+    @cached_property
+    def _statements(self) -> list[str]:
+        return _different(map(self._names.describe, self._module.items))
+
+    @cached_property
+    def _signals(self) -> dict[str, str]:
+        declared = [*self._module.declared]
+        return dict(zip(declared, _different(map(self._names.label, declared)), strict=True))
+
+    def statement(self, line: int) -> str:
+        """The statement of a line, and which of its lines that is."""
+        number = bisect_right(self._firsts, line) - 1
+        item = self._module.items[number]
+        return f"{self._statements[self._module.caller(number)]} line {line - item.first}"
+
+    def signal(self, name: str) -> str:
+        """A signal; one without a name of its own by what drives it."""
+        return self._signals.get(name) or self._signals.get(f"\\{name}", name)
+
+
+def _different(texts: Iterable[str]) -> list[str]:
+    """The texts with the number of equal ones before."""
+    seen: Counter[str] = Counter()
+    found = []
+    for text in texts:
+        found.append(f"{text} {seen[text]}")
+        seen[text] += 1
+    return found
+
+
+def decoded(name: str) -> tuple[str, str]:
+    """A signal and the bit and direction behind it, from Verilator's name of a toggle."""
+    match = _BIT.fullmatch(name)
+    assert match is not None
+    return _ENCODED.sub(lambda code: chr(int(code[1], 16)), match[1]), match[2]
+
+
+def _index(bit: str) -> int:
+    """The number of a bit; an entry of a memory, with two, is no net."""
+    numbers = [int(n) for n in re.findall(r"\[(\d+)\]", bit)]
+    return {0: 0, 1: numbers[0] if numbers else 0}.get(len(numbers), -1)
+
+
+def _placed(design: Design) -> Iterator[tuple[Key, SharedPoint]]:
+    lines = design.verilog.splitlines()
+    places = {path: _Places(module) for path, module in modules(design.verilog).items()}
+    fixed = constant_bits(design.verilog) if any(design.unreached("toggle")) else {}
+    for point, count in design.counts.items():
+        path, name, constant = path_of(point.module), point.name, False
+        if point.kind == "toggle":
+            signal, bit = decoded(name)
+            name, place = f"{signal}{bit}", places[path].signal(signal) + bit
+            net = ".".join((*point.module.split(".")[1:], signal))
+            constant = not count and _index(bit) in fixed.get(net, ())
+        else:
+            place = f"{places[path].statement(point.line)} {name}"
+        text, where = lines[point.line - 1].strip(), f"{design.name}:{point.line}"
+        yield (path, point.kind, place), SharedPoint(path, point.kind, name, text, where, count, constant)
+
+
+def merged(designs: Iterable[Design]) -> list[SharedPoint]:
+    """The points of all designs, each once."""
+    points: dict[Key, SharedPoint] = {}
+    for design in designs:
+        for key, point in _placed(design):
+            if key in points:
+                points[key].count += point.count
+                points[key].constant &= point.constant
+            else:
+                points[key] = point
+    return [points[key] for key in sorted(points)]
