@@ -9,7 +9,7 @@ from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.norm import FALL_BITS, LARGEST_COUNT, ROOT_BITS, SEGMENTS
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.hw.spec.softmax import EXPONENTIAL_BITS, EXPONENTIAL_BYTES, QUEUE_GROUPS
 from intloom.hw.spec.timing import PREFETCH_INSTRUCTIONS
 
 _WHOLE = ((72, 512), (36, 1024), (18, 2048), (9, 4096), (4, 8192), (2, 16384), (1, 32768))
@@ -27,7 +27,7 @@ _DEEP = ((4096, 2), (2048, 4), (0, 36))
 
 @dataclass(frozen=True)
 class Memory:
-    """Equal memories with a write port and a synchronous read port."""
+    """Equal memories with a write port and a read port, synchronous unless `in_luts` is set."""
 
     count: int
     words: int
@@ -40,6 +40,8 @@ class Memory:
     """1 if the read port has the address of the write port."""
     both_read: bool = False
     """Whether the write port reads too: a block then lacks its widest shape."""
+    in_luts: bool = False
+    """Whether the read port has no register: no block has such a port."""
 
 
 def memories(p: HardwareParams) -> dict[str, list[Memory]]:
@@ -63,7 +65,8 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
         parts["softmax"] = [
             Memory(
                 ceil(p.softmax_lanes / 2), TABLE_BYTES, 8 * EXPONENTIAL_BYTES, enables=EXPONENTIAL_BYTES, both_read=True
-            )
+            ),
+            Memory(1, QUEUE_GROUPS, EXPONENTIAL_BITS * p.softmax_lanes, in_luts=True),
         ]
     if p.vector_norm:
         chords = (Memory(1, len(SEGMENTS), bits, ports=1) for bits in (ROOT_BITS, FALL_BITS))
@@ -82,7 +85,7 @@ def blocks_of(memories: Iterable[Memory], family: str) -> float:
 def in_blocks(memory: Memory, family: str) -> bool:
     """Whether a memory is in blocks of RAM of a family, and not in LUTs."""
     smallest = _SMALLEST if memory.ports > 1 else _SMALLEST_SINGLE_PORTED
-    return memory.words >= smallest[family]
+    return memory.words >= smallest[family] and not memory.in_luts
 
 
 def luts_of(memories: Iterable[Memory], family: str) -> float:

@@ -19,6 +19,9 @@ MOST_LESS = (1 << LESS_BITS) - 1
 """The result that stands for 1 is 256 or up to this much less."""
 PASSES = 3
 """Times that each word is read: for the maximum, the sum and the quotients."""
+QUEUE_GROUPS = 64
+"""Groups of a cycle that may wait for the dividers or be on their way there: with 8 bytes a cycle no pixel of up to 640
+channels loses a cycle."""
 
 
 def largest_exponential(count: int) -> int:

@@ -34,7 +34,7 @@ class Datapath(wiring.Component):
     valid, a, b, total
         A slice of two words, or of a window's sums.
     bytes_valid, bytes
-        A slice of results of a depthwise convolution, which passes only table and assembly.
+        A slice of results of a depthwise convolution or a Softmax, which passes only table and assembly.
     result_valid, result
         A result word.
 

@@ -15,7 +15,7 @@ from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.softmax import EXPONENTIAL_BITS, EXPONENTIAL_BYTES, PASSES, TOTAL_BITS, softmax
+from intloom.hw.spec.softmax import EXPONENTIAL_BITS, EXPONENTIAL_BYTES, PASSES, QUEUE_GROUPS, TOTAL_BITS, softmax
 from intloom.hw.vector.divider import DIVIDEND_BITS, Divider
 from intloom.hw.vector.slicer import collect_groups
 from intloom.hw.vector.window_walker import TAP_LAYOUT
@@ -27,9 +27,6 @@ _LOOKUP = 4
 group to a maximum."""
 _SCALE = 3
 """Cycles from an exponential at the queue's output to its dividend, which the sum may delay by more."""
-QUEUE_DEPTH = 64
-"""Groups that may wait for the dividers or be on their way there: with 8 lanes no pixel of up to 640 channels loses a
-cycle."""
 
 
 def _larger(a: Value, b: Value) -> Value:
@@ -243,7 +240,7 @@ class Softmax(wiring.Component):
     def _queue(self, m: Module, valid: Value, entries: list[Signal]) -> tuple[Value, list[Value]]:
         """The exponentials of a group in parts of one for each divider, a part a cycle."""
         shape = data.ArrayLayout(EXPONENTIAL_BITS, self._group)
-        m.submodules.queue = queue = CreditFifo(shape, QUEUE_DEPTH)
+        m.submodules.queue = queue = CreditFifo(shape, QUEUE_GROUPS)
         parts = self._group // self._dividers
         part = Signal(range(max(2, parts)))
         last = part == parts - 1

@@ -11,7 +11,7 @@ from intloom.hw.down_counter import DownCounter
 from intloom.hw.ports import ReadPort, UnitPort, WritePort
 from intloom.hw.spec.norm import LINE_BITS
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.softmax import PASSES
+from intloom.hw.spec.softmax import PASSES, QUEUE_GROUPS
 from intloom.hw.spec.vector_depthwise import GROUPS
 from intloom.hw.vector.datapath import Datapath
 from intloom.hw.vector.depthwise_columns import DepthwiseColumns
@@ -43,7 +43,9 @@ def results_in_flight(params: HardwareParams) -> int:
     results = [-(-_OTHER_CYCLES // params.vector_slices)]
     if params.vector_softmax:
         groups = params.word_bytes // params.softmax_lanes
-        results.append(-(-(_OTHER_CYCLES + Softmax.latency(params)) // groups))
+        # The queue holds the groups of as many cycles, and the dividers take twice as many for them.
+        cycles = Slicer.LATENCY + Softmax.latency(params) + Datapath.BYTES_LATENCY + CreditFifo.TURNAROUND
+        results.append(-(-(cycles + QUEUE_GROUPS // 2) // groups))
     if params.vector_norm:
         results.append(-(-(_OTHER_CYCLES + Norm.LATENCY) // (params.word_bytes // params.softmax_lanes)))
     if params.vector_depthwise:
@@ -265,7 +267,7 @@ class VectorUnit(wiring.Component):
             m.d.sync += datapath.table_index.eq(datapath.table_index + 1)
 
     def _softmax(self, m: Module) -> None:
-        """Groups of bytes go through the Softmax in place of the pool; its slices then pass the datapath unchanged."""
+        """Groups of bytes go through the Softmax in place of the pool; its slices pass only table and assembly."""
         m.submodules.softmax = softmax = Softmax(self._params)
         operation, slicer, datapath = self._sequencer.operation, self._slicer, self._datapath
         divides = Signal()
@@ -289,9 +291,9 @@ class VectorUnit(wiring.Component):
             softmax.group.eq(slicer.group),
             softmax.position.eq(slicer.byte_position),
             softmax.tap.eq(slicer.slice_tap),
+            datapath.bytes_valid.eq(softmax.result_valid),
+            datapath.bytes.eq(softmax.result),
         ]
-        with m.If(softmax.result_valid):
-            m.d.comb += [datapath.valid.eq(1), datapath.a.eq(softmax.result)]
 
     def _reads_constants(self) -> Value:
         """Whether operand B is constants, which are taken as they come."""
@@ -299,7 +301,7 @@ class VectorUnit(wiring.Component):
         return operation.depthwise | operation.norm
 
     def _normalize(self, m: Module, fetch_b: OperandFetcher) -> None:
-        """Groups of bytes go through the normalization in place of the pool, as those of a Softmax do."""
+        """Groups of bytes go through the normalization in place of the pool; its slices pass the datapath unchanged."""
         m.submodules.norm = norm = Norm(self._params)
         sequencer, slicer, datapath = self._sequencer, self._slicer, self._datapath
         operation = sequencer.operation
@@ -371,9 +373,9 @@ class VectorUnit(wiring.Component):
             epilogue.zp_out.eq(sequencer.operation.zp_out),
             epilogue.valid.eq(columns.sums_valid),
             epilogue.sums.eq(columns.sums),
-            datapath.bytes_valid.eq(epilogue.result_valid),
-            datapath.bytes.eq(epilogue.result),
         ]
+        with m.If(epilogue.result_valid):
+            m.d.comb += [datapath.bytes_valid.eq(1), datapath.bytes.eq(epilogue.result)]
 
     def _write(self, m: Module) -> None:
         sequencer, slicer, datapath, writer = self._sequencer, self._slicer, self._datapath, self._writer

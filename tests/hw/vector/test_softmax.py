@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES
-from intloom.hw.vector.softmax import QUEUE_DEPTH, Softmax
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES, QUEUE_GROUPS
+from intloom.hw.vector.softmax import Softmax
 from tests.hw.streams import made, run
 from tests.hw.vector.slices import as_int8, idle_cycles, record, to_bytes, to_int, with_lanes
 
@@ -84,7 +84,7 @@ def _check(
                 await _pixel(ctx, softmax, values, rng, paused)
                 signed = [as_int8(byte) for byte in values]
                 expected.extend(Softmax.model(signed, exponentials, less, zero, len(values) - word + counted))
-            await ctx.tick().repeat(Softmax.latency(params) + 2 * QUEUE_DEPTH)
+            await ctx.tick().repeat(Softmax.latency(params) + 2 * QUEUE_GROUPS)
 
     run(softmax, bench, background=[record(softmax.result_valid, softmax.result, found)])
     results = [as_int8(byte) for number in found for byte in to_bytes(number, lanes)]
