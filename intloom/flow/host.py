@@ -86,7 +86,10 @@ def stored_array(codes: Int8, quant: TensorQuantization) -> Array:
 
 def as_unsigned(values: Array, shifted: bool) -> Array:
     """An int8 value of the file as the uint8 value, larger by 128, that represents it in the rewritten model."""
-    return (values.astype(np.int16) + 128).astype(np.uint8) if shifted and values.dtype == np.int8 else values
+    if not shifted or values.dtype != np.int8:
+        return values
+    # A sum of a tensor without dimensions is a scalar of numpy, which onnxruntime does not take.
+    return np.asarray(values.astype(np.int16) + 128).astype(np.uint8)
 
 
 def as_signed(values: Array, shifted: bool) -> Array:

@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 
 from intloom.common.errors import ModelError
 from intloom.compiler.frontend import TensorQuantization
-from intloom.flow.host import dequantize_array, quantize_array, run_with_outputs, stored_array
+from intloom.flow.host import as_unsigned, dequantize_array, quantize_array, run_with_outputs, stored_array
 
 SCALES = st.one_of(st.floats(2**-13, 10.0, width=32), st.sampled_from([0.5, 0.25, 1.0, 2.0]))
 
@@ -62,6 +62,12 @@ def test_the_models_own_integers_pass_through(unsigned):
     own = np.arange(256).astype(np.uint8).view(dtype)[None]
     quant = make_quant(0.1, 7, unsigned, 256)
     np.testing.assert_array_equal(stored_array(quantize_array(own, quant, (1, 256, 1, 1)), quant), own)
+
+
+def test_a_value_without_dimensions_stays_an_array():
+    """onnxruntime takes no scalars of numpy."""
+    made = as_unsigned(np.array(-5, np.int8), True)
+    assert isinstance(made, np.ndarray) and (made.dtype, made) == (np.uint8, 123)
 
 
 def test_a_model_that_fails_while_it_runs_is_named_so():
