@@ -1,4 +1,4 @@
-"""Rules for all components: benches, `valid` independent of `ready`, one docstring layout, state in `elaborate`."""
+"""Rules for all components: benches, `valid` independent of `ready`, one docstring layout."""
 
 import ast
 import inspect
@@ -76,74 +76,6 @@ def test_a_docstring_has_the_sections_in_order(component: type[wiring.Component]
     sections = _sections(component)
     assert sections == [name for name in SECTIONS if name in sections]
     assert set(REQUIRED) <= set(sections)
-
-
-STATE = {"Signal", "Memory", "DownCounter"}
-INSPECTED = {
-    ("CreditFifo", "memory"): "tests/hw/formal/test_credit_fifo.py",
-    ("CreditFifo", "head"): "tests/hw/formal/test_credit_fifo.py",
-    ("CreditFifo", "tail"): "tests/hw/formal/test_credit_fifo.py",
-    ("CreditFifo", "level"): "tests/hw/formal/test_credit_fifo.py",
-    ("CreditFifo", "credits"): "tests/hw/formal/test_credit_fifo.py",
-    ("Counters", "upper"): "tests/hw/control/test_counters.py",
-    ("Registers", "read_pending"): "tests/hw/formal/test_axi.py",
-    ("SkidBuffer", "spare"): "tests/hw/formal/test_skid_buffer.py",
-    ("WaitChecker", "waits"): "tests/hw/formal/test_waits.py",
-    ("WaitChecker", "counts"): "tests/hw/formal/test_waits.py",
-    ("Watchdog", "left"): "tests/hw/formal/test_watchdog.py",
-    ("Watchdog", "quiet"): "tests/hw/formal/test_watchdog.py",
-    ("Watchdog", "set_limit"): "tests/hw/formal/test_watchdog.py",
-}
-"""State that `__init__` creates, because a proof or bench inspects it: component, attribute, and the file that does."""
-
-
-def _attributes(method: ast.FunctionDef) -> list[tuple[str, set[str]]]:
-    """The attributes of `self` that a method assigns, each with the names that the assigned value contains."""
-    found = []
-    for node in ast.walk(method):
-        if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) or node.value is None:
-            continue
-        names = {name.id for name in ast.walk(node.value) if isinstance(name, ast.Name)}
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        parts = (part for target in targets for part in ast.walk(target) if isinstance(part, ast.Attribute))
-        found += [(p.attr, names) for p in parts if isinstance(p.value, ast.Name) and p.value.id == "self"]
-    return found
-
-
-def _misplaced_state(name: str, source: str) -> list[str]:
-    """State of a component's class that is created in `__init__`, or assigned outside of it and of `elaborate`."""
-    (node,) = ast.parse(source).body
-    assert isinstance(node, ast.ClassDef)
-    methods = [method for method in node.body if isinstance(method, ast.FunctionDef)]
-    found = []
-    for method in methods:
-        for attribute, names in _attributes(method):
-            allowed = method.name == "elaborate" or (
-                method.name == "__init__" and (not names & STATE or (name, attribute) in INSPECTED)
-            )
-            found += [] if allowed else [f"{name}.{method.name}: {attribute}"]
-    return found
-
-
-@pytest.mark.parametrize("component", COMPONENTS, ids=lambda c: f"{c.__module__}.{c.__name__}")
-def test_state_is_created_in_elaborate(component: type[wiring.Component]) -> None:
-    assert _misplaced_state(component.__name__, inspect.getsource(component)) == []
-
-
-def test_state_in_other_methods_is_found() -> None:
-    source = (
-        "class A:\n"
-        "    def __init__(self): self.a, self.b = Signal(), [Memory()]\n"
-        "    def elaborate(self, platform): self.c = Signal()\n"
-        "    def _help(self, m): self.d = self.e.f\n"
-    )
-    assert _misplaced_state("A", source) == ["A.__init__: a", "A.__init__: b", "A._help: d"]
-
-
-@pytest.mark.parametrize(("state", "proof"), INSPECTED.items(), ids=lambda value: "-".join(value[:2]))
-def test_a_proof_inspects_the_state_of_init(state: tuple[str, str], proof: str) -> None:
-    text = (TESTS.parents[1] / proof).read_text(encoding="utf-8")
-    assert f".{state[1]}" in text
 
 
 def test_a_component_without_sections_is_found() -> None:
