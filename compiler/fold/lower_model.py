@@ -14,6 +14,7 @@ from intloom.compiler.fold.byte_order import Positions
 from intloom.compiler.fold.graph_builder import FoldOptions, GraphBuilder, as_image
 from intloom.compiler.fold.lowering.channelwise import is_channelwise_unit, lower_channelwise
 from intloom.compiler.fold.lowering.common.reordering import is_reordering, reorder
+from intloom.compiler.fold.lowering.common.tokens import pick_values
 from intloom.compiler.fold.lowering.common.transposition import restore_order
 from intloom.compiler.fold.lowering.custom import lower_custom
 from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lower_elementwise
@@ -102,6 +103,11 @@ def _restore_for_host(builder: GraphBuilder, values: Iterable[str]) -> None:
             continue
         unit = builder.units[builder.model.producers[stored].name]
         if _attempt(builder, (), partial(restore_order, builder, stored)):
+            continue
+        # The host would need the whole tensor otherwise.
+        if _attempt(builder, (), partial(pick_values, builder, unit)) and _attempt(
+            builder, (), partial(restore_order, builder, stored)
+        ):
             continue
         # A Concat that only the host reads would cost the accelerator transposed copies of its operands.
         if (unit.main is not None and unit.main.op == "Concat") or not builder.leave_in_order(stored):

@@ -1,4 +1,7 @@
-"""GlobalAveragePool, AveragePool and ReduceMean over the pixels of each channel: scaled sums of windows."""
+"""GlobalAveragePool, AveragePool and ReduceMean over the pixels of each channel: scaled sums of windows.
+
+A ReduceMean over the channels of each pixel is a convolution.
+"""
 
 from dataclasses import dataclass, replace
 from itertools import product
@@ -10,17 +13,19 @@ from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SampledFunctio
 from intloom.compiler.fold.arithmetic.integer_average import average_scale, averages, float_distance
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
+from intloom.compiler.fold.byte_order import as_rows
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.limits import LARGEST_WINDOW
 from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, windows_of_blocks
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
+from intloom.compiler.fold.lowering.common.tokens import bind_tokens, rows_along, token_tensor
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.fold.patterns.window import Window, read_pool
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
-from intloom.compiler.ir import AvgPool, Constant, MatMul, Tensor
+from intloom.compiler.ir import AvgPool, Constant, Conv, MatMul, Tensor
 from intloom.compiler.ir.node import Pair
 from intloom.compiler.refusals import Refusal
 
@@ -33,7 +38,7 @@ _PROVED = "proved at every sum of a window"
 
 @lowers("GlobalAveragePool", "AveragePool", "ReduceMean")
 def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower an average over windows; windows at the border count the pixels inside the image, or the padding too."""
+    """Lower an average over windows, whose border may count the padding or not, or over channels or the last axis."""
     main = unit.operator
     if main.op == "AveragePool":
         x, result = builder.image(main.input(0)).tensor, builder.result(unit)
@@ -41,6 +46,9 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         if any(geometry.pads) and not main.integer("count_include_pad", 0):
             _lower_areas(builder, unit, x, result, geometry)
             return
+    elif (axis := _channel_axis(builder, main)) is not None:
+        _lower_channels(builder, unit, axis)
+        return
     else:
         x = _whole_image(builder, main)
         result = builder.tensor(unit.output, (1, x.channels, 1, 1), builder.params(unit))
@@ -183,6 +191,40 @@ def _product(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: T
     )
     builder.emit(node, result)
     return result
+
+
+def _channel_axis(builder: GraphBuilder, node: OnnxNode) -> int | None:
+    """The one axis that is averaged over, if it is the channels of an image or the last of tokens."""
+    x, ordered = builder.operand_in_any_order(node.input(0)), builder.ordered(node.input(0))
+    axes = [a for a in reduced_axes(builder.model, node, len(x.shape)) if x.shape[a] > 1]
+    if ordered is None or len(axes) != 1:
+        return None
+    pixels = x.tensor.height * x.tensor.width
+    matrix = np.moveaxis(ordered.positions, axes[0], -1).reshape(-1, x.shape[axes[0]])
+    return None if as_rows(matrix, pixels) is None or pixels == 1 else axes[0]
+
+
+def _lower_channels(builder: GraphBuilder, unit: QuantizationUnit, axis: int) -> None:
+    """Lower an average over the channels of each pixel: a convolution with weights of 1."""
+    x, pixels = rows_along(builder, unit, unit.operator.input(0), axis)
+    result, table = token_tensor(builder, unit, x, 1), clamp_table(builder, unit)
+    scale = average_scale(x, result, x.channels)
+    node = Conv(
+        name=unit_name(unit),
+        inputs=(x.name,),
+        output=result.name,
+        weights=np.ones((1, x.channels, 1, 1), np.int8),
+        bias=np.array([-x.channels * x.zero_point], np.int32),
+        mantissa=np.array([scale.mantissa], np.uint32),
+        shift=np.array([scale.shift], np.uint8),
+        zp_in=x.zero_point,
+        zp_out=result.zero_point,
+        table=None if table is None else table.tobytes(),
+        origin=unit.origins,
+    )
+    builder.emit(node, result)
+    bind_tokens(builder, unit, (result,), pixels)
+    builder.assign(unit, Target.ARRAY, _definition(unit, x, result, {x.channels}))
 
 
 def _whole_image(builder: GraphBuilder, node: OnnxNode) -> Tensor:

@@ -28,7 +28,7 @@ def lower_depth_to_space(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         node: Conv = spreading_conv(unit_name(unit), x.tensor, weights)
     else:
         node = moving_conv(unit_name(unit), x.tensor, weights.swapaxes(0, 1), strides=(block, block))
-    finish_data_movement(builder, unit, x, node, Target.ARRAY)
+    finish_data_movement(builder, unit, node, Target.ARRAY)
 
 
 def _copies(node: OnnxNode, deep: int, block: int) -> NDArray[np.int8]:

@@ -20,6 +20,7 @@ from intloom.compiler.fold.patterns.qparams import read_qparams, stored_constant
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, Constant, Mul, Tensor
+from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import Affine, RoundingMode
 
@@ -41,6 +42,8 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     operands, order = _operands(builder, unit, leaves)
     shape = builder.model.shape(unit.output)
     for leaf, operand in operands.items():
+        if leaf not in constants and _is_plane(operand, shape):
+            operands[leaf] = operand = _spread_plane(builder, unit, operand, shape or ())
         if leaf not in constants and operand.shape != shape and not _is_pixel(operand, shape):
             raise Refusal.BROADCAST(
                 f"{leaf!r} of shape {operand.shape} is broadcast",
@@ -135,6 +138,22 @@ def _spread_row(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, like: 
     if pixel is None or (channels != channels[:, :1]).any():
         raise Refusal.BROADCAST(f"{leaf!r} is broadcast over rows that are not pixels", "expand it in the model")
     return Operand(pixel, row.operand.params, order.shape)
+
+
+def _is_plane(operand: Operand, shape: tuple[int, ...] | None) -> bool:
+    """Whether the operand is one channel that is broadcast over the channels of an image."""
+    one_of_many = shape is not None and len(shape) == len(operand.shape) > 2 and operand.shape[1] == 1 < shape[1]
+    return one_of_many and operand.has_model_shape and shape is not None and operand.shape[2:] == shape[2:]
+
+
+def _spread_plane(builder: GraphBuilder, unit: QuantizationUnit, plane: Operand, shape: tuple[int, ...]) -> Operand:
+    """An image with copies of one channel: by the array, since the vector unit repeats pixels only."""
+    name = f"{plane.tensor.name}/{shape[1]}times"
+    image = replace(plane.tensor, name=name, shape=(1, shape[1], *plane.tensor.shape[2:]))
+    if name not in builder.tensors:
+        node = moving_conv(name, plane.tensor, np.ones((shape[1], 1, 1, 1), np.int8))
+        builder.emit(replace(node, origin=unit.origins), image)
+    return Operand(image, plane.params, shape)
 
 
 def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:

@@ -6,7 +6,6 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
-from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.fold.patterns.window import Window, read_pool
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MaxPool, Tensor
@@ -20,7 +19,7 @@ _SIDE = SLIDING_TAPS // 2
 """Pixels before and after the middle of a step."""
 
 
-@lowers("MaxPool", "GlobalMaxPool", "ReduceMax")
+@lowers("MaxPool", "GlobalMaxPool")
 def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a maximum over windows of an image, or over the pixels of each channel."""
     main = unit.operator
@@ -28,8 +27,6 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise Refusal.WINDOW("its indices are read", "read only its first result")
     x = builder.image(main.input(0))
     size = (x.tensor.height, x.tensor.width)
-    if main.op == "ReduceMax" and reduced_axes(builder.model, main, len(x.shape)) != tuple(range(2, len(x.shape))):
-        raise Refusal.SELECTION("it reduces other axes than height and width", "reduce both")
     window = read_pool(main, x.tensor, None if main.op == "MaxPool" else size)
     source, geometry = _in_steps(builder, unit, x.tensor, window)
     node = MaxPool(
@@ -40,7 +37,7 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         strides=geometry.strides,
         pads=geometry.pads,
     )
-    finish_data_movement(builder, unit, x, node, Target.VECTOR)
+    finish_data_movement(builder, unit, node, Target.VECTOR)
 
 
 def _in_steps(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, window: Window) -> tuple[Tensor, Window]:

@@ -60,7 +60,7 @@ def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         node = Resize(name=f"{name}/step{number}", inputs=(tensor.name,), output=f"{name}/step{number}", factors=step)
         tensor = mover.emit(node, tensor, (tensor.height * step[0], tensor.width * step[1]))
     node = Resize(name=name, inputs=(tensor.name,), output="", factors=last)
-    finish_data_movement(builder, unit, x, node, Target.VECTOR)
+    finish_data_movement(builder, unit, node, Target.VECTOR)
 
 
 def _interpolate(

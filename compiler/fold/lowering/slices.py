@@ -100,4 +100,4 @@ def _finish_channels(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, 
     main = unit.operator
     name = unit_name(unit) if len(main.outputs) == 1 else f"{unit_name(unit)}:{main.outputs.index(unit.unclamped)}"
     node = Slice(name=name, inputs=(x.tensor.name,), output="", start=kept.start, stop=kept.stop)
-    finish_data_movement(builder, unit, x, node, Target.PLACEMENT)
+    finish_data_movement(builder, unit, node, Target.PLACEMENT)

@@ -15,6 +15,7 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.ir import Tensor
 from intloom.compiler.refusals import Refusal
 
@@ -43,7 +44,8 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
     # All rows are one matrix, or the last two axes are, or a matrix has a row for each pixel.
     sizes = (every, *ordered.shape[-2:-1], operand.tensor.height * operand.tensor.width)
     for rows in dict.fromkeys(n for n in sizes if every % n == 0):
-        every_part = [_part(builder, unit, ordered.tensor, m) for m in ordered.positions.reshape(-1, rows, length)]
+        each = ordered.positions.reshape(-1, rows, length)
+        every_part = [rows_as_pixels(builder, unit, ordered.tensor, matrix) for matrix in each]
         parts = [part for part in every_part if part is not None]
         if len(parts) == len(every_part) and all(np.array_equal(parts[0][1], pixels) for _, pixels in parts):
             return Tokens(operand, tuple(tensor for tensor, _ in parts), parts[0][1])
@@ -53,7 +55,7 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
     )
 
 
-def _part(
+def rows_as_pixels(
     builder: GraphBuilder, unit: QuantizationUnit, name: str, matrix: Positions
 ) -> tuple[Tensor, Positions] | None:
     """The tensor with the rows of a matrix as pixels, and the pixel of each row."""
@@ -76,6 +78,23 @@ def _part(
     if turned not in builder.tensors:
         transpose(builder, tensor, turned, unit.origins, _grid(tensor.channels))
     return builder.tensors[turned], np.arange(tensor.channels)
+
+
+def rows_along(builder: GraphBuilder, unit: QuantizationUnit, value: str, axis: int) -> tuple[Tensor, Positions]:
+    """A tensor with the values of a dequantized value along an axis as channels of pixels, and the pixel of each row.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The rows are neither pixels nor channels of a tensor.
+    """
+    ordered = builder.ordered(value)
+    assert ordered is not None  # the operand is of the graph
+    matrix = np.moveaxis(ordered.positions, axis, -1).reshape(-1, ordered.shape[axis])
+    part = rows_as_pixels(builder, unit, ordered.tensor, matrix)
+    if part is None:
+        raise Refusal.ORDER("its rows are neither pixels nor channels of one tensor", "reduce whole channels or pixels")
+    return part
 
 
 def matrices_apart(builder: GraphBuilder, unit: QuantizationUnit, batch: Ordered) -> Ordered | None:
@@ -117,6 +136,33 @@ def _picked(
         return None
     picked = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], name)
     return picked, np.searchsorted(every, rows.pixels)
+
+
+def pick_values(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Emit a tensor of the values of a unit's result alone, where these are some channels of some pixels.
+
+    Raises
+    ------
+    UnsupportedPattern
+        They are not, or they are the whole tensor.
+    """
+    order = builder.orders[unit.output]
+    whole = builder.tensors[order.tensor]
+    channels, pixels = (np.unique(v) for v in np.divmod(order.positions, whole.height * whole.width))
+    tensor = select_channels(builder, whole.name, channels)
+    rows = Rows(channels, pixels)
+    if tensor is None or not channels.size * pixels.size == order.positions.size < prod(whole.shape):
+        raise Refusal.ORDER("its values are not channels of pixels", "select whole channels or pixels")
+    picked = _picked(builder, unit, tensor, rows, f"{tensor.name}/pixels/{unit.output}")
+    if picked is None:
+        raise Refusal.ORDER("its pixels are not rows and columns", "select pixels with one step")
+    channel, pixel = np.divmod(order.positions, whole.height * whole.width)
+    if picked[0] is not tensor:
+        # A Gather alone is addressing.
+        for node in unit.nodes:
+            builder.findings[node.name] = Finding(Target.ARRAY, "a convolution that selects pixels")
+    positions = np.searchsorted(channels, channel) * pixels.size + np.searchsorted(pixels, pixel)
+    builder.orders[unit.output] = Ordered(picked[0].name, positions)
 
 
 def select_channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""Blocks of pixels that become channels, and back; the largest pixel of each channel."""
+"""Blocks of pixels that become channels, and back."""
 
 import pytest
 
@@ -19,22 +19,3 @@ def test_pixel_shuffles(op, mode, block, rescaled, rng, seed):
     m.output(m.conv(moved, 4))
     found = compared(m, seed)
     assert next(a for a in found.folded.assignments if a.op == op).target is Target.ARRAY
-
-
-@pytest.mark.parametrize("keepdims", [0, 1])
-def test_maxima_of_channels(keepdims, rng, seed):
-    m = OnnxMaker(rng)
-    x = m.conv(m.image(3, 7, 5), 6)
-    (value,) = m.node("ReduceMax", [x.name], axes=[2, -1], keepdims=keepdims)
-    m.output(m.pair(value, (1, 6, 1, 1)[: 4 if keepdims else 2], x.scale))
-    found = compared(m, seed)
-    assert next(a for a in found.folded.assignments if a.op == "ReduceMax").target is Target.VECTOR
-
-
-def test_other_maxima_stay_with_the_host(rng, seed):
-    m = OnnxMaker(rng)
-    x = m.conv(m.image(3, 7, 5), 6)
-    (value,) = m.node("ReduceMax", [x.name], axes=[1], keepdims=1)
-    m.output(m.pair(value, (1, 1, 7, 5), x.scale))
-    with pytest.raises(AssertionError, match="reduces other axes than height and width"):
-        compared(m, seed)
