@@ -85,9 +85,27 @@ def _two_scales(m: OnnxMaker, x: Value, fixed: bool) -> None:
     m.output(m.conv(Value(value, (1, 8, 5, 5), x.scale), 4))
 
 
+def _residual(m: OnnxMaker, x: Value, fixed: bool) -> None:
+    """Convolution, SiLU and residual without a pair between; one after the convolution is enough."""
+    weight, scales = m.weights((8, 8, 1, 1), 0)
+    (value,) = m.node("Conv", [x.name, weight, m.bias(scales, x.scale)])
+    value = m.pair(value, x.shape, x.scale, 128).name if fixed else value
+    (silu,) = m.node("Mul", [value, *m.node("Sigmoid", [value])])
+    m.output(m.pair(*m.node("Add", [silu, x.name]), x.shape, 2 * x.scale, 128))
+
+
+def _function_of_a_sum(m: OnnxMaker, x: Value, fixed: bool) -> None:
+    (value,) = m.node("Add", [x.name, m.conv(x, 8).name])
+    value = m.pair(value, x.shape, 2 * x.scale, 128).name if fixed else value
+    (silu,) = m.node("Mul", [value, *m.node("Sigmoid", [value])])
+    m.output(m.pair(silu, x.shape, 2 * x.scale, 128))
+
+
 CASES: dict[str, tuple[str, str, Build]] = {
     "pair after": ("Sigmoid", "add a QuantizeLinear, DequantizeLinear pair after it", _pair_after),
     "pair inside": ("AveragePool", "quantize the output of", _pair_inside),
+    "residual": ("Add", "quantize the output of", _residual),
+    "function of a sum": ("Mul", "quantize after every operator", _function_of_a_sum),
     "mode": ("Resize", "use mode nearest", _mode),
     "linear": ("Resize", "enlarge by 3", _linear),
     "coordinates": ("Resize", "coordinate_transformation_mode asymmetric and nearest_mode floor", _coordinates),

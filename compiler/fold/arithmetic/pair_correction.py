@@ -8,6 +8,7 @@ to a code that no other pair has. A table maps the code to a correction of +1 or
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +27,17 @@ _MOST_GROUPS = 4
 Codes = tuple[NDArray[np.int8], NDArray[np.int8]]
 
 
-def correct(
-    builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, result: Tensor, missing: NDArray[np.int64]
-) -> None:
-    """Emit `node` and the correction of its wrong pairs; `missing[a, b]` is indexed by the bytes of the operands."""
-    groups = _groups(missing)
+class Missing(NamedTuple):
+    """The required result less that of a node, indexed by the bytes of two operands, and their tensors."""
+
+    pairs: NDArray[np.int64]
+    operands: tuple[str, str]
+
+
+def correct(builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, result: Tensor, wrong: Missing) -> None:
+    """Emit `node` and the correction of its wrong pairs."""
+    missing = wrong.pairs
+    groups = marked_groups(missing)
     if groups is None:
         raise Refusal.NO_INTEGERS(
             f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs are next to a tie, which "
@@ -44,7 +51,7 @@ def correct(
     so_far = rough.output
     # Each group adds one correction in sequence; a pair belongs to exactly one group.
     for number, codes in enumerate(groups):
-        mark = _mark(builder, node, result, codes, str(number or ""))
+        mark = _mark(builder, replace(node, inputs=wrong.operands), result, codes, str(number or ""))
         last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, affine=SUM)
         if number == len(groups) - 1:
             note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
@@ -82,7 +89,7 @@ def _plain(name: str, like: Tensor) -> Tensor:
     return Tensor(name, like.shape, 1.0, 0, False)
 
 
-def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:
+def marked_groups(missing: NDArray[np.int64]) -> list[Codes] | None:
     """Divide the missing pairs into few groups that codes can mark; None if it needs too many."""
     pairs = np.argwhere(missing)
     # A difference above one is no rounding of a tie: the constants are wrong, which marks must not hide.

@@ -6,9 +6,15 @@ from math import prod
 
 import numpy as np
 
-from intloom.compiler.fold.arithmetic.affine_fit import Points, SampledFunction, closest_affine, fit_affine_with_table
+from intloom.compiler.fold.arithmetic.affine_fit import (
+    Points,
+    SampledFunction,
+    closest_affine,
+    fit_affine_with_table,
+)
+from intloom.compiler.fold.arithmetic.function_sum import fit_function_sum
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
-from intloom.compiler.fold.arithmetic.pair_correction import correct
+from intloom.compiler.fold.arithmetic.pair_correction import Missing, correct, marked_groups
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, to_int8
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, tabulate, tensor_leaves
 from intloom.compiler.fold.byte_order import Ordered
@@ -22,7 +28,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, Constant, Mul, Tensor
 from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
-from intloom.hw.spec.arith import Affine, RoundingMode
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine, RoundingMode
 
 _OTHER_MATCH = {RoundingMode.ORT: RoundingMode.EXACT, RoundingMode.EXACT: RoundingMode.ORT}
 _SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}
@@ -216,17 +222,21 @@ def _lower_pair(
 ) -> None:
     main = unit.main
     (leaf_a, a), (leaf_b, b) = operands.items()
-    if main is None or len(unit.operators) != 1 + len(unit.clamps) or main.op not in (*_SIGNS, "Mul"):
-        raise Refusal.NOT_QUANTIZED(
-            "it combines two tensors with several operators without quantizing between", "quantize after every operator"
-        )
-    # The leaves are in the order of the search for them, which may not be that of the operator's inputs.
-    if main.inputs[0] == leaf_b:
-        leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
     shapes = a.tensor.shape, b.tensor.shape
     pixel = (1, a.tensor.channels, 1, 1)
     if shapes[0] != shapes[1] and (pixel not in shapes or a.tensor.channels != b.tensor.channels):
         raise Refusal.ORDER("its operands are views of different shapes", "reshape both to the same shape")
+    if main is None or len(unit.operators) != 1 + len(unit.clamps) or main.op not in (*_SIGNS, "Mul"):
+        if _lower_function_sum(builder, unit, operands, order):
+            return
+        raise Refusal.NOT_QUANTIZED(
+            "it combines two tensors with several operators without quantizing between, in a way that no two sums of "
+            "bytes reproduce",
+            "quantize after every operator",
+        )
+    # The leaves are in the order of the search for them, which may not be that of the operator's inputs.
+    if main.inputs[0] == leaf_b:
+        leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
     result = _result(builder, unit, operands, order)
     _bind(builder, unit, result.name, order)
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
@@ -251,7 +261,47 @@ def _lower_pair(
         builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs, rounding ties by a table")
         return
     affine, missing = closest_affine(goal, ratios)
-    correct(builder, unit, _pair_node(unit, (a, b), result, affine, clamps), result, missing.reshape(256, 256))
+    wrong = Missing(missing.reshape(256, 256), (a.tensor.name, b.tensor.name))
+    correct(builder, unit, _pair_node(unit, (a, b), result, affine, clamps), result, wrong)
+
+
+def _lower_function_sum(
+    builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand], order: Ordered | None
+) -> bool:
+    """Lower the sum of a tensor and a function of another one, as a residual after SiLU; False if it is none."""
+    main = unit.main
+    plain = next((v for v in operands if main is not None and v in main.inputs), None)
+    if main is None or plain is None or main.op not in _SIGNS:
+        return False
+    (other,) = (leaf for leaf in operands if leaf != plain)
+    r, x = operands[plain].tensor, operands[other].tensor
+    result, clamps = _result(builder, unit, operands, order), clamp_table(builder, unit)
+    limits = (INT8_MIN, INT8_MAX) if clamps is None else (int(clamps.min()), int(clamps.max()))
+    one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
+    truth = tabulate(builder, unit, {other: one, plain: two}, builder.options.match).astype(np.int64)
+    sign = _SIGNS[main.op] if main.inputs[1] == plain else 1.0
+    made = fit_function_sum(truth.reshape(256, 256), sign * r.scale / result.scale, limits)
+    if made is None or (made.missing.any() and marked_groups(made.missing) is None):
+        return False
+    name = unit_name(unit)
+    for part, table in (("steps", made.steps), ("codes", made.codes)):
+        node = builder.table_node(f"{name}/{part}", x.name, table, f"{result.name}/{part}")
+        builder.emit(replace(node, origin=unit.origins), replace(x, name=node.output))
+    inner = Add(
+        name=f"{name}/inner", inputs=(f"{result.name}/codes", r.name), output=f"{result.name}/inner", affine=made.inner
+    )
+    builder.emit(replace(inner, origin=unit.origins), replace(result, name=inner.output))
+    limited = None if clamps is None else clamps.tobytes()
+    last = Add(
+        name=name, inputs=(f"{result.name}/steps", inner.output), output=result.name, affine=made.outer, table=limited
+    )
+    _bind(builder, unit, result.name, order)
+    if made.missing.any():
+        correct(builder, unit, last, result, Missing(made.missing, (x.name, r.name)))
+    else:
+        builder.emit(replace(last, origin=unit.origins), result)
+        builder.assign(unit, Target.VECTOR, "two sums, proved over 65,536 pairs")
+    return True
 
 
 def _linear_form(

@@ -68,3 +68,24 @@ def test_one_value_is_not_broadcast_over_channels(rng, seed):
     m.output(m.pair(difference, (1, 1, 16), 0.1, 100))
     found = assert_equal(m.model(), seed)
     assert next(v for v in found.folded.assignments if v.op == "Sub").row == Refusal.ORDER.number
+
+
+@pytest.mark.parametrize("clamped", [False, True])
+@pytest.mark.parametrize(("function", "op"), [("SiLU", "Add"), ("HardSwish", "Sub"), ("SiLU", "residual Sub")])
+def test_a_residual_after_a_function_without_a_pair_between(function, op, clamped, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 4)
+    residual = m.conv(x, 4)
+    if function == "SiLU":
+        (gate,) = m.node("Sigmoid", [x.name])
+        (value,) = m.node("Mul", [x.name, gate])
+    else:
+        (value,) = m.node(function, [x.name])
+    names = [residual.name, value] if op == "residual Sub" else [value, residual.name]
+    (value,) = m.node(op.split()[-1], names)
+    if clamped:
+        (value,) = m.node("Relu", [value])
+    m.output(m.conv(m.pair(value, x.shape, x.scale + residual.scale, 128), 4))
+    found = compared(m, seed)
+    assert len(found.folded.regions) == 1
+    assert all(a.target is not Target.HOST for a in found.folded.assignments)
