@@ -1,10 +1,9 @@
 """The ONNX backend interface: runs models, such as those of ONNX's backend tests, in the accelerator's arithmetic.
 
-The front end and the golden model evaluate quantized operators, matrix products and data movement. onnxruntime
-evaluates the other operators, as on the host side of a compiled model.
+A model runs as in `intloom.Session` on the golden model: integer operators by their own definitions, the others by
+onnxruntime, on the host.
 """
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +13,12 @@ from numpy.typing import NDArray
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
-from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate
-from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode, ValueType, cut, from_proto
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import Model, from_proto
+from intloom.flow.host import HostSide
+from intloom.flow.regions import run_regions
 from intloom.hw.spec.arith import RoundingMode
-from intloom.onnx_nodes import EVALUATIONS, Evaluation
+from intloom.sim.golden import run_graph
 
 Array = NDArray[Any]
 
@@ -27,6 +28,8 @@ class IntloomRep(BackendRep):
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self._folded = fold_model(model)
+        self._host = HostSide(self._folded)
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
         """The model's outputs for its inputs, in order (a sequence) or by name (a mapping)."""
@@ -36,56 +39,30 @@ class IntloomRep(BackendRep):
             inputs = [inputs[name] for name in self._model.inputs]
         if len(inputs) != len(self._model.inputs):
             raise UsageError(f"the model has {len(self._model.inputs)} inputs, not {len(inputs)}")
-        values = dict(self._model.constants)
-        for name, array in zip(self._model.inputs, inputs, strict=True):
-            values[name] = self._input(name, _unpacked(array))
-        for node in self._model.nodes:
-            values.update(zip(node.outputs, _evaluate(self._model, node, values), strict=False))
+        feeds = {name: self._input(name, array) for name, array in zip(self._model.inputs, inputs, strict=True)}
+        folded = self._folded
+        _, made = run_regions(
+            folded, self._host, feeds, lambda n, values: run_graph(folded.regions[n], values, match=RoundingMode.ORT)
+        )
+        results = self._host.after(made, feeds)
+        if any(isinstance(results[name], list) for name in self._model.outputs):
+            raise UnsupportedError("an output must be a tensor, not a sequence of tensors")
         outputs = namedtupledict("Outputs", list(self._model.outputs))
-        return tuple(outputs(*[_packed(values[name]) for name in self._model.outputs]))
+        return tuple(outputs(*[self._typed(name, results[name]) for name in self._model.outputs]))
 
-    def _input(self, name: str, array: Array) -> Constant:
-        kind = self._model.types.get(name)
-        shape = None if kind is None else kind.shape
+    def _typed(self, name: str, array: Array) -> Array:
+        """The array in the numpy type of its ONNX type: onnxruntime gives small floats as bytes."""
+        kind = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(self._model.dtype(name).upper()))
+        return array.view(kind) if array.dtype != kind and array.dtype.itemsize == kind.itemsize else array
+
+    def _input(self, name: str, value: Any) -> Array:
+        if isinstance(value, list | tuple) and any(np.ndim(v) for v in value):
+            raise UnsupportedError("an input must be a tensor, not a sequence of tensors: give each its own input")
+        array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+        shape = self._model.shape(name)
         if shape is not None and array.shape != shape:
             raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}")
-        return Constant(array, self._model.dtype(name))
-
-
-def _evaluate(model: Model, node: OnnxNode, values: dict[str, Constant]) -> tuple[Constant, ...]:
-    rule = EVALUATIONS.get(node.op) if node.domain == STANDARD else None
-    if rule is not None:
-        with contextlib.suppress(UnsupportedError):  # evaluated by the host instead, as in a compiled model
-            return rule(Evaluation(model, node, tuple(values[n] if n else None for n in node.inputs)))
-    names = tuple(dict.fromkeys(n for n in node.inputs if n and n not in model.constants))
-    part = cut(model, (node,), names, tuple(n for n in node.outputs if n))
-    types = {n: ValueType(values[n].dtype, tuple(values[n].array.shape)) for n in names}
-    part = Model(
-        part.name, part.nodes, part.inputs, part.outputs, part.constants, {**model.types, **types}, part.opsets
-    )
-    made = iter(evaluate(part, {n: values[n].array for n in names}, RoundingMode.EXACT))
-    return tuple(Constant(next(made), model.dtype(n)) if n else Constant(np.zeros(0), "") for n in node.outputs)
-
-
-def _unpacked(value: Any) -> Array:
-    """The value as an array; 4-bit and 2-bit integers as bytes, because numpy has no type for them."""
-    if isinstance(value, list | tuple) and any(np.ndim(v) for v in value):
-        raise UnsupportedError("an input must be a tensor, not a sequence of tensors: give each its own input")
-    array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
-    name = array.dtype.name
-    if name in ("int4", "int2"):
-        return array.astype(np.int8)
-    return array.astype(np.uint8) if name in ("uint4", "uint2") else array
-
-
-def _packed(constant: Constant) -> Array:
-    """The array in the numpy type of its ONNX element type, as ONNX's tests expect it."""
-    if not constant.dtype:
-        raise UnsupportedError(
-            "an output must be a tensor of known type: sequences and optional values are not supported"
-        )
-    kind = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(constant.dtype.upper()))
-    return constant.array.astype(kind)
+        return array
 
 
 class IntloomBackend(Backend):

@@ -14,10 +14,7 @@ from onnx.backend.test.runner import Runner
 from intloom import backend
 from intloom.common.errors import IntloomError
 from intloom.compiler.reference import open_session
-from intloom.onnx_nodes import EVALUATIONS
-
-MOVEMENT = {"Concat", "Slice", "Split"}
-QUANTIZED = ("quantizelinear", "qlinear", "convinteger", "matmulinteger")
+from tests.support.onnx_nodes import data_sets
 
 
 @dataclass(frozen=True)
@@ -38,29 +35,27 @@ def compare(case: TestCase, outputs: list[np.ndarray], expected: list[np.ndarray
     return ""
 
 
-def by_onnxruntime(case: TestCase, inputs: list[np.ndarray]) -> list[np.ndarray]:
+def by_onnxruntime(model: onnx.ModelProto, inputs: list[np.ndarray]) -> list[np.ndarray]:
     """Outputs of plain onnxruntime without optimization."""
-    session = open_session(case.model.SerializeToString(), optimized=False)
+    session = open_session(model.SerializeToString(), optimized=False)
     names = [i.name for i in session.get_inputs()]
     arrays = [v if isinstance(v, list) else np.asarray(v) for v in inputs]
     return session.run(None, dict(zip(names, arrays, strict=True)))
 
 
 def result_of(case: TestCase) -> Result:
-    for inputs, expected in case.data_sets:
+    for model, inputs, expected in data_sets(case):
         try:
-            made = list(backend.prepare(case.model).run(list(inputs)))
+            made = list(backend.prepare(model).run(inputs))
         except IntloomError as error:
             return Result("skipped" if str(error) else "silent error", str(error))
         except Exception as error:  # noqa: BLE001  # what the test looks for
             return Result("exception", f"{type(error).__name__}: {error}")
-        difference = compare(case, made, list(expected))
+        difference = compare(case, made, expected)
         if not difference:
             continue
-        own = ({n.op_type for n in case.model.graph.node} & EVALUATIONS.keys()) - MOVEMENT
-        theirs = by_onnxruntime(case, list(inputs)) if own else []
-        # onnxruntime evaluates some forms of operators that are evaluated here, for example a cubic Resize.
-        if not own or (compare(case, theirs, list(expected)) and not compare(case, made, theirs)):
+        theirs = by_onnxruntime(model, inputs)
+        if compare(case, theirs, expected) and not compare(case, made, theirs):
             return Result("onnxruntime differs", difference)
         return Result("failure", difference)
     return Result("passed")
@@ -69,7 +64,7 @@ def result_of(case: TestCase) -> Result:
 @pytest.mark.slow
 @pytest.mark.evidence
 def test_every_node() -> None:
-    """Each case passes or is skipped with a reason; none fails by an operator that is evaluated here."""
+    """Each case passes or is skipped with a reason; none differs from onnxruntime."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = {case.name: result_of(case) for case in collect_testcases()}
@@ -78,4 +73,3 @@ def test_every_node() -> None:
         if result.kind != "passed":
             print(f"{name}: {result.kind}: {result.reason}")
     assert not {n: r for n, r in found.items() if r.kind in ("failure", "exception", "silent error")}
-    assert not [n for n in found if any(q in n for q in QUANTIZED) and found[n].kind != "passed"]
