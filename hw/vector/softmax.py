@@ -298,8 +298,11 @@ class Softmax(wiring.Component):
         return dividend
 
     def _result(self, m: Module, lane: int, quotient: Value) -> Signal:
-        shifted = Signal(10, name=f"shifted{lane}")
+        shifted, clamped = Signal(10, name=f"shifted{lane}"), Signal(8, name=f"clamped{lane}")
         byte = Signal(8, name=f"byte{lane}", reset_less=True)
-        m.d.comb += shifted.eq(quotient + (self.zp_out ^ 0x80))
-        m.d.sync += byte.eq((shifted[:8] | shifted[8:].any().replicate(8)) ^ 0x80)
+        m.d.comb += [
+            shifted.eq(quotient + (self.zp_out ^ 0x80)),
+            clamped.eq(shifted[:8] | shifted[8:].any().replicate(8)),
+        ]
+        m.d.sync += byte.eq(clamped ^ 0x80)
         return byte
