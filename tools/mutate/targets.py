@@ -5,16 +5,13 @@ from functools import cache
 from tools.components import components, name_of
 
 NOT_MUTATED = {
-    "engine:Engine": "it only connects components, and has no bench of its own",
     "fpga.harness:Harness": "it measures the FPGA and is no part of the accelerator",
-    "mac.unit:MacUnit": "it only connects components, and its bench runs on Verilator",
-    "npu:Npu": "it only connects components",
     "soc.soc:Soc": "it only connects components",
 }
 """Components without mutations, and why."""
 _SHARED_BENCHES = dict.fromkeys(
     ("soc.bus_errors", "soc.register_bridge", "soc.timer", "soc.uart"), "tests/hw/soc/test_devices.py"
-)
+) | dict.fromkeys(("engine", "mac.unit", "npu"), "tests/hw/npu/test_connections.py")
 """Benches of several modules; every other module has its own, of its name."""
 
 
