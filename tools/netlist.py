@@ -131,7 +131,9 @@ class Names:
         if not _NUMBERED.fullmatch(name):
             return name
         if name not in self._labels:
-            self._labels[name] = _unnumbered(name) + self._driver(name)
+            # A net may depend on other bits of itself.
+            self._labels[name] = _unnumbered(name)
+            self._labels[name] += self._driver(name)
         return self._labels[name]
 
     def _driver(self, name: str) -> str:

@@ -58,6 +58,13 @@ def test_a_change_is_one(change: str) -> None:
     assert exactly(changed) != exactly(SMALL)
 
 
+def test_a_net_may_depend_on_other_bits_of_itself() -> None:
+    def chained(constant: str) -> str:
+        return SMALL.replace("a == 4'h3", r"{ \$2 [0], " + f"a == {constant}" + " }")
+
+    assert exactly(chained("4'h3")) != exactly(chained("4'h2"))
+
+
 def test_without_widths_wider_words_are_equal() -> None:
     wider = SMALL.replace("[3:0]", "[7:0]").replace("4'h", "8'h0")
     ((one,), (other,)) = (modules(text).values() for text in (SMALL, wider))
