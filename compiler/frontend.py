@@ -10,6 +10,7 @@ from intloom.compiler.fold.byte_order import Positions
 from intloom.compiler.fold.graph_builder import FoldOptions, GraphBuilder
 from intloom.compiler.fold.lower_model import graph_of, leave_for_host, lower_units, orders_of
 from intloom.compiler.fold.passes.absorb_pads import absorb_pads
+from intloom.compiler.fold.passes.channel_scales import join_equal_scales, without_channel_scales
 from intloom.compiler.fold.passes.constants import fold_constants
 from intloom.compiler.fold.passes.custom_shapes import add_custom_shapes
 from intloom.compiler.fold.passes.integer_chains import fold_integer_chains
@@ -38,6 +39,7 @@ from intloom.hw.spec.params import HardwareParams
 
 MODEL_PASSES = {
     "constants": fold_constants,
+    "equal_scales": join_equal_scales,
     "custom_shapes": add_custom_shapes,
     "unsigned_activations": use_unsigned_activations,
     "qoperator": rewrite_qoperators,
@@ -262,7 +264,7 @@ def dump_pass(model: Model, name: str, options: FoldOptions = _DEFAULT) -> str:
 
 
 def _serialized(part: Model | None) -> bytes | None:
-    return None if part is None else to_bytes(part)
+    return None if part is None else to_bytes(without_channel_scales(part))
 
 
 def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantization:

@@ -25,6 +25,7 @@ import numpy as np
 from intloom.compiler.fold.arithmetic.integer_softmax import is_pair
 from intloom.compiler.fold.arithmetic.weights import read_bias, read_weights
 from intloom.compiler.fold.lowering.conv_transpose import output_first
+from intloom.compiler.fold.passes.channel_scales import join_equal_scales, without_channel_scales
 from intloom.compiler.fold.passes.constants import fold_constants
 from intloom.compiler.fold.passes.custom_shapes import add_custom_shapes
 from intloom.compiler.fold.passes.integer_chains import fold_integer_chains
@@ -56,7 +57,8 @@ _FIRST_PAD_OF_BYTES = 11
 def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
     """The integer form of a model, or None if it is the model itself; `accelerated` are names of nodes."""
     plain = add_custom_shapes(fold_constants(model))
-    form = propagate_qdq(fold_products(fold_integer_chains(use_unsigned_activations(plain))))
+    scaled = without_channel_scales(join_equal_scales(plain))
+    form = propagate_qdq(fold_products(fold_integer_chains(use_unsigned_activations(scaled))))
     form, shared = separate_units(form, accelerated)
     form = _Rewriter(form, accelerated, shared, IntegerForm(form)).rewrite()
     check_model(form)
