@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from intloom.common.errors import ExitCode
-from intloom.common.signals import ignore_signals
+from intloom.common.signals import ignore_signals, processes
 from intloom.common.temporary_files import remove_abandoned, remove_tracked
 
 _PATIENCE = 1.0
@@ -120,13 +120,8 @@ def _signal(number: int, kind: signal.Signals) -> None:
 
 def _descendants(parent: int) -> list[int]:
     children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # The second field, the name, can contain spaces and brackets: read after the last closing bracket.
-            of = int(stat.read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        children.setdefault(of, []).append(int(stat.parent.name))
+    for process in processes():
+        children.setdefault(process.parent, []).append(process.number)
     found: list[int] = []
     frontier = [parent]
     while frontier:

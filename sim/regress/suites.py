@@ -31,31 +31,6 @@ _STRESS_LEAST = {"weight_kib": 8, "acc_bits": 24, "mantissa_bits": 24}
 
 The golden model has sums of 32 bits.
 """
-_YOLOV8N_CONVOLUTIONS = (
-    # input channels, output channels, kernel, stride, reduction of the input image at the layer's input
-    *((3, 16, 3, 2, 1), (16, 32, 3, 2, 2), (32, 32, 1, 1, 4), (16, 16, 3, 1, 4), (48, 32, 1, 1, 4)),
-    *((32, 64, 3, 2, 4), (64, 64, 1, 1, 8), (32, 32, 3, 1, 8), (128, 64, 1, 1, 8), (64, 128, 3, 2, 8)),
-    *((128, 128, 1, 1, 16), (64, 64, 3, 1, 16), (256, 128, 1, 1, 16), (128, 256, 3, 2, 16), (256, 256, 1, 1, 32)),
-    *((128, 128, 3, 1, 32), (384, 256, 1, 1, 32), (256, 128, 1, 1, 32), (512, 256, 1, 1, 32), (384, 128, 1, 1, 16)),
-    *((192, 128, 1, 1, 16), (192, 64, 1, 1, 8), (96, 64, 1, 1, 8), (64, 64, 3, 2, 8), (128, 128, 3, 2, 16)),
-    *((64, 64, 3, 1, 8), (64, 80, 3, 1, 8), (80, 80, 3, 1, 8), (80, 80, 1, 1, 8), (128, 64, 3, 1, 16)),
-    *((128, 80, 3, 1, 16), (80, 80, 3, 1, 16), (80, 80, 1, 1, 16), (256, 64, 3, 1, 32), (256, 80, 3, 1, 32)),
-    *((64, 64, 3, 1, 32), (80, 80, 3, 1, 32), (64, 64, 1, 1, 32), (80, 80, 1, 1, 32), (64, 64, 1, 1, 16)),
-)
-"""Every distinct convolution of YOLOv8n."""
-_YOLOV8N_OTHERS = (
-    # recipe, its arguments, reduction of the input image at the layer's input
-    *(("residual", {"channels": c}, r) for c, r in ((16, 4), (32, 8), (64, 16), (128, 32))),
-    ("maxpool", {"channels": 128, "kernel": 5, "stride": 1, "pad": 2}, 32),
-    *(("resize", {"channels": c, "factor": 2}, r) for c, r in ((256, 32), (128, 16))),
-    *(("concat", {"first": a, "second": b}, r) for a, b, r in ((256, 128, 16), (128, 64, 8), (64, 128, 16))),
-    *(("concat", {"first": 128, "second": 256}, 32),),
-    *(("slice", {"channels": 2 * c, "start": c, "stop": 2 * c}, r) for c, r in ((16, 4), (32, 8), (64, 16), (128, 32))),
-    *(("table", {"channels": c}, r) for c, r in ((16, 4), (32, 8), (64, 8), (64, 16), (128, 16), (128, 32))),
-)
-"""Every other distinct layer of YOLOv8n but the concatenations in its blocks, which move nothing."""
-_LAYER_IMAGE = 96
-"""Image size at which the layers run: their channels and kernels are whole, their areas small."""
 _NETWORKS = (
     *(("tiny", 16), ("c2f", 32), ("sppf", 32), ("residual", 32), ("mini_yolo", 64)),
     *(("yolov8n-cls", 64), ("yolov8n-pose", 64), ("yolov8n-seg", 64), ("yolov8s", 64), ("yolov8m", 64)),
@@ -123,21 +98,6 @@ def _depthwise_case(seed: int, stride: int, channels: int) -> Case:
     return _named("ops", "grouped", seed, _DEPTHWISE, {**_SIZE, **shape, "group": channels})
 
 
-def layers() -> list[Case]:
-    """Every distinct layer of YOLOv8n, on preset base."""
-    base = preset("base")
-    cases = []
-    for number, (inputs, outputs, kernel, stride, reduction) in enumerate(_YOLOV8N_CONVOLUTIONS):
-        side = _LAYER_IMAGE // reduction
-        shape: dict[str, Argument] = {"inputs": inputs, "outputs": outputs, "height": side, "width": side}
-        window: dict[str, Argument] = {"kernel": kernel, "stride": stride, "pad": kernel // 2}
-        cases.append(_named("layers", "conv", number, base, {**shape, **window}))
-    for number, (recipe, arguments, reduction) in enumerate(_YOLOV8N_OTHERS, start=len(cases)):
-        side = _LAYER_IMAGE // reduction
-        cases.append(_named("layers", recipe, number, base, {**arguments, "height": side, "width": side}))
-    return cases
-
-
 def networks() -> list[Case]:
     """Whole networks on preset base."""
     base = preset("base")
@@ -192,7 +152,6 @@ def soak(seeds: Iterable[int] = _SOAK) -> list[Case]:
 SUITES: dict[str, Callable[[], list[Case]]] = {
     "smoke": smoke,
     "ops": ops,
-    "layers": layers,
     "networks": networks,
     "stress": stress,
     "faults": faults,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from intloom.common.errors import SimulationError
 from intloom.common.extras import require_extra
+from intloom.common.signals import processes
 
 _POLL_SECONDS = 0.02
 _KILLED_SECONDS = 1.0
@@ -96,13 +97,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 def _group_lives(group: int) -> bool:
     """Whether a process of this group runs; raises `ProcessLookupError` when not even one that has ended is left."""
     os.killpg(group, 0)
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # The second field, the name, can contain spaces and brackets.
-            state, _, of = stat.read_text().rpartition(")")[2].split()[:3]
-            if int(of) == group and state not in "ZX":
-                return True
-    return False
+    return any(p.group == group and p.state not in "ZX" for p in processes())
 
 
 def killed_with_parent(command: list[str]) -> list[str]:

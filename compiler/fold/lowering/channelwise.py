@@ -23,7 +23,7 @@ from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Add, Conv, Node, Tensor
 from intloom.compiler.ir.arithmetic import requantize
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import Affine, RoundingMode, Scale, scale_from_float
+from intloom.hw.spec.arith import Affine, Scale, scale_from_float
 
 _OPS = ELEMENTWISE | {"BatchNormalization"}
 _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
@@ -93,13 +93,13 @@ class _Function:
     ) -> Conv | None:
         """The depthwise convolution to the bytes `wanted`, where they are `known`; None if a channel has none."""
         fitted = []
-        zero, match = result.zero_point, self.builder.options.match
-        least, most = (-128, 127) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
+        zero = result.zero_point
+        least, most = self._limits()
         inside = slice(None) if known is None else known
         x, goals = all_bytes().astype(np.int64)[inside], wanted.astype(np.int64)[:, inside]
         bounds = [Bounds(x, goal - zero, goal > least, goal < most) for goal in goals]
         for channel, line in zip(bounds, _widest(bounds), strict=True):
-            constants = _fit(channel, line, zero, self.clamps, match)
+            constants = self._fit(channel, line, zero)
             if constants is None:
                 return None
             fitted.append(constants)
@@ -116,6 +116,30 @@ class _Function:
             group=self.x.channels,
             table=None if self.clamps is None else self.clamps.tobytes(),
         )
+
+    def _limits(self) -> tuple[int, int]:
+        """The smallest and the largest byte of results."""
+        return (-128, 127) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
+
+    def _fit(self, bounds: "Bounds", line: tuple[float, float], zero: int) -> tuple[int, int, Scale] | None:
+        """Weight, bias and scale with which a convolution returns a channel's bytes, or None if none are found."""
+        x, goal, clamps, match = bounds.x, bounds.goal + zero, self.clamps, self.builder.options.match
+        limits = self._limits()
+        candidates: Iterator[tuple[int, int, Scale]]
+        if (bounds.above & bounds.below).any():
+            candidates = _candidates(bounds, *line)
+        else:
+            candidates = iter(((0, int(bounds.goal[0]), scale_from_float(1.0)),))
+        for weight, bias, scale in candidates:
+            sums = bias + weight * x
+            rough = np.clip(np.rint(sums * (scale.mantissa * 2.0**-scale.shift)) + zero, *limits)
+            if np.count_nonzero(rough != goal) > _MOST_TIES:
+                continue
+            mantissa, shift = np.array([scale.mantissa], dtype=np.uint32), np.array([scale.shift], dtype=np.uint8)
+            made = requantize(sums[None].astype(np.int32), mantissa, shift, zero, match)[0].astype(np.int64)
+            if np.array_equal(made if clamps is None else clamps[made & 0xFF].astype(np.int64), goal):
+                return weight, bias, scale
+        return None
 
     def two_lines(self, name: str, result: Tensor, wanted: Int8s) -> Add | None:
         """A sum of what is below zero and what is above, as of a PRelu; None if a part is no line in some channel.
@@ -165,29 +189,6 @@ def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, l
     fed = np.ascontiguousarray(grid.T if len(shape) == 2 else grid).reshape(shape)
     made = evaluate_unit(builder, unit, leaf, fed)
     return made.T if len(shape) == 2 else made.reshape(channels, 256)
-
-
-def _fit(
-    bounds: "Bounds", line: tuple[float, float], zero: int, clamps: Int8s | None, match: RoundingMode
-) -> tuple[int, int, Scale] | None:
-    """Weight, bias and scale with which a convolution returns a channel's bytes, or None if none are found."""
-    x, goal = bounds.x, bounds.goal + zero
-    least, most = (-128, 127) if clamps is None else (int(clamps.min()), int(clamps.max()))
-    candidates: Iterator[tuple[int, int, Scale]]
-    if (bounds.above & bounds.below).any():
-        candidates = _candidates(bounds, *line)
-    else:
-        candidates = iter(((0, int(bounds.goal[0]), scale_from_float(1.0)),))
-    for weight, bias, scale in candidates:
-        sums = bias + weight * x
-        rough = np.clip(np.rint(sums * (scale.mantissa * 2.0**-scale.shift)) + zero, least, most)
-        if np.count_nonzero(rough != goal) > _MOST_TIES:
-            continue
-        mantissa, shift = np.array([scale.mantissa], dtype=np.uint32), np.array([scale.shift], dtype=np.uint8)
-        made = requantize(sums[None].astype(np.int32), mantissa, shift, zero, match)[0].astype(np.int64)
-        if np.array_equal(made if clamps is None else clamps[made & 0xFF].astype(np.int64), goal):
-            return weight, bias, scale
-    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from intloom.common.errors import CapacityError, EnvironmentFault, UsageError
-from intloom.compiler.frontend import fold_model
-from intloom.compiler.importer import load_model
-from intloom.compiler.ir import Add, Conv, MaxPool, Resize
+from intloom.compiler.ir import Add
 from intloom.compiler.schedule import compile_graph
-from intloom.flow.networks import quantized_network
 from intloom.sim import dask_cluster
 from intloom.sim.processes import Processes
 from intloom.sim.random_programs.hardware import RANDOM_SETS
@@ -49,7 +46,7 @@ def test_every_suite_has_cases_with_names_of_their_own():
 
 
 def test_an_unknown_suite_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match=r"smoke, ops, layers, .*, random, soak, nightly, all, not 'smok'"):
+    with pytest.raises(UsageError, match=r"smoke, ops, networks, .*, random, soak, nightly, all, not 'smok'"):
         suite("smok")
 
 
@@ -118,26 +115,6 @@ def test_a_fresh_case_leaves_the_others_as_they_are(tmp_path, monkeypatch):
     Store(tmp_path).forget({cases[0].key})
     run_cases(cases[:1], TOOLS, Store(tmp_path))
     assert set(Store(tmp_path).passed()) == {c.key for c in cases}
-
-
-def test_the_layers_suite_has_every_layer_of_yolov8n():
-    """Against the network itself; where it needs a table alone follows from its scales."""
-    graph = fold_model(load_model(quantized_network("yolov8n", 96))).graph
-    wanted = set()
-    for node in graph.nodes:
-        _, channels, height, _ = graph.tensors[node.inputs[0]].shape
-        if isinstance(node, Conv):
-            wanted.add(("conv", channels, node.weights.shape[0], node.weights.shape[2], node.strides[0], height))
-        elif isinstance(node, MaxPool | Resize | Add):
-            wanted.add((type(node).__name__.lower(), channels, height))
-    found = set()
-    for case in suite("layers"):
-        a = case.arguments
-        if case.graph == "conv":
-            found.add(("conv", a["inputs"], a["outputs"], a["kernel"], a["stride"], a["height"]))
-        elif case.graph != "concat":
-            found.add(({"residual": "add"}.get(case.graph, case.graph), a["channels"], a["height"]))
-    assert not wanted - found
 
 
 def test_reports_hold_every_case_and_name_the_command_that_reproduces_a_failure(tmp_path):
