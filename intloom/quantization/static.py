@@ -336,15 +336,23 @@ class _Quantizer:
             raise ModelError(f"onnxruntime cannot quantize the model: {reason}") from error
 
 
+_WARNING, _FATAL = 2, 4
+"""Severities of onnxruntime's log; the first is its default."""
+
+
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress the quantizer's log and printed text."""
+    """Suppress the log and printed text of the quantizer, and the log of the sessions that it opens."""
+    import onnxruntime
+
     root = logging.getLogger()
+    onnxruntime.set_default_logger_severity(_FATAL)
     level, handlers = root.level, list(root.handlers)
     root.setLevel(logging.ERROR)
     try:
         with Path(os.devnull).open("w") as sink, contextlib.redirect_stdout(sink):
             yield
     finally:
+        onnxruntime.set_default_logger_severity(_WARNING)
         root.setLevel(level)
         root.handlers[:] = handlers

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from intloom.common.errors import FileFormatError, UnsupportedError, UsageError
+from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
 from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch, synthetic_image
 from intloom.quantization import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales, quantize
@@ -153,6 +153,18 @@ def test_unknown_node_and_unquantizable_model(float_models, tmp_path):
     onnx.save(model, tmp_path / "open.onnx")
     with pytest.raises(UnsupportedError, match="--shape images=1,3,N,16"):
         quantize(tmp_path / "open.onnx", tmp_path / "o.onnx", cache=tmp_path / "cache")
+
+
+def test_onnxruntime_adds_no_lines_to_an_error(tmp_path, capfd):
+    """A convolution with 0 groups, on which the calibration fails."""
+    kinds = [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", [1, 3, 8, 8]), ("y", None))]
+    weight = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "w")
+    node = helper.make_node("Conv", ["x", "w"], ["y"], group=0)
+    graph = helper.make_graph([node], "g", kinds[:1], kinds[1:], [weight])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    with pytest.raises(ModelError, match="is not equal to kernel channels"):
+        quantize(tmp_path / "m.onnx", tmp_path / "q.onnx", options=QuantizeOptions(samples=1))
+    assert "onnxruntime" not in capfd.readouterr().err
 
 
 def test_result_prints_as_json(float_models, tmp_path, capsys):
