@@ -82,10 +82,10 @@ class ProgramCheck(wiring.Component):
         found = self.word[payload_bits:]
         payload = Cat(self.word[:payload_bits], found & ~self.last.replicate(CHECK_BITS))
         m.d.sync += [
-            part.eq(word_part(payload, POLYNOMIAL)),
+            part.eq(word_part(m, payload, POLYNOMIAL)),
             part_valid.eq(self.valid),
         ]
         with m.If(part_valid):
-            m.d.sync += crc.eq(part ^ crc_part(crc, self._word_bits, POLYNOMIAL))
+            m.d.sync += crc.eq(part ^ crc_part(m, crc, self._word_bits, POLYNOMIAL))
         m.d.sync += self.mismatch.eq((found != Cat(crc.xor(), crc)[:CHECK_BITS]) | (self.end & crc.any()))
         return m

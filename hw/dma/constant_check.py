@@ -102,7 +102,7 @@ class ConstantCheck(wiring.Component):
             self.busy.eq(ended_checked | compare),
         ]
         m.d.sync += [
-            part.eq(word_part(self.word, POLYNOMIAL)),
+            part.eq(word_part(m, self.word, POLYNOMIAL)),
             part_valid.eq(self.beat),
             ended.eq(self.last),
             ended_checked.eq(self.last & self.checked),
@@ -114,7 +114,7 @@ class ConstantCheck(wiring.Component):
         assert INITIAL == (1 << CRC_BITS) - 1
         with m.If(part_valid):
             before = crc | first.replicate(CRC_BITS)
-            m.d.sync += [crc.eq(part ^ crc_part(before, self._word_bits, POLYNOMIAL)), first.eq(0)]
+            m.d.sync += [crc.eq(part ^ crc_part(m, before, self._word_bits, POLYNOMIAL)), first.eq(0)]
         with m.If(ended):
             m.d.sync += first.eq(1)
         return m
