@@ -26,8 +26,20 @@ PRODUCT_STAGES = 3
 """A stage adds pairs of terms; `zp_in` has eight bits."""
 
 
+def multiply_wide(m: Module, total: Value, zp_in: Value) -> Value:
+    """`total * zp_in` by a multiplier with its own registers, in the stages of `multiply`.
+
+    Its adder has the last register: it adds the column's sum.
+    """
+    factors = [
+        pipeline_stages(m, f"factor_{name}", value, PRODUCT_STAGES - 1, reset_less=True)
+        for name, value in (("total", total), ("zp_in", zp_in))
+    ]
+    return pipeline_stages(m, "product", factors[0] * factors[1], 1, reset_less=True)
+
+
 def multiply(m: Module, total: Value, zp_in: Value) -> Value:
-    """`total * zp_in` as a sum of shifted terms, in three stages: an FPGA has no DSP block left for it."""
+    """`total * zp_in` as a sum of shifted terms, in three stages: an FPGA with narrow multipliers has none left."""
     terms: list[Value] = [Mux(bit, total, 0) for bit in zp_in.as_unsigned()]
     for level in range(PRODUCT_STAGES):
         pairs = list(zip(terms[::2], terms[1::2], strict=True))
@@ -114,7 +126,7 @@ class ZeroPointCorrection(wiring.Component):
         word = pipeline_stages(m, "word", self.to_sum, self.WEIGHTS_STAGE, reset_less=False)
         total = self._tree(m)
         word = pipeline_stages(m, "summed", word, self._levels, reset_less=False)
-        product = multiply(m, total, word.zp_in)
+        product = (multiply_wide if self._params.wide_multipliers else multiply)(m, total, word.zp_in)
         word = pipeline_stages(m, "multiplied", word, PRODUCT_STAGES - 1, reset_less=False)
         self._accumulate(m, word, product)
         return m

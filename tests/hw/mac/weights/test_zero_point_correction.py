@@ -1,11 +1,12 @@
 """Corrections for the input's zero point against sums of the weights, from the first possible read on."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, signed
+from amaranth.hdl import Module, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,9 +18,10 @@ from intloom.hw.mac.weights.zero_point_correction import (
     PRODUCT_STAGES,
     ZeroPointCorrection,
     multiply,
+    multiply_wide,
 )
 from intloom.hw.spec.arith import WEIGHT_BITS
-from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.params import MULTIPLIERS, HardwareParams
 from tests.hw.mac.shapes import WEIGHT_SHAPES
 from tests.hw.streams import made, run
 
@@ -91,7 +93,7 @@ def _readable(blocks: list[Block], number: int, cycle: int, rows: int) -> bool:
 
 @pytest.mark.parametrize("name", WEIGHT_SHAPES)
 def test_sums_of_weights_are_corrections_from_the_stated_latency_on(name: str, rng: random.Random) -> None:
-    params = WEIGHT_SHAPES[name].replace(acc_bits=rng.choice((20, 32)))
+    params = WEIGHT_SHAPES[name].replace(acc_bits=rng.choice((20, 32)), multiplier_bits=rng.choice(MULTIPLIERS))
     unit = made(ZeroPointCorrection, params)
     blocks = [_block(rng, params) for _ in range(BLOCKS)]
     cycles = _timeline(blocks, rng)
@@ -131,19 +133,23 @@ def test_sums_of_weights_are_corrections_from_the_stated_latency_on(name: str, r
 
 
 class Multiplier(wiring.Component):
-    """The multiplier for sums of 32 weights."""
+    """A form of the multiplier for sums of 32 weights."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: Callable[[Module, Value, Value], Value]) -> None:
+        self._form = form
         super().__init__({"total": In(signed(WEIGHT_BITS + 5)), "zp_in": In(signed(8)), "product": Out(signed(22))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.product.eq(multiply(m, self.total, self.zp_in))
+        m.d.comb += self.product.eq(self._form(m, self.total, self.zp_in))
         return m
 
 
-def test_the_product_is_that_of_a_multiplication(rng: random.Random) -> None:
-    unit = Multiplier()
+@pytest.mark.parametrize("form", [multiply, multiply_wide])
+def test_the_product_is_that_of_a_multiplication(
+    form: Callable[[Module, Value, Value], Value], rng: random.Random
+) -> None:
+    unit = Multiplier(form)
     powers = [sign * (1 << k) for k in range(13) for sign in (1, -1)]
     totals = [0, 32 * 255, -32 * 255, *powers, *(rng.randint(-32 * 255, 32 * 255) for _ in range(6))]
     operands = [(total, zp_in) for zp_in in range(-128, 128) for total in totals]
