@@ -1,19 +1,22 @@
-"""A skid buffer: a two-entry stream register without a combinational path between its sides."""
+"""A skid buffer: a FIFO of two entries without a combinational path between its sides."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 
 class SkidBuffer(wiring.Component):
     """Registers a stream in both directions at full rate.
 
-    An output register offers an item; a second register, the spare, takes the item that arrives in the cycle in which
-    the output stalls. It cuts the paths of `valid`, `payload` and `ready`.
+    The second entry takes the item that arrives in the cycle in which the output stalls. The buffer cuts the paths of
+    `valid`, `payload` and `ready`.
 
     Parameters
     ----------
@@ -48,8 +51,10 @@ class SkidBuffer(wiring.Component):
 
     def __init__(self, shape: ShapeLike) -> None:
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
-        # An attribute, because the proofs of tests/hw/formal read it.
-        self.spare = Signal(shape, reset_less=True)
+        # Distributed RAM: instead of two registers and a multiplexer, 2/3 of a LUT for each bit on the 7 series.
+        # Attributes, because the proofs of tests/hw/formal read them.
+        self.memory = Memory(shape=shape, depth=self.DEPTH, init=[], attrs=NO_COLLISIONS)
+        self.state = Signal(data.StructLayout({"head": 1, "valid": 1, "full": 1}))
 
     @staticmethod
     def model(steps: Iterable[tuple[Any, bool]]) -> Iterator[tuple[bool, Any]]:
@@ -67,19 +72,24 @@ class SkidBuffer(wiring.Component):
                 stored.append(offer)
 
     def elaborate(self, platform: object) -> Module:
-        """An output register, and a spare register for the item that arrives as the output stalls."""
+        """A memory of two words; `valid` and `full` are registers."""
         m = Module()
-        spare, spare_valid = self.spare, Signal()
-        payload = Signal.like(spare, reset_less=True)
-        m.d.comb += [self.i.ready.eq(~spare_valid), self.o.payload.eq(payload)]
-        # The output register loads only here: `valid` and its payload must not change before the handshake (AXI4
-        # A3.2.1).
-        with m.If(~self.o.valid | self.o.ready):
-            m.d.sync += [self.o.valid.eq(spare_valid | self.i.valid), spare_valid.eq(0)]
-            m.d.sync += payload.eq(Mux(spare_valid, spare, self.i.payload))
-        with m.Elif(self.i.valid):
-            m.d.sync += spare_valid.eq(1)
-        # Loaded whenever it is empty, valid or not: `i.valid` then drives no wide clock enable.
-        with m.If(~spare_valid):
-            m.d.sync += spare.eq(self.i.payload)
+        m.submodules.memory = self.memory
+        write, read = self.memory.write_port(), self.memory.read_port(domain="comb")
+        head, valid, full = self.state.head, self.state.valid, self.state.full
+        enter, leave = self.i.valid & ~full, valid & self.o.ready
+        m.d.comb += [
+            write.addr.eq(head ^ valid),
+            write.data.eq(self.i.payload),
+            # Written whenever there is a free entry, valid or not: `i.valid` then drives no wide enable.
+            write.en.eq(~full),
+            read.addr.eq(head),
+            self.o.payload.eq(read.data),
+            self.o.valid.eq(valid),
+            self.i.ready.eq(~full),
+        ]
+        with m.If(leave):
+            m.d.sync += head.eq(~head)
+        with m.If(enter ^ leave):
+            m.d.sync += [valid.eq(enter | full), full.eq(enter & valid)]
         return m

@@ -4,7 +4,9 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from intloom.hw.crc import crc_part, word_part
@@ -12,13 +14,12 @@ from intloom.hw.spec.constant_check import POLYNOMIAL as CONSTANTS
 from intloom.hw.spec.program_check import CRC_BITS, POLYNOMIAL, shift_bit
 
 
-class _Parts(Elaboratable):
+class _Parts(wiring.Component):
     """Both parts of a CRC."""
 
     def __init__(self, bits: int, polynomial: int) -> None:
-        self.word, self.crc = Signal(bits), Signal(CRC_BITS)
-        self.of_word, self.of_crc = Signal(CRC_BITS), Signal(CRC_BITS)
         self._polynomial = polynomial
+        super().__init__({"word": In(bits), "crc": In(CRC_BITS), "of_word": Out(CRC_BITS), "of_crc": Out(CRC_BITS)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

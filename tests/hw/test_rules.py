@@ -31,7 +31,7 @@ AS_VERILOG = {
     Soc: "tests/intloom/soc runs it with its firmware",
     Harness: "it holds the Verilog, and tests/hw/fpga looks at its netlist",
 }
-WITHOUT_CLOCK = {"test_decode.py"}
+WITHOUT_CLOCK = {"test_crc.py", "test_decode.py"}
 """Combinational logic: there is no edge at which a monitor could look."""
 ARGUMENTS: dict[str, Any] = {
     "params": preset("nano"),

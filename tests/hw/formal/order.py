@@ -1,10 +1,13 @@
 """The contract of everything that holds words in order: nothing is lost, invented, changed or overtaken."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Elaboratable, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
+
+from intloom.hw.bus.skid_buffer import SkidBuffer
 
 
 def free_inputs(component: wiring.Component, *fixed: str) -> Iterator[object]:
@@ -67,6 +70,13 @@ class OrderCheck:
             m.d.sync += [self.watching.eq(1), self.chosen.eq(entering), self.ahead.eq(self.inside - leave)]
         with m.Elif(self.watching & leave):
             m.d.sync += [self.ahead.eq(self.ahead - 1), self.watching.eq(self.ahead != 0)]
+
+
+def second_item(m: Module, buffer: SkidBuffer) -> Any:
+    """The item behind the one that a skid buffer offers, if it is full; before the buffer is elaborated."""
+    port = buffer.memory.read_port(domain="comb")
+    m.d.comb += port.addr.eq(~buffer.state.head)
+    return port.data
 
 
 def assert_stream_holds(m: Module, valid: Value, ready: Value, payload: Value) -> None:

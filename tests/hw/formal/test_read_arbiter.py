@@ -9,7 +9,7 @@ from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.control.arbiter import ReadArbiter
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.spec.params import preset
-from tests.hw.formal.order import FreeBench, OrderCheck, assert_stream_holds
+from tests.hw.formal.order import FreeBench, OrderCheck, assert_stream_holds, second_item
 from tests.hw.formal.planted import each_night, planted, rebased
 from tests.hw.formal.prover import prove
 
@@ -51,7 +51,7 @@ class CheckedArbiter(ReadArbiter):
         m.submodules.addresses = order = Module()
         addresses.attach(order, granted, chosen, sent, low)
         assert_stream_holds(m, self.ar.valid, self.ar.ready, self.ar.payload)
-        spare, room = self.requests.spare.addr[:ADDRESS_BITS], self.requests.i.ready
+        spare, room = second_item(m, self.requests).addr[:ADDRESS_BITS], self.requests.i.ready
         m.d.comb += [
             Assert(self.ar.valid == (addresses.inside != 0)),
             Assert(room == (addresses.inside != SkidBuffer.DEPTH)),

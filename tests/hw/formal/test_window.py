@@ -22,7 +22,7 @@ from intloom.hw.dma.load import LoadUnit
 from intloom.hw.dma.store import StoreUnit
 from intloom.hw.spec.params import preset
 from tests.hw.formal import test_axi_bursts as bursts
-from tests.hw.formal.order import free_inputs
+from tests.hw.formal.order import free_inputs, second_item
 from tests.hw.formal.planted import each_night, planted, rebased, with_locals
 from tests.hw.formal.prover import prove
 
@@ -104,7 +104,7 @@ class ConfinedArbiter(ReadArbiter):
 
     def _arbitrate(self, m: Module, owners: CreditFifo, requests: SkidBuffer) -> None:
         super()._arbitrate(m, owners, requests)
-        for valid, burst in ((requests.o.valid, requests.o.payload), (~requests.i.ready, requests.spare)):
+        for valid, burst in ((requests.o.valid, requests.o.payload), (~requests.i.ready, second_item(m, requests))):
             m.d.comb += Assert(~valid | _lies_inside(self.window, burst.addr, burst.beats_less_one))
 
 
