@@ -187,11 +187,12 @@ class LoopSetup(wiring.Component):
                 count.eq(bits),
             ]
         with m.Elif(count != 0):
-            fits = Signal()
-            m.d.comb += fits.eq(remainder >= divisor)
+            difference = remainder - divisor
+            # Its sign: a comparison would take another carry chain.
+            fits = ~difference[-1]
             m.d.sync += [divisor.eq(divisor >> 1), count.eq(count - 1), plan.length.eq(Cat(fits, plan.length[:-1]))]
             with m.If(fits):
-                m.d.sync += remainder.eq(remainder - divisor)
+                m.d.sync += remainder.eq(difference)
         m.d.comb += plan.longer.eq(remainder)
         m.d.sync += [
             plan.first_length.eq(plan.length + (remainder != 0)),

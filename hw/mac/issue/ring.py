@@ -12,8 +12,8 @@ def minus_ring(offset: int, ring: int) -> int:
 
 def minus_ring_value(offset: Value, ring: Value) -> Value:
     """`minus_ring` in hardware."""
-    in_ring: Value = ring != 0
-    return (offset - ring)[:SCRATCH_BITS] & in_ring.replicate(SCRATCH_BITS)
+    # A multiplexer with 0 before a register becomes the register's synchronous reset; an AND would take LUTs.
+    return Mux(ring != 0, (offset - ring)[:SCRATCH_BITS], 0)
 
 
 def add_in_ring(a: Value, b: Value, b_minus_ring: Value) -> Value:
