@@ -76,6 +76,13 @@ def _dilated(m: OnnxMaker, x: Value, fixed: bool) -> None:
     m.output(m.pair(value, (1, 8, 6 - dilation, 6 - dilation), x.scale))
 
 
+def _far_dilated(m: OnnxMaker, x: Value, fixed: bool) -> None:
+    """As in convolutions over time; the instruction has 4 bits for a dilation."""
+    dilation = 15 if fixed else 16
+    value = m.conv(x, 4, 3, dilations=[1, dilation], pads=[1, dilation] * 2)
+    m.output(Value(value.name, (1, 4, 6, 6), value.scale))
+
+
 def _two_scales(m: OnnxMaker, x: Value, fixed: bool) -> None:
     """The DequantizeLinear after a MaxPool of stored values has another scale than before it."""
     stored, *parameters = m.nodes[-1].input
@@ -113,6 +120,7 @@ CASES: dict[str, tuple[str, str, Build]] = {
     "padded axis": ("Pad", "pad along height and width", _padded_axis),
     "alpha": ("Gemm", "fold alpha and beta into the weights", _alpha),
     "dilation": ("MaxPool", "use dilations of 1", _dilated),
+    "far dilation": ("Conv", "use dilations of at most 15", _far_dilated),
     "two scales": ("Conv", "same scale and zero point", _two_scales),
 }
 
