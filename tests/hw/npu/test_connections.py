@@ -16,6 +16,7 @@ from amaranth.hdl import Fragment
 from amaranth.sim import Simulator
 
 from intloom.hw.spec import regs
+from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, Kind, Unit, decode, encode, make
 from intloom.hw.spec.regs import COUNTERS, Cause
 from intloom.sim.rtl.counter_checks import BenchCounts, contradictions
@@ -30,6 +31,8 @@ _BASE = 0x4000_0000
 _LIMIT = 6000
 """Cycles after which a program has not ended."""
 _WATCHDOG = 400
+_BEFORE = 0b101010
+"""Instructions before one with a higher index."""
 _FLAGS = regs.pack("IRQ_STATUS", done=1, error=1)
 _RESET, _START = (regs.pack("CONTROL", **{name: 1}) for name in ("reset", "start"))
 
@@ -133,19 +136,18 @@ def _simulate(bench: Callable[[Machine, Any], Coroutine[Any, Any, None]]) -> Non
     simulator.run()
 
 
-def test_programs_leave_what_the_instruction_simulator_leaves() -> None:
+def test_a_program_leaves_what_the_instruction_simulator_leaves() -> None:
     async def bench(machine: Machine, ctx: Any) -> None:
-        for seed in range(2):
-            program = random_short_program(random.Random(seed), PARAMS, 0)
-            await machine.run(ctx, program.before, program.first_word, program.instructions)
-            assert await machine.end(ctx) == DONE
-            assert machine.memory == program.after
-            counters = {c.name: await machine.read(ctx, c.name) for c in COUNTERS}
-            first = program.first_word * PARAMS.word_bytes
-            code = program.before[first : first + program.instructions * INSTRUCTION_BYTES]
-            instructions = [decode(code[at : at + INSTRUCTION_BYTES]) for at in range(0, len(code), INSTRUCTION_BYTES)]
-            seen = BenchCounts(cycles=machine.cycles, **machine.beats)
-            assert not [*contradictions(counters, instructions, seen)]
+        program = random_short_program(random.Random(1), PARAMS, 0)
+        await machine.run(ctx, program.before, program.first_word, program.instructions)
+        assert await machine.end(ctx) == DONE
+        assert machine.memory == program.after
+        counters = {c.name: await machine.read(ctx, c.name) for c in COUNTERS}
+        first = program.first_word * PARAMS.word_bytes
+        code = program.before[first : first + program.instructions * INSTRUCTION_BYTES]
+        instructions = [decode(code[at : at + INSTRUCTION_BYTES]) for at in range(0, len(code), INSTRUCTION_BYTES)]
+        seen = BenchCounts(cycles=machine.cycles, **machine.beats)
+        assert not [*contradictions(counters, instructions, seen)]
 
     _simulate(bench)
 
@@ -162,13 +164,18 @@ _FAULTY = {
     },
     "opcode": (altered(make(Kind.LOAD), "opcode", 7), Ending(Cause.BAD_OPCODE, Unit.CONTROL, 1)),
     "wait": (encode(make(Kind.CONV, wait_vec=5)), Ending(Cause.WATCHDOG, Unit.MAC, 1)),
+    "a high index": (
+        encode(begin(PARAMS)) * _BEFORE + encode(make(Kind.LOAD, local=PARAMS.scratch_words)),
+        Ending(Cause.SCRATCH_RANGE, Unit.LOAD, 1 + _BEFORE),
+    ),
 }
 
 
 def test_faults_have_their_cause_unit_and_index() -> None:
     async def bench(machine: Machine, ctx: Any) -> None:
         for code, expected in _FAULTY.values():
-            program = checked(PARAMS, code)
+            codes = (code[at : at + INSTRUCTION_BYTES] for at in range(0, len(code), INSTRUCTION_BYTES))
+            program = checked(PARAMS, *codes)
             memory = program.ljust(MEMORY_WORDS * PARAMS.word_bytes, b"\0")
             await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES)
             assert await machine.end(ctx) == expected
