@@ -76,6 +76,7 @@ class MemoryPort:
     def __init__(self, timing: MemoryTiming, params: HardwareParams) -> None:
         self.timing = timing
         self._params = params
+        self._word_beats = params.word_beats
         self._streams: dict[Unit, deque[_Move]] = {Unit.LOAD: deque(), Unit.STORE: deque()}
         self._queued_bursts = {Unit.LOAD: 0.0, Unit.STORE: 0.0}
         """Bursts of all queued moves of a stream except the first."""
@@ -145,7 +146,7 @@ class MemoryPort:
         if words < local:
             runs = instruction["n1"] * instruction["n2"]
             addresses = max(addresses, local + hardware.CODED_RUN * runs)
-        rate, left = min(1 / self._params.word_beats, words / addresses), inf
+        rate, left = min(1 / self._word_beats, words / addresses), inf
         held = 0
         if self._few:
             left, count = waiting_bursts(instruction, self._params)
@@ -172,7 +173,7 @@ class MemoryPort:
             if bursts <= 0:
                 break
         behind = self._read + ahead
-        rate = 1 / self._params.word_beats
+        rate = 1 / self._word_beats
         burst = min(words, self._params.burst_words)
         count, left = words // burst, burst if self._few else inf
         self._fetches.append(_Move(Unit.CONTROL, due, words, rate, 0, burst, count, 0, False, behind, left))
@@ -234,7 +235,7 @@ class MemoryPort:
                 # The words per cycle that the scratchpad accepts from a load or returns to a store.
                 if stream[0].scratch and contention:
                     own[unit] = min(own[unit], *(h.rates[unit] for h in contention))
-        bandwidth = self.timing.bandwidth / self._params.word_beats
+        bandwidth = self.timing.bandwidth / self._word_beats
         # Each direction has its own beat in every cycle, so they do not compete.
         if not 0 < self.timing.bandwidth < 2:
             return own

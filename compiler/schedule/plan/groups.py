@@ -129,6 +129,7 @@ class GroupCosts:
         self._tile_part = cache(self._words_of_tiles)
         self._transient = cache(transient_words)
         self._on_chip = cache(self._whole)
+        self._moved = cache(self._words_moved)
         self.minimum = cache(self._minimum_cost)
         # The cost in steps is asked for just before what else the same steps need.
         self._steps = lru_cache(maxsize=1)(self._in_steps)
@@ -290,7 +291,7 @@ class GroupCosts:
         moved = sum(self._weights[first:stop]) + self._moved(first, stop)
         return self._stripes_cost(cycles, stop - first, moved, self._weights[first])
 
-    def _moved(self, first: int, stop: int) -> int:
+    def _words_moved(self, first: int, stop: int) -> int:
         """Words of tensors that move between DRAM and the chip."""
         return sum(inside.moved for inside in self._flow.inside(first, stop).values())
 
