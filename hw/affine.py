@@ -9,21 +9,19 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.pipeline import output_register, pipeline_stages
 from intloom.hw.spec import timing
-from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
+from intloom.hw.spec.arith import CONSTANT_BITS, FACTOR_BITS, INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
 from intloom.hw.yosys_attributes import REGISTER_COPY
 
-FACTOR_BITS = 32
-CONSTANT_BITS = 48
 BYTE_BITS = 8
 _LOW_FACTOR_BITS = 17
-"""Width of the lower, unsigned half of a factor: with a sign bit it fits a signed 18 x 18 multiplier."""
+"""Width of the lower, unsigned part of a factor: with a sign bit it fits a signed 18 x 18 multiplier."""
 _COARSE_SHIFTS = (32, 16, 8)
 _FINE_SHIFTS = (4, 2, 1)
 
 AFFINE_LAYOUT = data.StructLayout(
     {"m1": signed(FACTOR_BITS), "m2": signed(FACTOR_BITS), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1}
 )
-"""The parameters of an affine operation. `shift` is at most 47, the limit of its instruction field."""
+"""The parameters of an affine operation. `shift` is at most `MAX_AFFINE_SHIFT`."""
 PREPARED_LAYOUT = data.StructLayout(
     {
         "m1": signed(FACTOR_BITS),
@@ -96,13 +94,13 @@ class AffineConstants(wiring.Component):
 class AffineLane(wiring.Component):
     """Applies an affine operation to one pair of operands per cycle and gives a byte.
 
-    Two multiplications, three additions, a rounding right shift in two stages, and a clamp to int8. Ties round to even
+    Two multiplications, two additions, a rounding right shift in two stages, and a clamp to int8. Ties round to even
     or up, as `constants.to_even` says.
 
     Parameters
     ----------
     wide
-        Whether the target's multipliers have adders behind them, as those of 25 x 18 bits do: these add the constant.
+        Whether the target's multipliers take a whole factor and have adders behind them, as those of 25 x 18 bits do.
     x1_bits, x2_bits
         Widths of the signed operands, at most 18.
 
@@ -160,7 +158,7 @@ class AffineLane(wiring.Component):
         in_flight = Signal(self.LATENCY)
         m.d.sync += in_flight.eq(Cat(self.valid, in_flight))
         stage = [self.valid, *in_flight]
-        total = self._sum(m, stage, self._multiply(m))
+        total = self._sum_in_multipliers(m, stage) if self._wide else self._sum_of_halves(m, stage)
         # Copies in each lane: one register for all lanes would route to 24 bits in each, across the device.
         shift, to_even = (
             Signal.like(self.constants[name], name=f"lane_{name}", reset_less=True, attrs={REGISTER_COPY: 1})
@@ -171,38 +169,47 @@ class AffineLane(wiring.Component):
         m.d.comb += self.result_valid.eq(stage[self.LATENCY])
         return m
 
-    def _multiply(self, m: Module) -> list[tuple[Signal, Signal]]:
-        """Stages 1 and 2: each operand's products with both halves of its factor.
+    def _operand(self, m: Module, number: int, delay: int) -> Signal:
+        """Stage 1 and `delay` more: an operand in registers that feed only its multiplier, which can take them in."""
+        # No clock enable and no reset: only such registers move into ECP5 DSP blocks (`hw.fpga.blocks`).
+        operand = (self.x1, self.x2)[number - 1]
+        x = Signal.like(operand, name=f"multiplied{number}", reset_less=True)
+        m.d.sync += x.eq(operand)
+        return pipeline_stages(m, f"late{number}_", x, delay, reset_less=True)
 
-        The operand and product registers feed nothing else, so synthesis can move them into the DSP blocks. With wide
-        multipliers the second operand's products come a stage later, when those of the first one have the constant.
+    def _sum_in_multipliers(self, m: Module, stage: list[Signal]) -> Signal:
+        """Stages 2 to 5: the adder behind the first multiplier adds the constant, and that of the second one both.
+
+        The first operand waits a stage, the second one two.
         """
+        shape = signed(self._sum_bits)
+        begun, total = Signal(shape, reset_less=True), Signal(shape, reset_less=True)
         products = []
-        for i, (operand, factor) in enumerate(((self.x1, self.constants.m1), (self.x2, self.constants.m2)), start=1):
-            # No clock enable and no reset: only such registers move into ECP5 DSP blocks (`hw.fpga.blocks`).
-            x = Signal.like(operand, name=f"multiplied{i}", reset_less=True)
-            lower, upper = factor[:_LOW_FACTOR_BITS], factor[_LOW_FACTOR_BITS:].as_signed()
-            low = Signal(signed(len(x) + len(lower)), name=f"low{i}", reset_less=True)
-            high = Signal(signed(len(x) + len(upper)), name=f"high{i}", reset_less=True)
-            late = pipeline_stages(m, f"late{i}_", x, i - 1 if self._wide else 0, reset_less=True)
-            m.d.sync += [x.eq(operand), low.eq(late * lower), high.eq(late * upper)]
-            products.append((low, high))
-        return products
+        for number, factor in enumerate((self.constants.m1, self.constants.m2), start=1):
+            x = self._operand(m, number, number)
+            product = Signal((x * factor).shape(), name=f"product{number}", reset_less=True)
+            m.d.sync += product.eq(x * factor)
+            products.append(product)
+        m.d.sync += begun.eq(products[0] + self.constants.constant)
+        with m.If(stage[4]):
+            m.d.sync += total.eq(begun + products[1])
+        return total
 
-    def _sum(self, m: Module, stage: list[Signal], products: list[tuple[Signal, Signal]]) -> Signal:
-        """Stages 3 to 5: add products of equal weight and the constant, and join the halves."""
-        split = _LOW_FACTOR_BITS
+    def _sum_of_halves(self, m: Module, stage: list[Signal]) -> Signal:
+        """Stages 2 to 5: products with both halves of each factor, their sums, and the constant."""
+        split, lows, highs = _LOW_FACTOR_BITS, [], []
+        for number, factor in enumerate((self.constants.m1, self.constants.m2), start=1):
+            x = self._operand(m, number, 0)
+            lower, upper = factor[:split], factor[split:].as_signed()
+            low = Signal((x * lower).shape(), name=f"low{number}", reset_less=True)
+            high = Signal((x * upper).shape(), name=f"high{number}", reset_less=True)
+            m.d.sync += [low.eq(x * lower), high.eq(x * upper)]
+            lows.append(low)
+            highs.append(high)
+        low = Signal((lows[0] + lows[1]).shape(), reset_less=True)
+        high = Signal((highs[0] + highs[1]).shape(), reset_less=True)
+        both = Signal(signed(len(high) + 1 + split), reset_less=True)
         total = Signal(signed(self._sum_bits), reset_less=True)
-        # The partial sums may wrap: addition is modulo 2**_sum_bits, and the final sum fits.
-        if self._wide:
-            low, high = self._halves(m, stage[3], products)
-            with m.If(stage[4]):
-                m.d.sync += total.eq(Cat(low[:split], high + low[split:].as_signed()))
-            return total
-        lows, highs = zip(*products, strict=True)
-        low = Signal(signed(max(map(len, lows)) + 1), reset_less=True)
-        high = Signal(signed(max(map(len, highs)) + 1), reset_less=True)
-        both = Signal(signed(min(self._sum_bits, len(high) + 1 + split)), reset_less=True)
         with m.If(stage[2]):
             m.d.sync += [low.eq(lows[0] + lows[1]), high.eq(highs[0] + highs[1])]
         with m.If(stage[3]):
@@ -210,20 +217,6 @@ class AffineLane(wiring.Component):
         with m.If(stage[4]):
             m.d.sync += total.eq(both + self.constants.constant)
         return total
-
-    def _halves(self, m: Module, enable: Value, products: list[tuple[Signal, Signal]]) -> list[Signal]:
-        """Stages 3 and 4: the products of each half and its part of the constant, in the adders of two multipliers."""
-        constant = self.constants.constant
-        parts = constant[:_LOW_FACTOR_BITS], constant[_LOW_FACTOR_BITS:].as_signed()
-        halves = []
-        for name, part, (first, second) in zip(("low", "high"), parts, zip(*products, strict=True), strict=True):
-            begun = Signal((first + part).shape(), name=f"{name}_begun", reset_less=True)
-            half = Signal((begun + second).shape(), name=name, reset_less=True)
-            m.d.sync += begun.eq(first + part)
-            with m.If(enable):
-                m.d.sync += half.eq(begun + second)
-            halves.append(half)
-        return halves
 
     def _round(self, m: Module, stage: list[Signal], total: Signal, shift: Signal, to_even: Signal) -> None:
         """Stages 6 and 7: shift down to a byte, one bit of `shift` per multiplexer level; then ties and the clamp.

@@ -202,7 +202,7 @@ struct intloom_conv {
     uint32_t res_base; /* First word of the residual operand, which has the output's shape; its channels start at byte 0. 0 to 1048575 [words] */
     uint32_t res_plane; /* Step of the residual from one channel block to the next. 0 to 1048575 [words] */
     uint32_t res_row; /* Step of the residual from one row to the next. 0 to 65535 [words] */
-    uint32_t res_shift; /* Right shift of the residual addition. 0 to 47 [bits] */
+    uint32_t res_shift; /* Right shift of the residual addition. 0 to 43 [bits] */
     uint32_t res_even; /* The residual addition rounds ties to even; else up. 0 to 1 */
     uint32_t continue_sums; /* Start from the sums of the CONV before, of as many pixels: both have one output block and one strip. 0 to 1 */
 };
@@ -249,7 +249,7 @@ struct intloom_conv {
     FIELD(res_base, 442u, 20u, 0u, 0, 1048575, 0) \
     FIELD(res_plane, 462u, 20u, 0u, 0, 1048575, 0) \
     FIELD(res_row, 482u, 16u, 0u, 0, 65535, 0) \
-    FIELD(res_shift, 498u, 6u, 0u, 0, 47, 0) \
+    FIELD(res_shift, 498u, 6u, 0u, 0, 43, 0) \
     FIELD(res_even, 504u, 1u, 0u, 0, 1, 0) \
     FIELD(continue_sums, 505u, 1u, 0u, 0, 1, 0)
 
@@ -339,14 +339,14 @@ struct intloom_vadd {
     uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
     uint32_t blocks; /* Channel blocks. 1 to 4095 */
     uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
-    int32_t m1; /* Factor of the first operand. -2147483648 to 2147483647 */
-    int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
-    int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
-    uint32_t shift; /* Right shift. 0 to 47 [bits] */
+    int32_t m1; /* Factor of the first operand. -16777216 to 16777215 */
+    int32_t m2; /* Factor of the second operand. -16777216 to 16777215 */
+    int64_t c; /* Constant added before the shift. -8796093022208 to 8796093022207 */
+    uint32_t shift; /* Right shift. 0 to 43 [bits] */
     uint32_t even; /* Round ties to even; else up. 0 to 1 */
 };
 
-#define INTLOOM_VADD_WIDTH 420u
+#define INTLOOM_VADD_WIDTH 402u
 #define INTLOOM_VADD_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
@@ -366,11 +366,11 @@ struct intloom_vadd {
     FIELD(out_x, 284u, 4u, 0u, 1, 15, 1) \
     FIELD(blocks, 288u, 12u, 0u, 1, 4095, 1) \
     FIELD(table, 300u, 1u, 0u, 0, 1, 0) \
-    FIELD(m1, 301u, 32u, 1u, -2147483648, 2147483647, 0) \
-    FIELD(m2, 333u, 32u, 1u, -2147483648, 2147483647, 0) \
-    FIELD(c, 365u, 48u, 1u, -140737488355328, 140737488355327, 0) \
-    FIELD(shift, 413u, 6u, 0u, 0, 47, 0) \
-    FIELD(even, 419u, 1u, 0u, 0, 1, 0)
+    FIELD(m1, 301u, 25u, 1u, -16777216, 16777215, 0) \
+    FIELD(m2, 326u, 25u, 1u, -16777216, 16777215, 0) \
+    FIELD(c, 351u, 44u, 1u, -8796093022208, 8796093022207, 0) \
+    FIELD(shift, 395u, 6u, 0u, 0, 43, 0) \
+    FIELD(even, 401u, 1u, 0u, 0, 1, 0)
 
 /* Quantized product: clamp(((a-zp_a)*(b-zp_b)*m1 + c) * 2^-shift) for every byte; m2 must equal m1. */
 struct intloom_vmul {
@@ -392,16 +392,16 @@ struct intloom_vmul {
     uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
     uint32_t blocks; /* Channel blocks. 1 to 4095 */
     uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
-    int32_t m1; /* Factor of the first operand. -2147483648 to 2147483647 */
-    int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
-    int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
-    uint32_t shift; /* Right shift. 0 to 47 [bits] */
+    int32_t m1; /* Factor of the first operand. -16777216 to 16777215 */
+    int32_t m2; /* Factor of the second operand. -16777216 to 16777215 */
+    int64_t c; /* Constant added before the shift. -8796093022208 to 8796093022207 */
+    uint32_t shift; /* Right shift. 0 to 43 [bits] */
     uint32_t even; /* Round ties to even; else up. 0 to 1 */
     int32_t zp_a; /* Zero point of A. -128 to 127 */
     int32_t zp_b; /* Zero point of B. -128 to 127 */
 };
 
-#define INTLOOM_VMUL_WIDTH 436u
+#define INTLOOM_VMUL_WIDTH 418u
 #define INTLOOM_VMUL_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
@@ -421,13 +421,13 @@ struct intloom_vmul {
     FIELD(out_x, 284u, 4u, 0u, 1, 15, 1) \
     FIELD(blocks, 288u, 12u, 0u, 1, 4095, 1) \
     FIELD(table, 300u, 1u, 0u, 0, 1, 0) \
-    FIELD(m1, 301u, 32u, 1u, -2147483648, 2147483647, 0) \
-    FIELD(m2, 333u, 32u, 1u, -2147483648, 2147483647, 0) \
-    FIELD(c, 365u, 48u, 1u, -140737488355328, 140737488355327, 0) \
-    FIELD(shift, 413u, 6u, 0u, 0, 47, 0) \
-    FIELD(even, 419u, 1u, 0u, 0, 1, 0) \
-    FIELD(zp_a, 420u, 8u, 1u, -128, 127, 0) \
-    FIELD(zp_b, 428u, 8u, 1u, -128, 127, 0)
+    FIELD(m1, 301u, 25u, 1u, -16777216, 16777215, 0) \
+    FIELD(m2, 326u, 25u, 1u, -16777216, 16777215, 0) \
+    FIELD(c, 351u, 44u, 1u, -8796093022208, 8796093022207, 0) \
+    FIELD(shift, 395u, 6u, 0u, 0, 43, 0) \
+    FIELD(even, 401u, 1u, 0u, 0, 1, 0) \
+    FIELD(zp_a, 402u, 8u, 1u, -128, 127, 0) \
+    FIELD(zp_b, 410u, 8u, 1u, -128, 127, 0)
 
 /* Largest byte of each window; input outside in_h x in_w is ignored. a_base is the word of input row 0, column 0, modulo 2^20. */
 struct intloom_vmax {
@@ -507,15 +507,15 @@ struct intloom_vavg {
     uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
     uint32_t blocks; /* Channel blocks. 1 to 4095 */
     uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
-    int32_t m1; /* Factor of the first operand. -2147483648 to 2147483647 */
-    int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
-    int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
-    uint32_t shift; /* Right shift. 0 to 47 [bits] */
+    int32_t m1; /* Factor of the first operand. -16777216 to 16777215 */
+    int32_t m2; /* Factor of the second operand. -16777216 to 16777215 */
+    int64_t c; /* Constant added before the shift. -8796093022208 to 8796093022207 */
+    uint32_t shift; /* Right shift. 0 to 43 [bits] */
     uint32_t even; /* Round ties to even; else up. 0 to 1 */
     int32_t zp_in; /* Value of input outside the tensor. -128 to 127 */
 };
 
-#define INTLOOM_VAVG_WIDTH 454u
+#define INTLOOM_VAVG_WIDTH 436u
 #define INTLOOM_VAVG_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
@@ -540,12 +540,12 @@ struct intloom_vavg {
     FIELD(out_x, 310u, 4u, 0u, 1, 15, 1) \
     FIELD(blocks, 314u, 12u, 0u, 1, 4095, 1) \
     FIELD(table, 326u, 1u, 0u, 0, 1, 0) \
-    FIELD(m1, 327u, 32u, 1u, -2147483648, 2147483647, 0) \
-    FIELD(m2, 359u, 32u, 1u, -2147483648, 2147483647, 0) \
-    FIELD(c, 391u, 48u, 1u, -140737488355328, 140737488355327, 0) \
-    FIELD(shift, 439u, 6u, 0u, 0, 47, 0) \
-    FIELD(even, 445u, 1u, 0u, 0, 1, 0) \
-    FIELD(zp_in, 446u, 8u, 1u, -128, 127, 0)
+    FIELD(m1, 327u, 25u, 1u, -16777216, 16777215, 0) \
+    FIELD(m2, 352u, 25u, 1u, -16777216, 16777215, 0) \
+    FIELD(c, 377u, 44u, 1u, -8796093022208, 8796093022207, 0) \
+    FIELD(shift, 421u, 6u, 0u, 0, 43, 0) \
+    FIELD(even, 427u, 1u, 0u, 0, 1, 0) \
+    FIELD(zp_in, 428u, 8u, 1u, -128, 127, 0)
 
 /* Load one byte of each of the 256 exponentials of VSOFTMAX from the scratchpad. */
 struct intloom_vexp {

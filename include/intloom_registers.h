@@ -7,7 +7,7 @@
 
 #define INTLOOM_MAGIC 0x4d4f4f4cu
 #define INTLOOM_REGISTER_VERSION 3u
-#define INTLOOM_ISA_VERSION 2u
+#define INTLOOM_ISA_VERSION 3u
 
 #define INTLOOM_REG_MAGIC 0x000u /* ro: Always `LOOM`. */
 #define INTLOOM_REG_VERSION 0x004u /* ro: Register map version (low half) and instruction set version (high half). */

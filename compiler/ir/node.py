@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar, dataclass_transform
 
 from intloom.common.errors import ModelError
 from intloom.compiler.ir.tensor import Image, Shape, Tensor
-from intloom.hw.spec.arith import Affine, RoundingMode
+from intloom.hw.spec.arith import CONSTANT_BITS, FACTOR_BITS, MAX_AFFINE_SHIFT, Affine, RoundingMode
 
 if TYPE_CHECKING:
     from intloom.compiler.ir.onnx_writer import Writer
@@ -74,10 +74,10 @@ class Node(ABC):
 
     def check_affine(self, affine: Affine) -> None:
         """Check that affine coefficients fit the fields of an instruction."""
-        # The instruction fields of m1 and m2 have 32 bits, that of c has 48, all signed.
-        for value, bits in ((affine.m1, 32), (affine.m2, 32), (affine.c, 48)):
+        for value, bits in ((affine.m1, FACTOR_BITS), (affine.m2, FACTOR_BITS), (affine.c, CONSTANT_BITS)):
             self.require(abs(value) < 1 << (bits - 1), f"an affine coefficient must fit {bits} bits", value)
-        self.require(0 <= affine.shift <= 47, "the affine shift must be from 0 to 47", affine.shift)
+        rule = f"the affine shift must be from 0 to {MAX_AFFINE_SHIFT}"
+        self.require(0 <= affine.shift <= MAX_AFFINE_SHIFT, rule, affine.shift)
 
 
 def require(holds: bool, name: str, rule: str, found: object) -> None:

@@ -140,6 +140,14 @@ def requantize(acc: int, scale: Scale, zero_point: int, match: RoundingMode) -> 
     return saturate(rounded + zero_point)
 
 
+FACTOR_BITS = FP32_SIGNIFICAND_BITS + 1
+"""Bits of an affine factor: those of a float32 significand, and the sign."""
+CONSTANT_BITS = 44
+"""Bits of an affine constant, with its sign: the sum then has at most the 48 bits of an adder in a DSP block."""
+MAX_AFFINE_SHIFT = CONSTANT_BITS - 1
+"""The largest right shift of an affine operation."""
+
+
 @dataclass(frozen=True)
 class Affine:
     """Coefficients of the affine operation `clamp((x1*m1 + x2*m2 + c) * 2**-shift)`.

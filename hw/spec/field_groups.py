@@ -1,5 +1,6 @@
 """Groups of fields that several instructions share."""
 
+from intloom.hw.spec.arith import CONSTANT_BITS, FACTOR_BITS, MAX_AFFINE_SHIFT
 from intloom.hw.spec.fields import COORDINATE_BITS, DRAM_BITS, SCRATCH_BITS, Field
 
 
@@ -82,10 +83,10 @@ B_INPUT = (
 """Operand B."""
 
 AFFINE = (
-    Field("m1", 32, "Factor of the first operand.", signed=True),
-    Field("m2", 32, "Factor of the second operand.", signed=True),
-    Field("c", 48, "Constant added before the shift.", signed=True),
-    Field("shift", 6, "Right shift.", high=47, unit="bits"),
+    Field("m1", FACTOR_BITS, "Factor of the first operand.", signed=True),
+    Field("m2", FACTOR_BITS, "Factor of the second operand.", signed=True),
+    Field("c", CONSTANT_BITS, "Constant added before the shift.", signed=True),
+    Field("shift", 6, "Right shift.", high=MAX_AFFINE_SHIFT, unit="bits"),
     Field("even", 1, "Round ties to even; else up."),
 )
 """Affine coefficients."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-ISA_VERSION = 2
+ISA_VERSION = 3
 INSTRUCTION_BITS = 512
 INSTRUCTION_BYTES = INSTRUCTION_BITS // 8
 CHECK_BITS = 6

@@ -3,7 +3,8 @@
 All numbers are little-endian. A CONV reads one stream of words, from its field `weights` on:
 
 1. the table, if it loads one: `TABLE_BYTES` bytes, the entry of byte value v at index v modulo 256;
-2. the residual constants, if it adds a residual: m1 and m2 (int32), c (int64), padded to whole words;
+2. the residual constants, if it adds a residual: m1 and m2 (int32), c (int64), padded to whole words; hardware ignores
+   the bits above `FACTOR_BITS` and `CONSTANT_BITS`;
 3. for each output block: the biases (int32) of its `cols` channels, then their scale words, then, with
    `weight_zero_points`, their zero points (int8, padded to whole words), then its weight tiles.
 
@@ -21,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from intloom.common.errors import EncodingError
-from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, MAX_SHIFT, Affine, Scale
+from intloom.hw.spec.arith import CONSTANT_BITS, FACTOR_BITS, FP32_SIGNIFICAND_BITS, MAX_SHIFT, Affine, Scale, wrap
 from intloom.hw.spec.isa import Fields, Instruction
 
 TABLE_BYTES = 256
@@ -52,13 +53,16 @@ def unpack_scale(word: int) -> Scale:
 
 def pack_residual(affine: Affine) -> bytes:
     """The residual adder's constants; shift and rounding are fields of the instruction."""
+    for value, bits in ((affine.m1, FACTOR_BITS), (affine.m2, FACTOR_BITS), (affine.c, CONSTANT_BITS)):
+        if not -1 << bits - 1 <= value < 1 << bits - 1:
+            raise EncodingError(f"a coefficient of a residual must fit {bits} bits with its sign, not {value}")
     return _RESIDUAL.pack(affine.m1, affine.m2, affine.c)
 
 
 def unpack_residual(data: bytes, shift: int, *, even: bool) -> Affine:
     """The affine operation of the residual adder, from its constants and the fields of the instruction."""
     m1, m2, c = _RESIDUAL.unpack(data[:RESIDUAL_BYTES])
-    return Affine(m1, m2, c, shift, even)
+    return Affine(wrap(m1, FACTOR_BITS), wrap(m2, FACTOR_BITS), wrap(c, CONSTANT_BITS), shift, even)
 
 
 def pack_channels(biases: Sequence[int], scales: Sequence[Scale]) -> bytes:

@@ -7,6 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from intloom.common.errors import EncodingError
+from intloom.hw.spec.arith import MAX_AFFINE_SHIFT
 from intloom.hw.spec.field_groups import (
     A_INPUT,
     AFFINE,
@@ -235,7 +236,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             ),
             address("res_plane", "Step of the residual from one channel block to the next."),
             row("res_row", "Step of the residual from one row to the next."),
-            Field("res_shift", 6, "Right shift of the residual addition.", high=47, unit="bits"),
+            Field("res_shift", 6, "Right shift of the residual addition.", high=MAX_AFFINE_SHIFT, unit="bits"),
             Field("res_even", 1, "The residual addition rounds ties to even; else up."),
             Field(
                 "continue_sums",

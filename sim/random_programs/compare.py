@@ -14,10 +14,10 @@ import numpy as np
 from intloom.common.errors import IntloomError
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec import regs
-from intloom.hw.spec.isa import Instruction, Kind, Unit, disassemble
+from intloom.hw.spec.isa import Instruction, Unit, disassemble
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
-from intloom.sim.random_programs.program import RandomProgram, loads_table, residual_fits
+from intloom.sim.random_programs.program import RandomProgram, loads_table
 from intloom.sim.random_programs.writes import WriteComparison
 from intloom.sim.rtl.bare import BareResult, build_bare, run_bare
 from intloom.sim.rtl.build import Build
@@ -109,9 +109,6 @@ def _interpret(program: RandomProgram, path: Path, log: Path | None) -> str:
             loaded.add(instruction.unit)
         elif instruction.values.get("table") and instruction.unit not in loaded:
             raise IllegalProgramError("a table must be loaded before it is used")
-        residual = instruction.kind is Kind.CONV and instruction["residual"]
-        if residual and not residual_fits(instruction, params, machine.weights):
-            raise IllegalProgramError("a residual constant must fit 48 bits")
         difference = execute(instruction)
         if difference and not wrong:
             wrong = f"instruction {number}, {disassemble(instruction)}: {difference}"

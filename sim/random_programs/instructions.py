@@ -8,7 +8,7 @@ depend on what was loaded before.
 import random
 from collections.abc import Sequence
 
-from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.arith import FACTOR_BITS
 from intloom.hw.spec.fields import COORDINATE_BITS, SCRATCH_BITS
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, LoadTarget, TableUse, Unit, make
@@ -107,7 +107,7 @@ class InstructionMaker:
         if rng.random() < 0.8:
             # Most results then are inside int8.
             shift = rng.randint(0, 30)
-            scale = 1 << shift >> (6 if BY_KIND[kind].one_factor else 0)
+            scale = min(1 << shift >> (6 if BY_KIND[kind].one_factor else 0), (1 << FACTOR_BITS - 1) - 1)
             fields |= {"shift": shift, "m1": rng.randint(-scale, scale), "m2": rng.randint(-scale, scale)}
             fields["c"] = rng.randint(-(1 << shift), 1 << shift) << 5
         return fields | {"m2": fields["m1"]} if BY_KIND[kind].one_factor else fields
@@ -298,8 +298,3 @@ class InstructionMaker:
             "in_block_step": rng.choice((0, plane, step(rng, f["out_blocks"], self._reach(), SCRATCH_BITS)))
             % (1 << SCRATCH_BITS),
         }
-
-
-def residual_word(conv: Instruction, params: HardwareParams) -> int:
-    """The first word of a CONV's residual constants in the weight memory."""
-    return (conv["weights"] + conv_stream(conv, params).residual_start) % params.weight_words

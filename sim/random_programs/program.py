@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.program.constant_check import add_crcs
-from intloom.hw.spec.arith import Affine, Scale
+from intloom.hw.spec.arith import CONSTANT_BITS, FACTOR_BITS, MAX_AFFINE_SHIFT, Affine, Scale
 from intloom.hw.spec.conv_stream import continuable_pixels, conv_stream
 from intloom.hw.spec.fields import DRAM_BITS
-from intloom.hw.spec.formats import RESIDUAL_BYTES, pack_channels, pack_residual
+from intloom.hw.spec.formats import pack_channels, pack_residual
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import (
     BY_KIND,
@@ -32,7 +32,7 @@ from intloom.hw.spec.isa import (
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words, pack_depthwise
-from intloom.sim.random_programs.instructions import InstructionMaker, residual_word
+from intloom.sim.random_programs.instructions import InstructionMaker
 from intloom.sim.random_programs.words import Words, memory_words, words_of
 
 _ISLAND_WORDS = 2048
@@ -45,8 +45,6 @@ _MOST_STEPS = 3
 """Instructions for one that is chosen: a CONV may have two loads of constants before it."""
 NO_LAG = (1 << 20,) * 4
 """No waits but those for hazards."""
-_CONSTANT_BITS = 48
-"""Width of the constant of the residual addition in hardware; software writes it as 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -199,14 +197,6 @@ def loads_table(i: Instruction) -> bool:
     return i.kind is Kind.VTABLE or (i.kind is Kind.CONV and i["table"] == TableUse.LOAD)
 
 
-def residual_fits(conv: Instruction, params: HardwareParams, weights: NDArray[np.int8]) -> bool:
-    """Whether the residual constant in the weight memory has no more bits than the hardware's."""
-    words = -(-RESIDUAL_BYTES // params.word_bytes)
-    rows = (residual_word(conv, params) + np.arange(words)) % params.weight_words
-    constant = int.from_bytes(weights[rows].tobytes()[8:16], "little", signed=True)
-    return -(1 << _CONSTANT_BITS - 1) <= constant < 1 << _CONSTANT_BITS - 1
-
-
 def record_words(params: HardwareParams) -> int:
     """Words of one record of constants: those of the residual addition, then those of the channels."""
     return params.residual_words + params.channel_words
@@ -245,10 +235,10 @@ def constants(rng: random.Random, params: HardwareParams) -> bytes:
     """Records with which results are rarely saturated."""
     records = []
     for _ in range(_RECORDS):
-        shift = rng.randint(0, 40)
-        scale = 1 << min(shift, 31)
-        m1, m2 = (rng.randint(-scale, scale - 1) for _ in range(2))
-        wide = rng.randint(-(1 << _CONSTANT_BITS - 1), (1 << _CONSTANT_BITS - 1) - 1)
+        shift = rng.randint(0, MAX_AFFINE_SHIFT - 6)
+        scale = (1 << min(shift, FACTOR_BITS - 1)) - 1
+        m1, m2 = (rng.randint(-scale, scale) for _ in range(2))
+        wide = rng.randint(-(1 << CONSTANT_BITS - 1), (1 << CONSTANT_BITS - 1) - 1)
         affine = Affine(m1, m2, wide if rng.random() < 0.3 else rng.randint(-60, 60) << shift, shift)
         records.append(pack_residual(affine).ljust(params.residual_words * params.word_bytes, b"\0"))
         biases = [rng.randint(-3000, 3000) if rng.random() < 0.8 else wide % (1 << 31) for _ in range(params.cols)]

@@ -14,6 +14,8 @@ from intloom.hw.spec.arith import Affine
 from tests.hw.streams import made, run
 
 WIDE = 18
+FACTOR_SIZE, CONSTANT_SIZE, LARGEST_SHIFT = 24, 43, 43
+"""Of the instruction table: bits of factors and constants without their signs."""
 
 
 class Lane(wiring.Component):
@@ -66,18 +68,20 @@ def _run_form(constants: Affine, operands: list[tuple[int, int] | None], lane: L
 
 
 def _constants(rng: random.Random) -> Affine:
-    shift = rng.choice((0, 1, 2, 24, 46, 47, rng.randrange(48)))
-    size = rng.choice((4, shift, 31))
+    shift = rng.choice((0, 1, 2, 24, LARGEST_SHIFT - 1, LARGEST_SHIFT, rng.randrange(LARGEST_SHIFT + 1)))
+    size = min(rng.choice((4, shift, FACTOR_SIZE)), FACTOR_SIZE)
+    factors = range(-(1 << size), 1 << size)
+    constants = range(-(1 << CONSTANT_SIZE), 1 << CONSTANT_SIZE)
     return Affine(
-        m1=rng.randrange(-(1 << size), 1 << size) if size < 31 else rng.choice((-(1 << 31), (1 << 31) - 1)),
-        m2=rng.randrange(-(1 << min(size, 31)), 1 << min(size, 31)),
+        m1=rng.choice(factors) if size < FACTOR_SIZE else rng.choice((factors[0], factors[-1])),
+        m2=rng.choice(factors),
         c=rng.choice(
             (
                 0,
-                -(1 << 47),
-                (1 << 47) - 1,
-                rng.randrange(-(1 << 47), 1 << 47),
-                rng.randrange(-99, 99) << shift & ((1 << 46) - 1),
+                constants[0],
+                constants[-1],
+                rng.choice(constants),
+                rng.randrange(-99, 99) << shift & ((1 << CONSTANT_SIZE - 1) - 1),
             )
         ),
         shift=shift,
@@ -89,7 +93,7 @@ def test_constants_of_every_shift_are_prepared_in_time(rng: random.Random) -> No
     prepared = made(AffineConstants)
 
     async def bench(ctx: Any) -> None:
-        for shift in range(48):
+        for shift in range(LARGEST_SHIFT + 1):
             affine = replace(_constants(rng), shift=shift)
             ctx.set(prepared.operation, {name: getattr(affine, name) for name in AFFINE_LAYOUT.members})
             await ctx.tick().repeat(AffineConstants.LATENCY)
@@ -115,11 +119,11 @@ def test_random_constants_follow_the_semantics(seed: int, bits: int) -> None:
 
 
 @pytest.mark.parametrize("even", [False, True])
-@pytest.mark.parametrize("shift", [*range(9), 15, 16, 17, 31, 32, 33, 38])
+@pytest.mark.parametrize("shift", [*range(9), 15, 16, 17, 24, 25, 31, 32])
 def test_every_tie_follows_the_semantics(even: bool, shift: int) -> None:
     """Halves, their neighbors and whole numbers around zero and around both ends."""
-    constants = Affine(m1=1 << min(max(0, shift - 1), 30), m2=1, c=0, shift=shift, even=even)
-    unit = 1 << max(0, shift - 31)
+    constants = Affine(m1=1 << min(max(0, shift - 1), FACTOR_SIZE - 1), m2=1, c=0, shift=shift, even=even)
+    unit = 1 << max(0, shift - FACTOR_SIZE)
     values = [*range(-265, -249), *range(-9, 10), *range(249, 266)]
     operands: list[tuple[int, int] | None] = [(v * unit, y) for v in values for y in (-1, 0, 1)]
     results = _run(constants, operands)
@@ -129,8 +133,8 @@ def test_every_tie_follows_the_semantics(even: bool, shift: int) -> None:
 
 def test_results_reach_everywhere() -> None:
     """The shift, at every position that the factors reach, with results that are neither clamped nor zero."""
-    for shift in range(41):
-        size = min(shift, 30)
+    for shift in range(FACTOR_SIZE + 10):
+        size = min(shift, FACTOR_SIZE - 1)
         constants = Affine(m1=1 << size, m2=0, c=0, shift=shift)
-        operands: list[tuple[int, int] | None] = [(x << max(0, shift - 30), 0) for x in (-128, -77, -1, 0, 1, 99, 127)]
+        operands: list[tuple[int, int] | None] = [(x << shift - size, 0) for x in (-128, -77, -1, 0, 1, 99, 127)]
         assert _run(constants, operands) == [-128, -77, -1, 0, 1, 99, 127], shift

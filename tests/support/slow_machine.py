@@ -224,7 +224,8 @@ class SlowMachine:
             value = _signed(self.mac_table[value & 0xFF])
         if i["residual"]:
             at = i["res_base"] + k // rows * i["res_plane"] + oy * i["res_row"] + ox
-            m1, m2, c = _int(constants[:4]), _int(constants[4:8]), _int(constants[8:16])
+            m1, m2 = (arith.wrap(_int(constants[at : at + 4]), arith.FACTOR_BITS) for at in (0, 4))
+            c = arith.wrap(_int(constants[8:16]), arith.CONSTANT_BITS)
             affine = arith.Affine(m1, m2, c, i["res_shift"], bool(i["res_even"]))
             value = arith.affine(value, _signed(self._word(at)[k % rows]), affine)
         byte = i["out_lane"] + k

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.ir import arithmetic
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
+from intloom.hw.spec.arith import CONSTANT_BITS, FACTOR_BITS, INT8_MAX, INT8_MIN, Affine
 
 Points = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -37,11 +37,7 @@ SUM = Affine(1, 1, 0, 0)
 _FIRST_SHIFTS = (24, 22, 26, 20, 28, 18, 16)
 """Shifts in the order in which they are tried: around 24 bits, the precision of fp32 scales."""
 _NEIGHBORS = (0, 1, -1)
-_FACTOR_BITS = 30
-"""Factors stay below this many bits; the instruction field has 32 with the sign."""
 _MAX_RATIO = 2.0**20
-_CONSTANT_BITS = 47
-"""Bits of the constant without its sign, as in the instruction field."""
 _FINEST_SHIFT = 36
 _SIMPLE_SHIFTS = range(9)
 _SIMPLE = 2.0**-21
@@ -95,11 +91,7 @@ def fit_affine(goal: SampledFunction, ratios: tuple[float, float]) -> Affine | N
 
 def closest_affine(goal: SampledFunction, ratios: tuple[float, float]) -> tuple[Affine, Points]:
     """Constants with few wrong points, for functions that no constants fit, and the difference at each point."""
-    shift = _FIRST_SHIFTS[0]
     candidates = [affine for affine in _proposals(goal, ratios, force=True) if affine is not None]
-    # No proposal at all is left if every ratio exceeds the factor bits; the plain rounded ratios then bound the
-    # error.
-    candidates = candidates or [Affine(round(ratios[0] * 2.0**shift), round(ratios[1] * 2.0**shift), 0, shift)]
     affine = min(candidates, key=lambda k: int(np.count_nonzero(goal.missing(k))))
     return affine, goal.missing(affine)
 
@@ -138,6 +130,8 @@ class _Constants:
     def middle(self, m1: int, m2: int, shift: int, *, even: bool) -> Affine | None:
         """The operation with the middle of the constants that all points allow; with `force`, also if they allow none.
 
+        None also if a coefficient does not fit its field.
+
         Factors move a point by at most `moved` from where the ratios put it, so no point that is more than twice as
         far from the tightest one becomes the tightest.
         """
@@ -155,7 +149,8 @@ class _Constants:
         ceiling_c = int(most.min()) if most.size else floor_c
         # The middle is the farthest from both bounds.
         c = (floor_c + ceiling_c) // 2
-        if (floor_c > ceiling_c and not self._force) or abs(c) >= 1 << _CONSTANT_BITS:
+        outside = max(abs(m1), abs(m2)) >= 1 << FACTOR_BITS - 1 or abs(c) >= 1 << CONSTANT_BITS - 1
+        if outside or (floor_c > ceiling_c and not self._force):
             return None
         return Affine(m1, m2, c, shift, even)
 
@@ -164,17 +159,16 @@ def _proposals(goal: SampledFunction, ratios: tuple[float, float], *, force: boo
     # Cheap candidates first: `_zoomed` computes the sums of a whole grid of factors in each step.
     constants = _Constants(goal, ratios, force=force)
     yield from _simple(constants)
-    for shift in _FIRST_SHIFTS:
+    finest = _finest(ratios)
+    shifts = list(dict.fromkeys(min(shift, finest) for shift in _FIRST_SHIFTS))
+    for shift in shifts:
         base = [round(r * (1 << shift)) for r in ratios]
-        # The factor does not fit the instruction field at this shift. A smaller shift follows in the list.
-        if max(abs(b) for b in base) >= 1 << _FACTOR_BITS:
-            continue
         # A ratio that rounds to zero, as that of an unused operand, has no neighbors.
         for steps in sorted(product(*(_NEIGHBORS if b else (0,) for b in base)), key=lambda s: sum(map(abs, s))):
             yield constants.middle(base[0] + steps[0], base[1] + steps[1], shift, even=False)
         yield constants.middle(base[0], base[1], shift, even=True)
         # The grid search does not depend on the shift, so it runs once, before the less likely shifts.
-        if shift == _FIRST_SHIFTS[0]:
+        if shift == shifts[0]:
             yield from _zoomed(constants)
 
 
@@ -214,7 +208,7 @@ def _zoomed(constants: _Constants) -> Iterator[Affine | None]:
 def _finest(factors: tuple[float, float]) -> int:
     largest = max(abs(f) for f in factors)
     shift = _FINEST_SHIFT
-    while largest * (1 << shift) >= 1 << _FACTOR_BITS:
+    while largest * (1 << shift) >= 1 << FACTOR_BITS - 1:
         shift -= 1
     return shift
 

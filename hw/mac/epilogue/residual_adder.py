@@ -7,9 +7,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.affine import AFFINE_LAYOUT, CONSTANT_BITS, AffineConstants, AffineLane
+from intloom.hw.affine import AFFINE_LAYOUT, AffineConstants, AffineLane
 from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE, ConstantKind
-from intloom.hw.spec.arith import SHIFT_BITS, Affine
+from intloom.hw.spec.arith import CONSTANT_BITS, FACTOR_BITS, SHIFT_BITS, Affine
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -112,8 +112,8 @@ class ResidualAdder(wiring.Component):
             m.d.sync += stored[self.write.index[:2]].eq(self.write.word)
         with m.If(self.activate):
             m.d.sync += [
-                active.m1.eq(stored[0]),
-                active.m2.eq(stored[1]),
+                active.m1.eq(stored[0][:FACTOR_BITS]),
+                active.m2.eq(stored[1][:FACTOR_BITS]),
                 active.c.eq(Cat(stored[2], stored[3])[:CONSTANT_BITS]),
                 active.shift.eq(self.shift),
                 active.even.eq(self.even),

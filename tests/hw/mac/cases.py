@@ -7,7 +7,7 @@ import numpy as np
 
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import HardwareParams
-from intloom.sim.random_programs.program import constant_loads, constants, residual_fits
+from intloom.sim.random_programs.program import constant_loads, constants
 from tests.hw.instructions import BenchInstructions
 
 SCRATCH_WORDS = 4096
@@ -34,5 +34,4 @@ def random_case(seed: int, p: HardwareParams, length: int) -> Case:
         for load in (step.instruction for step in constant_loads(rng, conv, p, 0)):
             at = (load["local"] + np.arange(load["n0"])) % p.weight_words
             weights[at] = records[load["dram"] :][: load["n0"]]
-    program = [conv if residual_fits(conv, p, weights) else conv.with_fields(residual=0) for conv in program]
     return Case(program, scratch, weights.reshape(-1))

@@ -124,15 +124,15 @@ def _operand(results: Results, kind: Kind, name: str) -> Iterator[tuple[str, Ins
 
 def _affine(results: Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
     base = {k: v for k, v in _VECTOR[kind].items() if k not in ("m1", "m2", "shift")} | {"out_w": 20}
-    shift = 40 if kind is Kind.VMUL else 35
-    for positive, negative in ((1 << 30) + 98_765, -(1 << 31) + 4321), (-(1 << 31) + 5, (1 << 30) + 9):
+    shift = 33 if kind is Kind.VMUL else 28
+    for positive, negative in ((1 << 23) + 98_765, -(1 << 24) + 4321), (-(1 << 24) + 5, (1 << 23) + 9):
         pair = (positive, positive) if kind is not Kind.VADD else (positive, negative)
         for name in ("m1", "m2"):
             yield name, results.make(kind, **base, m1=pair[0], m2=pair[1], shift=shift)
     factor = {"m1": 1 << 10, "m2": 1 << 10}
-    for c in (-(1 << 47) + 12_345, (1 << 46) + 999):
-        yield "c", results.make(kind, **base, **factor, c=c, shift=42)
-    yield "shift", results.make(kind, **base, m1=-(1 << 30), m2=-(1 << 30), shift=37)
+    for c in (-(1 << 43) + 12_345, (1 << 42) + 999):
+        yield "c", results.make(kind, **base, **factor, c=c, shift=38)
+    yield "shift", results.make(kind, **base, m1=-(1 << 23), m2=-(1 << 23), shift=32)
     yield "even", results.make(kind, **base | _TIES)
 
 
