@@ -158,7 +158,7 @@ class AffineLane(wiring.Component):
         in_flight = Signal(self.LATENCY)
         m.d.sync += in_flight.eq(Cat(self.valid, in_flight))
         stage = [self.valid, *in_flight]
-        total = self._sum_in_multipliers(m, stage) if self._wide else self._sum_of_halves(m, stage)
+        total = self._sum_in_multipliers(m, stage) if self._wide else self._sum_of_parts(m, stage)
         # Copies in each lane: one register for all lanes would route to 24 bits in each, across the device.
         shift, to_even = (
             Signal.like(self.constants[name], name=f"lane_{name}", reset_less=True, attrs={REGISTER_COPY: 1})
@@ -177,43 +177,41 @@ class AffineLane(wiring.Component):
         m.d.sync += x.eq(operand)
         return pipeline_stages(m, f"late{number}_", x, delay, reset_less=True)
 
-    def _sum_in_multipliers(self, m: Module, stage: list[Signal]) -> Signal:
-        """Stages 2 to 5: the adder behind the first multiplier adds the constant, and that of the second one both.
+    def _product(self, m: Module, name: str, x: Signal, factor: Value) -> Signal:
+        """A product and its register, which feeds nothing but adders."""
+        product = Signal((x * factor).shape(), name=name, reset_less=True)
+        m.d.sync += product.eq(x * factor)
+        return product
 
-        The first operand waits a stage, the second one two.
+    def _sum_in_multipliers(self, m: Module, stage: list[Signal]) -> Signal:
+        """Stages 2 to 5: products, to which the adder behind the first multiplier adds the constant.
+
+        The first operand waits a stage, the second one two, whose product is added to that sum.
         """
-        shape = signed(self._sum_bits)
-        begun, total = Signal(shape, reset_less=True), Signal(shape, reset_less=True)
-        products = []
-        for number, factor in enumerate((self.constants.m1, self.constants.m2), start=1):
-            x = self._operand(m, number, number)
-            product = Signal((x * factor).shape(), name=f"product{number}", reset_less=True)
-            m.d.sync += product.eq(x * factor)
-            products.append(product)
-        m.d.sync += begun.eq(products[0] + self.constants.constant)
+        first = self._product(m, "product1", self._operand(m, 1, 1), self.constants.m1)
+        second = self._product(m, "product2", self._operand(m, 2, 2), self.constants.m2)
+        begun = Signal(signed(self._sum_bits), reset_less=True)
+        total = Signal(signed(self._sum_bits), reset_less=True)
+        m.d.sync += begun.eq(first + self.constants.constant)
         with m.If(stage[4]):
-            m.d.sync += total.eq(begun + products[1])
+            m.d.sync += total.eq(begun + second)
         return total
 
-    def _sum_of_halves(self, m: Module, stage: list[Signal]) -> Signal:
-        """Stages 2 to 5: products with both halves of each factor, their sums, and the constant."""
-        split, lows, highs = _LOW_FACTOR_BITS, [], []
+    def _sum_of_parts(self, m: Module, stage: list[Signal]) -> Signal:
+        """Stages 2 to 5: products with both parts of each factor, the sums of each part, and all with the constant."""
+        lows, highs = [], []
         for number, factor in enumerate((self.constants.m1, self.constants.m2), start=1):
             x = self._operand(m, number, 0)
-            lower, upper = factor[:split], factor[split:].as_signed()
-            low = Signal((x * lower).shape(), name=f"low{number}", reset_less=True)
-            high = Signal((x * upper).shape(), name=f"high{number}", reset_less=True)
-            m.d.sync += [low.eq(x * lower), high.eq(x * upper)]
-            lows.append(low)
-            highs.append(high)
+            lows.append(self._product(m, f"low{number}", x, factor[:_LOW_FACTOR_BITS]))
+            highs.append(self._product(m, f"high{number}", x, factor[_LOW_FACTOR_BITS:].as_signed()))
         low = Signal((lows[0] + lows[1]).shape(), reset_less=True)
         high = Signal((highs[0] + highs[1]).shape(), reset_less=True)
-        both = Signal(signed(len(high) + 1 + split), reset_less=True)
+        both = Signal(signed(len(high) + 1 + _LOW_FACTOR_BITS), reset_less=True)
         total = Signal(signed(self._sum_bits), reset_less=True)
         with m.If(stage[2]):
             m.d.sync += [low.eq(lows[0] + lows[1]), high.eq(highs[0] + highs[1])]
         with m.If(stage[3]):
-            m.d.sync += both.eq(Cat(low[:split], high + low[split:].as_signed()))
+            m.d.sync += both.eq(Cat(low[:_LOW_FACTOR_BITS], high + low[_LOW_FACTOR_BITS:].as_signed()))
         with m.If(stage[4]):
             m.d.sync += total.eq(both + self.constants.constant)
         return total
