@@ -200,9 +200,9 @@ def _convolutions(results: Results) -> Iterator[tuple[str, Instruction]]:
     yield "", conv()
     yield "continue_sums", conv(continue_sums=1)
     yield "table", conv(weights=x.TABLE, table=2)
-    residual = {"residual": 1, "res_base": 5000, "res_shift": 37}
+    residual = {"residual": 1, "res_base": 5000, "res_shift": 27}
     yield "residual", conv(weights=x.RESIDUAL, **residual)
-    yield "res_shift", conv(weights=x.RESIDUAL, **residual)
+    yield "res_shift", conv(weights=x.RESIDUAL, **residual | {"res_shift": 32})
     yield "res_base", conv(weights=x.RESIDUAL, **residual | {"res_base": HIGH + 5})
     two = {"out_blocks": 2, "out_plane": 4, "res_plane": SPACE - 30}
     yield "res_plane", conv(weights=x.RESIDUAL, **residual, **two)

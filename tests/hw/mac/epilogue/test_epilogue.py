@@ -46,7 +46,7 @@ class Work:
             for _ in range(params.cols)
         ]
         self.table = rng.randbytes(TABLE_BYTES)
-        shift = rng.randint(4, 31)
+        shift = rng.randint(4, 24)
         factors = (rng.choice((-1, 1)) * rng.randint(0, (1 << shift) - 1) for _ in range(3))
         self.affine = Affine(*factors, shift)
         self.items = [
