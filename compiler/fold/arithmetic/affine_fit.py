@@ -159,7 +159,7 @@ def _proposals(goal: SampledFunction, ratios: tuple[float, float], *, force: boo
     # Cheap candidates first: `_zoomed` computes the sums of a whole grid of factors in each step.
     constants = _Constants(goal, ratios, force=force)
     yield from _simple(constants)
-    finest = _finest(ratios)
+    finest = finest_shift(ratios)
     shifts = list(dict.fromkeys(min(shift, finest) for shift in _FIRST_SHIFTS))
     for shift in shifts:
         base = [round(r * (1 << shift)) for r in ratios]
@@ -197,7 +197,7 @@ def _zoomed(constants: _Constants) -> Iterator[Affine | None]:
             width, best = interval, factors_found
         # The grid step is radius / 8, so the next grid covers three steps on each side of the best point.
         radius /= 2.5
-    shift = _finest(best)
+    shift = finest_shift(best)
     for even in (False, True):
         yield constants.middle(round(best[0] * (1 << shift)), round(best[1] * (1 << shift)), shift, even=even)
     factors = _tied_factors(near, best, shift)
@@ -205,10 +205,11 @@ def _zoomed(constants: _Constants) -> Iterator[Affine | None]:
         yield constants.middle(*factors, shift, even=True)
 
 
-def _finest(factors: tuple[float, float]) -> int:
+def finest_shift(factors: tuple[float, float]) -> int:
+    """The largest shift with which both factors fit their fields."""
     largest = max(abs(f) for f in factors)
     shift = _FINEST_SHIFT
-    while largest * (1 << shift) >= 1 << FACTOR_BITS - 1:
+    while round(largest * (1 << shift)) >= 1 << FACTOR_BITS - 1:
         shift -= 1
     return shift
 

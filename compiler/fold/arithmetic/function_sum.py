@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.affine_fit import Points, apply
+from intloom.compiler.fold.arithmetic.affine_fit import Points, apply, finest_shift
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
-_SHIFT = 28
 _MOVES = (2.0**-20, -(2.0**-20), 2.0**-16, -(2.0**-16))
 """Distances from the ties: floating point rounds results that are closer to them in either direction."""
 
@@ -40,10 +39,11 @@ def fit_function_sum(wanted: Points, ratio: float, limits: tuple[int, int]) -> F
     if abs(ratio) >= 2:
         return None
     rest = ratio - round(ratio)
+    shift = finest_shift((rest, ratio))
     tried: list[FunctionSum] = []
     for move in _MOVES:
-        rounded = round((rest + move) * (1 << _SHIFT)) - (1 << _SHIFT - 1)
-        inner = Affine(round(rest * (1 << _SHIFT)), round(ratio * (1 << _SHIFT)), rounded, _SHIFT)
+        rounded = round((rest + move) * (1 << shift)) - (1 << shift - 1)
+        inner = Affine(round(rest * (1 << shift)), round(ratio * (1 << shift)), rounded, shift)
         tried.append(_closest(wanted, inner, limits))
         if not tried[-1].missing.any():
             break

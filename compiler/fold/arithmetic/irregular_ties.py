@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.affine_fit import SUM, Points, SampledFunction, apply
+from intloom.compiler.fold.arithmetic.affine_fit import SUM, Points, SampledFunction, apply, finest_shift
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.ir import Add, AvgPool, Mul, Node, Tensor
-from intloom.hw.spec.arith import FACTOR_BITS, INT8_MAX, INT8_MIN, Affine
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 _SHIFT = 26
 _WINDOWS = (2.0**-16, 2.0**-13, 2.0**-11)
@@ -34,10 +34,7 @@ class Bracket:
 
 def fit_bracket(goal: SampledFunction, ratio: float) -> Bracket | None:
     """A bracket that returns the required result at every point; `goal.x2` must be zero everywhere."""
-    shift = _SHIFT
-    # The factor must fit the instruction field, as in `affine_fit`.
-    while abs(ratio) * (1 << shift) >= 1 << FACTOR_BITS - 1 and shift > 8:
-        shift -= 1
+    shift = min(_SHIFT, finest_shift((ratio, 0.0)))
     factor = round(ratio * (1 << shift))
     least, most = goal.limits
     errors = (goal.result << shift) - goal.x1 * factor

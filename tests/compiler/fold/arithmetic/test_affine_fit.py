@@ -10,6 +10,7 @@ from intloom.compiler.fold.arithmetic.affine_fit import (
     _Constants,
     apply,
     closest_affine,
+    finest_shift,
     fit_affine,
     fit_affine_with_table,
 )
@@ -52,6 +53,7 @@ def test_tight_points_give_the_constant_of_all_points(ratios, zeros, shift, step
     low, high = (-20, 30) if clamped else (-128, 127)
     clamps = np.clip(np.arange(256, dtype=np.uint8).view(np.int8), low, high) if clamped else None
     goal = SampledFunction(A, B, np.clip(wanted, low, high), clamps)
+    shift = min(shift, finest_shift(ratios) - 1)
     m1, m2 = round(ratios[0] * 2**shift) + step, round(ratios[1] * 2**shift)
     bounds = []
     for rounding in (0.5, -0.5):
