@@ -55,7 +55,7 @@ def _records(params: HardwareParams) -> dict[int, bytes]:
     rng = random.Random(5)
     biases = [rng.randint(-3000, 3000) for _ in range(params.cols)]
     channels = pack_channels(biases, [Scale((1 << 23) + rng.getrandbits(22), 31) for _ in range(params.cols)])
-    wide = Affine((1 << 24) - 12345, -(1 << 23) + 77, 3 << 28, 0)
+    wide = Affine((1 << 24) - 12345, -(1 << 23) + 77, 3 << 26, 0)
     halves = Affine(1, 1, 0, 0)
 
     def residual(constants: Affine) -> bytes:

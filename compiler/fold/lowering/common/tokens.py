@@ -166,8 +166,8 @@ def pick_values(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def select_channels(builder: GraphBuilder, name: str, channels: Positions) -> Tensor | None:
-    """A tensor of these channels, in this order; None if they are too many runs."""
-    runs = runs_of(channels)
+    """A tensor of these channels, in this order; None if they are none or too many runs."""
+    runs = runs_of(channels) if channels.size else None
     if runs is None:
         return None
     parts = [builder.tensors[builder.channels(name, *run)] for run in runs]
