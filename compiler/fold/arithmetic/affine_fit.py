@@ -51,6 +51,11 @@ _ZOOM_STEPS = 14
 _GRID = np.linspace(-1.0, 1.0, 17)
 
 
+def clamp_limits(clamps: NDArray[np.int8] | None) -> tuple[int, int]:
+    """The smallest and the largest byte of a table of clamps, or of all bytes."""
+    return (INT8_MIN, INT8_MAX) if clamps is None else (int(clamps.min()), int(clamps.max()))
+
+
 @dataclass(frozen=True, eq=False)
 class SampledFunction:
     """A function of two small integers, sampled at every point, and the monotone table that follows it."""
@@ -63,7 +68,7 @@ class SampledFunction:
     @property
     def limits(self) -> tuple[int, int]:
         """Results at which the function is clamped: such a point bounds the operation from one side only."""
-        return (INT8_MIN, INT8_MAX) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
+        return clamp_limits(self.clamps)
 
     def missing(self, affine: Affine) -> Points:
         """Difference between the required result and that of the operation, at every point."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import EncodingError
+from intloom.compiler.fold.arithmetic.affine_fit import clamp_limits
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_unit
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
@@ -94,7 +95,7 @@ class _Function:
         """The depthwise convolution to the bytes `wanted`, where they are `known`; None if a channel has none."""
         fitted = []
         zero = result.zero_point
-        least, most = self._limits()
+        least, most = clamp_limits(self.clamps)
         inside = slice(None) if known is None else known
         x, goals = all_bytes().astype(np.int64)[inside], wanted.astype(np.int64)[:, inside]
         bounds = [Bounds(x, goal - zero, goal > least, goal < most) for goal in goals]
@@ -117,14 +118,10 @@ class _Function:
             table=None if self.clamps is None else self.clamps.tobytes(),
         )
 
-    def _limits(self) -> tuple[int, int]:
-        """The smallest and the largest byte of results."""
-        return (-128, 127) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
-
     def _fit(self, bounds: "Bounds", line: tuple[float, float], zero: int) -> tuple[int, int, Scale] | None:
         """Weight, bias and scale with which a convolution returns a channel's bytes, or None if none are found."""
         x, goal, clamps, match = bounds.x, bounds.goal + zero, self.clamps, self.builder.options.match
-        limits = self._limits()
+        limits = clamp_limits(clamps)
         candidates: Iterator[tuple[int, int, Scale]]
         if (bounds.above & bounds.below).any():
             candidates = _candidates(bounds, *line)

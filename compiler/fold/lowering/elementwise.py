@@ -9,6 +9,7 @@ import numpy as np
 from intloom.compiler.fold.arithmetic.affine_fit import (
     Points,
     SampledFunction,
+    clamp_limits,
     closest_affine,
     fit_affine_with_table,
 )
@@ -28,7 +29,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, Constant, Mul, Tensor
 from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
-from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine, RoundingMode
+from intloom.hw.spec.arith import Affine, RoundingMode
 
 _OTHER_MATCH = {RoundingMode.ORT: RoundingMode.EXACT, RoundingMode.EXACT: RoundingMode.ORT}
 _SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}
@@ -148,8 +149,10 @@ def _spread_row(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, like: 
 
 def _is_plane(operand: Operand, shape: tuple[int, ...] | None) -> bool:
     """Whether the operand is one channel that is broadcast over the channels of an image."""
-    one_of_many = shape is not None and len(shape) == len(operand.shape) > 2 and operand.shape[1] == 1 < shape[1]
-    return one_of_many and operand.has_model_shape and shape is not None and operand.shape[2:] == shape[2:]
+    if shape is None or not len(shape) == len(operand.shape) > 2:
+        return False
+    # Last, since `has_model_shape` refuses a batch.
+    return operand.shape[1] == 1 < shape[1] and operand.shape[2:] == shape[2:] and operand.has_model_shape
 
 
 def _spread_plane(builder: GraphBuilder, unit: QuantizationUnit, plane: Operand, shape: tuple[int, ...]) -> Operand:
@@ -276,11 +279,10 @@ def _lower_function_sum(
     (other,) = (leaf for leaf in operands if leaf != plain)
     r, x = operands[plain].tensor, operands[other].tensor
     result, clamps = _result(builder, unit, operands, order), clamp_table(builder, unit)
-    limits = (INT8_MIN, INT8_MAX) if clamps is None else (int(clamps.min()), int(clamps.max()))
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
     truth = tabulate(builder, unit, {other: one, plain: two}, builder.options.match).astype(np.int64)
     sign = _SIGNS[main.op] if main.inputs[1] == plain else 1.0
-    made = fit_function_sum(truth.reshape(256, 256), sign * r.scale / result.scale, limits)
+    made = fit_function_sum(truth.reshape(256, 256), sign * r.scale / result.scale, clamp_limits(clamps))
     if made is None or (made.missing.any() and marked_groups(made.missing) is None):
         return False
     name = unit_name(unit)
