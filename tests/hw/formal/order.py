@@ -17,6 +17,23 @@ def free_inputs(component: wiring.Component, *fixed: str) -> Iterator[object]:
             yield Value.cast(value).eq(AnySeq(len(Value.cast(value))))
 
 
+class Free(wiring.Component):
+    """A component with the ports of another one, whose outputs have any value in any cycle."""
+
+    def __init__(self, real: wiring.Component) -> None:
+        # Amaranth 0.5 warns of a component that is created and not elaborated.
+        real._MustUse__silence = True
+        super().__init__(dict(real.signature.members.items()))
+
+    def elaborate(self, platform: object) -> Module:
+        """Free outputs."""
+        m = Module()
+        for _, member, value in self.signature.flatten(self):
+            if member.flow is wiring.Out:
+                m.d.comb += Value.cast(value).eq(AnySeq(len(Value.cast(value))))
+        return m
+
+
 class FreeBench(Elaboratable):
     """A component under any inputs, but for the members `fixed` by name; with `resets`, it is reset at any time.
 

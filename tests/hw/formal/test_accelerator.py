@@ -14,7 +14,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Fragment, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 
@@ -23,7 +22,7 @@ from intloom.hw.bus.axi4 import BOUNDARY_BYTES, CHANNELS, LENGTH_BITS
 from intloom.hw.npu import Npu
 from intloom.hw.spec.isa import BY_KIND, Kind, Unit
 from intloom.hw.spec.params import preset
-from tests.hw.formal.order import assume_stream_holds, free_inputs
+from tests.hw.formal.order import Free, assume_stream_holds, free_inputs
 from tests.hw.formal.planted import each_night, planted
 from tests.hw.formal.prover import prove
 
@@ -36,23 +35,6 @@ _FREE = {
 _COUNTS = ("n0", "n1", "n2")
 _BURSTS = 4
 """More than may be in flight in each direction."""
-
-
-class Free(wiring.Component):
-    """A component with the ports of another one, whose outputs have any value in any cycle."""
-
-    def __init__(self, real: wiring.Component) -> None:
-        # Amaranth warns of components that are not elaborated.
-        Fragment.get(real, None)
-        super().__init__(dict(real.signature.members.items()))
-
-    def elaborate(self, platform: object) -> Module:
-        """Free outputs."""
-        m = Module()
-        for _, member, value in self.signature.flatten(self):
-            if member.flow is wiring.Out:
-                m.d.comb += Value.cast(value).eq(AnySeq(len(Value.cast(value))))
-        return m
 
 
 class FreeQueues(Free):
