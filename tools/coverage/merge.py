@@ -47,7 +47,7 @@ class SharedPoint:
     """No design can reach it: the bit is tied to a constant in each."""
 
 
-class _Places:
+class _Identities:
     """What a module's lines and signals are called in every design."""
 
     def __init__(self, module: Module) -> None:
@@ -100,28 +100,28 @@ def _index(bit: str) -> int:
     return {0: 0, 1: numbers[0] if numbers else 0}.get(len(numbers), -1)
 
 
-def _placed(design: Design) -> Iterator[tuple[Key, SharedPoint]]:
+def _identified(design: Design) -> Iterator[tuple[Key, SharedPoint]]:
     lines = design.verilog.splitlines()
-    places = {path: _Places(module) for path, module in modules(design.verilog).items()}
+    identities = {path: _Identities(module) for path, module in modules(design.verilog).items()}
     fixed = constant_bits(design.verilog) if any(design.unreached("toggle")) else {}
     for point, count in design.counts.items():
         path, name, constant = path_of(point.module), point.name, False
         if point.kind == "toggle":
             signal, bit = decoded(name)
-            name, place = f"{signal}{bit}", places[path].signal(signal) + bit
+            name, identity = f"{signal}{bit}", identities[path].signal(signal) + bit
             net = ".".join((*point.module.split(".")[1:], signal))
             constant = not count and _index(bit) in fixed.get(net, ())
         else:
-            place = f"{places[path].statement(point.line)} {name}"
+            identity = f"{identities[path].statement(point.line)} {name}"
         text, where = lines[point.line - 1].strip(), f"{design.name}:{point.line}"
-        yield (path, point.kind, place), SharedPoint(path, point.kind, name, text, where, count, constant)
+        yield (path, point.kind, identity), SharedPoint(path, point.kind, name, text, where, count, constant)
 
 
 def merged(designs: Iterable[Design]) -> list[SharedPoint]:
     """The points of all designs, each once."""
     points: dict[Key, SharedPoint] = {}
     for design in designs:
-        for key, point in _placed(design):
+        for key, point in _identified(design):
             if key in points:
                 points[key].count += point.count
                 points[key].constant &= point.constant

@@ -43,7 +43,7 @@ def test_maxima_of_channels_are_images(channels, rng, seed):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_maxima_of_tokens(turned, rng, seed):
-    """As the tail of a detector: scores of 20 classes for each of 12 places."""
+    """As the tail of a detector: scores of 20 classes for each of 12 positions."""
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 4, 3), 20)
     (value,) = m.node("Reshape", [x.name, m.constant(np.array([1, 20, 12]))])
