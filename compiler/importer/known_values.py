@@ -22,6 +22,7 @@ _SIZES = ("Shape", "Size")
 _SPREADING = frozenset({"ConstantOfShape", "Expand", "Tile"})
 """Operators whose last operand decides the size of the result."""
 _EVALUATED = _SPREADING | {
+    *_SIZES,
     "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "Div", "Equal", "Floor", "Gather", "Greater",
     "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow",
     "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "Slice", "Sqrt", "Squeeze", "Sub", "Sum",
@@ -85,7 +86,7 @@ class KnownValues:
 
     def _evaluate(self, node: onnx.NodeProto) -> NDArray[np.generic] | None:
         """The result of a node whose operands are evaluated."""
-        if node.op_type not in (*_SIZES, *_EVALUATED) or graphs_of(node) or len(node.output) != 1:
+        if node.op_type not in _EVALUATED or graphs_of(node) or len(node.output) != 1:
             return None
         # Only the shapes of the values that Shape reads are wanted; they take no memory.
         feeds = {v: self._shaped(v) if node.op_type in _SIZES else self._operand(v) for v in node.input if v}
