@@ -1,14 +1,18 @@
 """Random small integer graphs over all operations, and random legal hardware for them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from intloom.common.errors import ParameterError
-from intloom.compiler.ir import IntGraph
-from intloom.hw.spec.arith import RoundingMode
+from intloom.compiler.ir import Conv, IntGraph, Node
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, RoundingMode
 from intloom.hw.spec.params import HardwareParams
 from tests.support.graph_maker import GraphMaker
 
 _MOST_VALUES = 20_000
+_SUM_BITS = 26
+"""Of the largest convolution."""
 _CHANNELS = (1, 3, 4, 8, 12, 16, 20, 32, 33, 48)
 
 
@@ -143,22 +147,46 @@ _OPERATIONS = (
 )
 
 
-def random_graph(seed: int, nodes: int = 7) -> tuple[IntGraph, GraphMaker]:
-    """A graph of about `nodes` nodes with one to three outputs, some of them inside the graph."""
+_OPTIONS = {"mul": "vector_multiply", "avg_pool": "vector_average"}
+"""Operations that only hardware with an option has."""
+
+
+def random_graph(seed: int, nodes: int = 7, params: HardwareParams | None = None) -> tuple[IntGraph, GraphMaker]:
+    """A graph of about `nodes` nodes with one to three outputs, some of them inside the graph.
+
+    With `params`, one that this hardware can run.
+    """
     made = RandomGraph(seed)
     rng = made.rng
     height, width = (int(n) for n in rng.integers(3, 25, 2))
     made.pool.append(made.maker.input(made.channels(), height, width if rng.integers(2) else height))
     if rng.integers(4) == 0:
         made.pool.append(made.maker.input(made.channels(), height, width))
+    lacks = {name for name, option in _OPTIONS.items() if params is not None and not getattr(params, option)}
+    operations = [name for name in _OPERATIONS if name not in lacks]
     for _ in range(nodes):
-        name = getattr(made, str(rng.choice(_OPERATIONS)))()
+        name = getattr(made, str(rng.choice(operations)))()
         shape = made.maker.shape(name)
         if np.prod(shape) <= _MOST_VALUES:
             made.pool.append(name)
     tensors = [n.output for n in made.maker.nodes]
     outputs = dict.fromkeys([tensors[-1], *(str(t) for t in rng.choice(tensors, int(rng.integers(0, 3))))])
-    return made.maker.graph(*outputs, name=f"random{seed}"), made.maker
+    graph = made.maker.graph(*outputs, name=f"random{seed}")
+    return graph if params is None else _for_hardware(graph, params), made.maker
+
+
+def _for_hardware(graph: IntGraph, params: HardwareParams) -> IntGraph:
+    """The graph with scales and sums that the hardware can hold."""
+    zeros = np.uint32((1 << FP32_SIGNIFICAND_BITS - params.mantissa_bits) - 1)
+    narrow = max(0, _SUM_BITS - params.acc_bits)
+
+    def held(node: Node) -> Node:
+        if not isinstance(node, Conv):
+            return node
+        weights, bias = node.weights >> narrow, node.bias >> narrow
+        return replace(node, mantissa=node.mantissa & ~zeros, weights=weights, bias=bias)
+
+    return replace(graph, nodes=tuple(map(held, graph.nodes)))
 
 
 def random_params(seed: int) -> HardwareParams:

@@ -1,7 +1,8 @@
 // Programs on the accelerator during which events meet: error responses, halts, resets, interrupts set and cleared.
 //
 // Arguments: `disturbed`, a job for the log of writes, a file with points and programs (see disturbed.py), a seed, the most
-// rounds. Without `disturbed` it is the bare loop, so one build serves both. A round runs a program with random
+// rounds; with none each program runs once, undisturbed. Without `disturbed` it is the bare loop, so one build serves
+// both. A round runs a program with random
 // stalls, and notes in which cycle each state is seen. It then repeats that run, with error responses, resets and interrupt
 // clears in cycles of states whose points are open. Each run ends with a soft reset, and the next program must be right.
 // Prints, for each probe, its value and each pair of events, the number of cycles in which all came together.
@@ -67,6 +68,23 @@ class Bench {
             }
             if (part % 4 == 0) recover(programs);
         }
+    }
+
+    // After a soft reset a program is right, and so are its counters.
+    void complete(const Program& program) {
+        stop();
+        load(program, random_.next() | 1);
+        writes_[now_] = {BENCH_CONTROL, BENCH_START};
+        Stalls stalls;
+        for (const uint64_t limit = now_ + program.cycles; !top_.irq;) {
+            stalls.cycle(top_);
+            cycle();
+            require(now_ < limit, "a program after a soft reset must end");
+        }
+        require(flags_ == BENCH_DONE, "a program after a soft reset must be done");
+        require(memory_.bytes == program.after, "a program after a soft reset must leave the memory as the instruction simulator does");
+        settle();
+        check_counters(stalls);
     }
 
     bool closed() const { return open_.empty(); }
@@ -169,23 +187,11 @@ class Bench {
         require(probes::run_control(top_) == BENCH_IDLE, "a soft reset must end in IDLE");
     }
 
-    // After a run and a soft reset the next program is right.
+    // After a run the next program is right.
     void recover(const std::vector<Program>& programs) {
-        stop();
         const Program* good = nullptr;
         while (good == nullptr || !good->has_result) good = &programs[random_.below(uint32_t(programs.size()))];
-        load(*good, random_.next() | 1);
-        writes_[now_] = {BENCH_CONTROL, BENCH_START};
-        Stalls stalls;
-        for (const uint64_t limit = now_ + 20 * BENCH_CYCLES; !top_.irq;) {
-            stalls.cycle(top_);
-            cycle();
-            require(now_ < limit, "a program after a soft reset must end");
-        }
-        require(flags_ == BENCH_DONE, "a program after a soft reset must be done");
-        require(memory_.bytes == good->after, "a program after a soft reset must leave the memory as the instruction simulator does");
-        settle();
-        check_counters(stalls);
+        complete(*good);
     }
 
     // The counters say of every cycle what the handshakes say.
@@ -227,6 +233,8 @@ class Bench {
         memory_.begin(program.before, seed);
         for (const auto& [address, value] : {std::pair<uint32_t, uint32_t>{BENCH_PROGRAM, program.first_word},
                                             {BENCH_LENGTH, program.instructions},
+                                            {BENCH_LIMIT, uint32_t(program.before.size() / BENCH_WORD)},
+                                            {BENCH_WATCHDOG, program.watchdog},
                                             {BENCH_IRQ_STATUS, 3}}) {
             writes_[now_] = {address, value};
             cycle();
@@ -249,8 +257,6 @@ class Bench {
         for (int i = 0; i < 4; ++i, ++now_) top_.clk = 1, top_.eval(), top_.clk = 0, top_.eval();
         top_.rst = 0;
         for (const auto& [address, value] : {std::pair<uint32_t, uint32_t>{BENCH_BASE_LOW, BENCH_BASE},
-                                            {BENCH_LIMIT, BENCH_WORDS},
-                                            {BENCH_WATCHDOG, 600},
                                             {BENCH_IRQ_ENABLE, 3}}) {
             writes_[now_] = {address, value};
             cycle();
@@ -395,9 +401,10 @@ std::pair<std::set<Point>, std::vector<Program>> read_stimuli(const char* path) 
         wanted.insert({probe, value, first, second});
     }
     std::vector<Program> programs(number(file));
-    const uint32_t size = number(file);
     for (Program& program : programs) {
         program.first_word = number(file), program.instructions = number(file), program.has_result = number(file);
+        program.cycles = number(file), program.watchdog = number(file);
+        const uint32_t size = number(file);
         for (Bytes* part : {&program.before, &program.after}) {
             part->resize(size);
             require(std::fread(part->data(), 1, size, file) == size, "the file of stimuli is too short");
@@ -420,7 +427,10 @@ int main(int argc, char** argv) {
         const uint64_t seed = std::strtoull(argv[4], nullptr, 0);
         const auto top = std::make_unique<Vtop>(context.get(), "");
         Bench bench(*top, seed, wanted);
-        for (unsigned round = 0; round < std::strtoul(argv[5], nullptr, 0) && !bench.closed(); ++round) {
+        const unsigned long rounds = std::strtoul(argv[5], nullptr, 0);
+        for (const Program& program : programs)
+            if (!rounds) bench.complete(program);
+        for (unsigned round = 0; round < rounds && !bench.closed(); ++round) {
             try {
                 bench.round(programs);
             } catch (const std::exception& error) {

@@ -29,7 +29,7 @@ struct Random {
 };
 
 struct Program {
-    uint32_t first_word, instructions, has_result;
+    uint32_t first_word, instructions, has_result, cycles, watchdog;  // The most cycles that it takes.
     Bytes before, after;
 };
 

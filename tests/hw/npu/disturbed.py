@@ -14,22 +14,30 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from intloom.compiler.program.memory import initial_memory
+from intloom.compiler.program.program import Program as Network
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec import regs
 from intloom.hw.spec.params import HardwareParams
+from intloom.sim.isa_sim.simulator import IsaSimulator
+from intloom.sim.result import Arrays
+from intloom.sim.rtl.backend import limit_of, watchdog_of
 from intloom.sim.rtl.bare import bare_plan
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import Build, build
-from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.shell import bare_ports
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu import handshakes
 from tests.hw.npu.coincidences import EVENTS, RUN_CONTROL, exclusion_of, point, probes, states_with_events
-from tests.hw.npu.short_programs import MEMORY_WORDS, Program, random_short_program
+from tests.hw.npu.short_programs import Program, random_short_program
 
 _BASE = 0x4000_0000
 _CYCLES = 1000
 """Longer than a program without stalls."""
+_STALLS = 800
+"""Of a channel, in a thousand cycles, at most; as in disturbed.h."""
 _HEADER = """\
 #pragma once
 #include "Vtop.h"
@@ -70,7 +78,6 @@ def _header(params: HardwareParams) -> str:
         "BENCH_WORD": params.word_bytes,
         "BENCH_BEAT": params.beat_bytes,
         "BENCH_PORT": params.port_bytes,
-        "BENCH_WORDS": MEMORY_WORDS,
         "BENCH_CYCLES": _CYCLES,
         "BENCH_START": regs.pack("CONTROL", start=1),
         "BENCH_RESET": regs.pack("CONTROL", reset=1),
@@ -122,10 +129,10 @@ def simulator(params: HardwareParams, change: Callable[[str], str] = str) -> Bui
 def _write_stimuli(path: Path, wanted: list[tuple[int, int, int, int]], programs: list[Program]) -> None:
     with path.open("wb") as file:
         file.write(struct.pack("<I", len(wanted)) + b"".join(struct.pack("<4I", *numbers) for numbers in wanted))
-        file.write(struct.pack("<2I", len(programs), len(programs[0].before)))
+        file.write(struct.pack("<I", len(programs)))
         for p in programs:
-            file.write(struct.pack("<3I", p.first_word, p.instructions, bool(p.after)))
-            file.write(p.before + p.after.ljust(len(p.before), b"\0"))
+            numbers = p.first_word, p.instructions, bool(p.after), p.cycles, p.watchdog, len(p.before)
+            file.write(struct.pack("<6I", *numbers) + p.before + p.after.ljust(len(p.before), b"\0"))
 
 
 def _numbers(params: HardwareParams, points: Container[str] | None) -> Iterator[tuple[int, int, int, int]]:
@@ -142,29 +149,57 @@ def start(seed: int) -> str:
     return f"+verilator+seed+{seed}"
 
 
+_RANDOM, _ZEROS = "+verilator+rand+reset+2", "+verilator+rand+reset+0"
+"""Contents of registers and memories before the reset."""
+
+
+def _simulate(design: Design, folder: Path, seed: int, rounds: int, programs: list[Program], *plusargs: str) -> str:
+    """What the bench prints of these programs; without rounds each of them runs once, undisturbed."""
+    path, params, files = folder / "stimuli", design.params, RunFiles(folder)
+    _write_stimuli(path, [*_numbers(params, design.points)], programs)
+    files.memory.write_bytes(programs[0].before)
+    # The log of writes is off: a disturbed program's writes are not compared.
+    words = len(programs[0].before) // params.word_bytes
+    prepare(Job(word_bytes=params.word_bytes, memory_words=words, program_word=0, instructions=0, limit=0), files)
+    command = [str(simulator(params, design.change).binary), "disturbed", str(files.job), str(path), str(seed)]
+    command += [str(rounds), *plusargs]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}{done.stdout[-500:]}"
+    return done.stdout
+
+
 def run(design: Design, folder: Path, seed: int, rounds: int, *plusargs: str) -> tuple[Counter[str], int]:
     """Run the bench; how often each point was reached, and a digest of all outputs while they are valid.
 
     `start(n)` among the arguments gives other contents of registers and memories before the reset.
     """
-    rng = random.Random(seed)
-    path, params = folder / "stimuli", design.params
+    rng, params = random.Random(seed), design.params
     programs = [random_short_program(rng, params, kind) for kind in (0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6) * 3]
-    _write_stimuli(path, [*_numbers(params, design.points)], programs)
-    files = RunFiles(folder)
-    files.memory.write_bytes(programs[0].before)
-    # The log of writes is off: a disturbed program's writes are not compared.
-    prepare(
-        Job(word_bytes=params.word_bytes, memory_words=MEMORY_WORDS, program_word=0, instructions=0, limit=0), files
-    )
-    arguments = [str(files.job), str(path), str(seed), str(rounds), "+verilator+rand+reset+2"]
-    command = [str(simulator(params, design.change).binary), "disturbed", *arguments, *(plusargs or (start(1),))]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"seed {seed}: {done.stderr}{done.stdout[-500:]}"
     # Clock gates print lines of their own at the end.
-    digest, table, *_ = done.stdout.splitlines()
+    digest, table, *_ = _simulate(
+        design, folder, seed, rounds, programs, _RANDOM, *(plusargs or (start(1),))
+    ).splitlines()
     counts: Counter[str] = Counter()
     for number, value, first, second, count in json.loads(table):
         probe = probes(params)[number]
         counts[point(probe.name, probe.states[value], EVENTS[first], EVENTS[second])] += count
     return counts, int(digest)
+
+
+def run_network(design: Design, folder: Path, seed: int, network: Network, inputs: Arrays) -> None:
+    """A whole network with random stalls: its memory and its counters are compared at the end.
+
+    Memories begin as zeros, as in the instruction simulator: stores take lanes along that no channel uses.
+    """
+    machine = IsaSimulator(network)
+    machine.run(inputs)
+    options = RtlOptions(memory=MemorySettings(stall_permille=_STALLS))
+    program = Program(
+        network.instructions_at,
+        len(network.instructions),
+        initial_memory(network, inputs).tobytes(),
+        machine.machine.dram.tobytes(),
+        limit_of(network, options),
+        watchdog_of(network, options),
+    )
+    _simulate(design, folder, seed, 0, [program], _ZEROS)

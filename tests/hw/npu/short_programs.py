@@ -115,6 +115,9 @@ class Program:
     before: bytes
     after: bytes
     """The memory at the end; empty if the program ends in an error."""
+    cycles: int = 20_000
+    """The most that it takes, with stalls."""
+    watchdog: int = 600
 
 
 def _memory(rng: random.Random, params: HardwareParams, code: bytes, first_word: int) -> bytes:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from intloom.compiler.schedule import compile_graph
 from tests.hw.npu.coincidences import wanted_points
-from tests.hw.npu.disturbed import Design, run, start
+from tests.hw.npu.disturbed import Design, run, run_network, start
+from tests.support.random_graph import random_graph
 from tests.support.shapes import SHAPES
 
 ROUNDS = 30
@@ -30,3 +32,12 @@ def test_programs_run_after_any_events(shape: str, tmp_path: Path, seed: int) ->
     runs = [run(Design(params), tmp_path, seed, ROUNDS // 5, start(number)) for number in (1, 2 + seed % 1000)]
     assert len({digest for _, digest in runs}) == 1
     assert not sorted(runs[0][0].keys() - {*wanted_points(params)}), "an excluded point was reached"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_cycle_of_a_network_has_its_cause(shape: str, tmp_path: Path, seed: int) -> None:
+    """The counters of a whole network under random stalls equal an attribution from handshakes."""
+    params = SHAPES[shape]
+    graph, maker = random_graph(seed, 25, params)
+    run_network(Design(params), tmp_path, seed, compile_graph(graph, params), maker.random_inputs())
