@@ -70,6 +70,7 @@ class WaitChecker(wiring.Component):
         # Attributes, because the proof of tests/hw/formal reads them.
         self.waits = [Memory(shape=COUNT_BITS, depth=ROWS, init=[]) for _ in range(UNITS)]
         self.counts = Signal(data.ArrayLayout(COUNT_BITS, UNITS))
+        self.row = Signal(range(ROWS))
 
     @staticmethod
     def model(counts: Sequence[int], waits: Sequence[int]) -> bool:
@@ -79,8 +80,7 @@ class WaitChecker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Select a row; compare it in the next cycle; then set `met`, unless `ready` fell meanwhile."""
         m = Module()
-        row = Signal(range(ROWS))
-        open_rows, reached = Signal(ROWS), Signal(UNITS)
+        row, open_rows, reached = self.row, Signal(ROWS), Signal(UNITS)
         m.d.comb += open_rows.eq(self.ready & ~self.met)
         with m.Switch(row):
             for number in range(ROWS):

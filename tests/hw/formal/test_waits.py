@@ -1,10 +1,10 @@
-"""The wait board, for runs of any length: no row opens before all units it waits for have finished enough."""
+"""The wait board, for runs of any length: a row opens when all units it waits for have finished enough, not before."""
 
 from pathlib import Path
 
 import pytest
 from amaranth.asserts import AnyConst
-from amaranth.hdl import Assert, Assume, Elaboratable, Module, ResetSignal, Signal
+from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Module, ResetSignal, Signal
 
 from intloom.hw.control.waits import ROWS, UNIT_SELECT_BITS, WaitChecker
 from intloom.hw.spec.isa import COUNT_BITS
@@ -51,6 +51,51 @@ class BoardBench(Elaboratable):
             port = memory.read_port(domain="comb")
             m.d.comb += [port.addr.eq(row), Assert(~written | (unit != number) | (port.data == wait))]
         return m
+
+
+class ProgressBench(Elaboratable):
+    """A board and one row, chosen once and for all, whose waits are written no more.
+
+    When the last of its units has finished enough, the row opens after `LATENCY` cycles and one for each other row.
+    With `cycles` fewer it need not.
+    """
+
+    def __init__(self, cycles: int = WaitChecker.LATENCY + ROWS - 1) -> None:
+        self.cycles = cycles
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.board = board = WaitChecker()
+        m.d.comb += list(free_inputs(board))
+        row, reached = AnyConst(len(board.write_row)), []
+        for count, memory in zip(board.counts, board.waits, strict=True):
+            port = memory.read_port(domain="comb")
+            m.d.comb += port.addr.eq(row)
+            reached.append(count >= port.data)
+        # Whether the row was ready and had all its waits in each of the last cycles.
+        closed = board.ready.bit_select(row, 1) & Cat(reached).all() & ~board.met.bit_select(row, 1)
+        history = Signal(self.cycles - 1)
+        m.d.sync += history.eq(Cat(closed, history))
+        m.d.comb += [
+            Assume(~ResetSignal()),
+            Assume(row < ROWS),
+            Assume(~board.write | (board.write_row != row)),
+            Assert(~(closed & history.all())),
+            Assert(board.row < ROWS),
+        ]
+        return m
+
+
+def test_rows_open_when_their_waits_are_met(tmp_path: Path) -> None:
+    """So the oldest unfinished instruction, which waits for none that is unfinished, is offered to its unit."""
+    bench = ProgressBench()
+    result = prove(bench, tmp_path, depth=bench.cycles + 1, induction=True, whole=True)
+    assert result.holds, result.log
+
+
+def test_rows_may_wait_for_all_others(tmp_path: Path) -> None:
+    bench = ProgressBench(WaitChecker.LATENCY + ROWS - 2)
+    assert not prove(bench, tmp_path, depth=bench.cycles + 12, whole=True).holds
 
 
 def test_rows_open_only_when_their_waits_are_met(tmp_path: Path) -> None:
