@@ -36,7 +36,7 @@ document.title = "SEEN" + encodeURIComponent(JSON.stringify(seen));
 
 @pytest.fixture(scope="module")
 def done(quantized_models):
-    device = Device("small", "ecp5", {"LUT": 27_000.0, "FF": 27_000.0})
+    device = Device("small", "ecp5", {"LUT": 21_000.0, "FF": 21_000.0})
     asked = Budget(device=device, technology=choose_technology("45nm"))
     space = Space(preset("nano"), {"cols": [4, 16, 64], "scratch_kib": [16, 64]})
     return explore([(quantized_models("c2f"), 1.0)], space, asked)
