@@ -77,9 +77,9 @@ def _dilated(m: OnnxMaker, x: Value, fixed: bool) -> None:
 
 
 def _far_dilated(m: OnnxMaker, x: Value, fixed: bool) -> None:
-    """As in convolutions over time; the instruction has 4 bits for a dilation."""
+    """The instruction has 4 bits for a dilation."""
     dilation = 15 if fixed else 16
-    value = m.conv(x, 4, 3, dilations=[1, dilation], pads=[1, dilation] * 2)
+    value = m.conv(x, 4, 3, dilations=[1, dilation], pads=[1, 14, 1, 2 * dilation - 14])
     m.output(Value(value.name, (1, 4, 6, 6), value.scale))
 
 

@@ -7,7 +7,6 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.border_kernels import without_padding_taps
 from intloom.compiler.fold.lowering.common.convolution import convolution
 from intloom.compiler.fold.lowering.common.large_kernels import fit_kernel
-from intloom.compiler.fold.lowering.common.limits import LARGEST_DILATION
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
@@ -39,10 +38,6 @@ def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     weights = Weights(values, weights.scale, geometry, group)
     weights = without_padding_taps(weights, (x.tensor.height, x.tensor.width))
     tensor, weights = fit_kernel(SpatialOps(builder, unit.origins), x.tensor, weights, unit_name(unit))
-    if max(weights.window.dilations) > LARGEST_DILATION:
-        raise Refusal.WINDOW(
-            f"its dilations are {weights.window.dilations}", f"use dilations of at most {LARGEST_DILATION}"
-        )
     result = builder.result(unit)
     node = convolution(builder, unit, replace(x, tensor=tensor), weights, result)
     builder.finish(unit, node, result, Target.ARRAY)

@@ -1,14 +1,16 @@
 """Pass `absorb_pads`: merge explicit padding with the zero point into the padding of the convolutions that read it.
 
 Runs before `merge_tables`, since a padding node with a table is not recognized. Afterwards no padding node is read only
-by convolutions that pad with the same byte.
+by convolutions that pad with the same byte, but for long kernels over a sequence, which can read no padding.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeGuard
 
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY
-from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, IntGraph, Node, Tensor
+from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
+from intloom.compiler.ir import AvgPool, Conv, IntGraph, Node, Tensor
 
 
 def absorb_pads(graph: IntGraph) -> IntGraph:
@@ -36,8 +38,12 @@ def _absorbable(graph: IntGraph, node: Node) -> bool:
         bool(readers)
         and node.output not in graph.outputs
         and isinstance(node, AvgPool)
-        and all(type(r) is Conv and not isinstance(r, ConvTranspose) and r.zp_in == node.zp_in for r in readers)
+        and all(_pads(r) and r.zp_in == node.zp_in for r in readers)
     )
+
+
+def _pads(node: Node) -> TypeGuard[Conv]:
+    return type(node) is Conv and max(*node.weights.shape[2:], *node.dilations) <= LARGEST_KERNEL
 
 
 def _absorb(node: Node, gone: Mapping[str, Node], tensors: Mapping[str, Tensor]) -> Node:

@@ -116,7 +116,7 @@ class TaskEmitter:
         elif request.region is not None:
             region, row = request.region, request.row
             address = self.dram.address(region.buffer)
-            fields = region.move(address, start + request.guard, region.rect.height * row, row)
+            fields = region.move(address, start + request.guard, region.local_rows * row, row)
             self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
 
     def _emit(self, task: Step, note: str, fields: Mapping[str, int], kind: Kind = Kind.LOAD) -> int:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.plan.residency import Slot
-from intloom.compiler.schedule.plan.tiling import operand_words, work_words
+from intloom.compiler.schedule.plan.tiling import loaded_rows, operand_words, work_words
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, runs_of
 from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, Stage, WeightPart
 
@@ -21,6 +21,14 @@ class Region:
     first: int
     blocks: int
     rect: Rect
+    runs: int = 1
+    """Runs of each row that are rows in local memory, `pitch` words from one to the next."""
+    pitch: int = 0
+
+    @property
+    def local_rows(self) -> int:
+        """Rows of a block in local memory."""
+        return self.rect.height * self.runs
 
     def overlaps(self, other: Region) -> bool:
         """Whether they share a word."""
@@ -38,7 +46,9 @@ class Region:
         """
         b, r = self.buffer, self.rect
         fields = {"dram": address + self.first * b.plane + r.y0 * b.columns + r.x0, "local": local}
-        if r.width != b.columns or row != r.width:
+        if self.runs > 1:
+            runs = {"n0": row, "n1": self.runs, "dram_s1": self.pitch, "local_s1": row}
+        elif r.width != b.columns or row != r.width:
             runs = {"n0": r.width, "n1": r.height, "dram_s1": b.columns, "local_s1": row}
         elif r.height != b.height or plane != b.plane:
             runs = {"n0": r.area}
@@ -148,10 +158,10 @@ def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tu
     view = stage.operands[operand]
     first, blocks = stage.operand_blocks(operand, chunk)
     part = stage.operand_rect(operand, rect)
-    region = Region(view.buffer, view.first_block + first, blocks, part)
+    region = Region(view.buffer, view.first_block + first, blocks, part, *stage.operand_runs(operand, part))
     words = operand_words(stage, operand, rect, chunk)
     key = (stage, view.buffer, part, region.first, blocks)
-    guard, row = stage.operand_guard(operand), stage.operand_row(operand, part)
+    guard, (_, row) = stage.operand_guard(operand), loaded_rows(stage, operand, part)
     return BufferRequest(key, Memory.SCRATCH, words, region=region, guard=guard, row=row), region
 
 
@@ -259,4 +269,4 @@ def whole_rect(buffer: Buffer) -> Rect:
 def tile_of(region: Region, request: BufferRequest, address: int) -> Tile:
     """The tile that the region of a request, loaded to `address`, makes."""
     r = region.rect
-    return Tile(address + request.guard, r.height * request.row, request.row, r.y0, r.x0)
+    return Tile(address + request.guard, region.local_rows * request.row, request.row, r.y0, r.x0)

@@ -53,7 +53,14 @@ def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk, local: C
         return 0
     blocks = stage.operand_blocks(operand, chunk)[1]
     part = stage.operand_rect(operand, rect)
-    return part.height * stage.operand_row(operand, part) * blocks + 2 * stage.operand_guard(operand)
+    runs, row = loaded_rows(stage, operand, part)
+    return part.height * runs * row * blocks + 2 * stage.operand_guard(operand)
+
+
+def loaded_rows(stage: Stage, operand: int, part: Rect) -> tuple[int, int]:
+    """Rows in local memory for each row of a loaded rectangle, and words from one to the next."""
+    runs, pitch = stage.operand_runs(operand, part)
+    return runs, stage.operand_row(operand, part) - (runs - 1) * pitch
 
 
 def work_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:

@@ -33,8 +33,10 @@ from intloom.hw.spec import timing
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.conv_stream import ConvStream
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.isa import ConvMode, Kind, TableUse, Unit
+from intloom.hw.spec.isa import BY_KIND, ConvMode, Kind, TableUse, Unit
 
+LARGEST_KERNEL = BY_KIND[Kind.CONV].field("kernel_w").maximum
+"""Columns of a kernel, and from one to the next."""
 GUARD_WORDS = 1
 """Words around a packed input, since the array also reads the neighboring word."""
 
@@ -221,6 +223,16 @@ class ConvStage(Stage):
         group = self.params.pixels_per_word
         return Rect(joined.y0, joined.y1, joined.x0 // group, -(-joined.x1 // group))
 
+    def operand_runs(self, operand: int, rect: Rect) -> tuple[int, int]:
+        """Kernel rows of a sequence as runs of their own, where pixels between them are not needed."""
+        geometry = self.passes[0][0]
+        return (geometry.kernel[0], geometry.pitch) if 0 < self._run_width(rect) < geometry.pitch else (1, 0)
+
+    def _run_width(self, rect: Rect) -> int:
+        """Pixels of a sequence under one kernel row, in the rectangle under all of them."""
+        geometry = self.passes[0][0]
+        return rect.width - (geometry.kernel[0] - 1) * geometry.pitch
+
     def operand_guard(self, operand: int) -> int:
         """One word around packed pixels."""
         return GUARD_WORDS if self.packed and operand == 0 else 0
@@ -293,9 +305,11 @@ class ConvStage(Stage):
 
     def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
         source, g, run = context.operands[0], part.geometry, part.run
+        column = first[1] if g.pitch else 0
+        place = self._sequence_fields(context) if g.pitch else self.padded_fields(source, "in", *first)
         return {
-            **self.padded_fields(source, "in", *first),
-            "in_base": source.word(g.first_block + run.start - context.chunk.in_first, None, 0),
+            **place,
+            "in_base": source.word(g.first_block + run.start - context.chunk.in_first, None, column),
             "in_plane": source.plane,
             "in_block_step": run.step * source.plane,
             "mode": ConvMode.PACKED if self.packed else ConvMode.BLOCKS,
@@ -307,6 +321,14 @@ class ConvStage(Stage):
             "dilation_w": g.dilation[1],
             "in_blocks": run.blocks,
         }
+
+    def _sequence_fields(self, context: TileContext) -> dict[str, int]:
+        """Kernel rows that read runs of a sequence: all pixels are inside."""
+        geometry, source = self.passes[0][0], context.operands[0]
+        width = self._run_width(self.operand_rect(0, context.rect))
+        # Runs that were loaded apart follow one another; in a whole row they are `pitch` words apart.
+        row = width if source.row == width else geometry.pitch
+        return {"in_row": row, "in_h": geometry.kernel[0], "in_w": width}
 
     def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
         node = self.node
@@ -353,7 +375,11 @@ def schedule_conv(stages: StageList, node: Conv) -> None:
     kernel = (node.weights.shape[2], node.weights.shape[3])
     if stages.is_packed(node):
         kernel = (kernel[0], -(-kernel[1] // stages.params.pixels_per_word))
-    dilation = {"dilation_h": node.dilations[0], "dilation_w": node.dilations[1]}
+    dilations = node.dilations
+    if _reads_runs(stages, node):
+        geometry, _ = _runs_of_sequence(node)
+        kernel, dilations = geometry.kernel, geometry.dilation
+    dilation = {"dilation_h": dilations[0], "dilation_w": dilations[1]}
     check_fields(node, Kind.CONV, window_fields(kernel, node.strides) | dilation)
     if not stages.is_packed(node) and is_expressible(node, stages.params) and pays_on_vector_unit(node, stages):
         stages.add(DepthwiseStage(*stages.common(node), node=node, table=node.table), node.output)
@@ -384,6 +410,35 @@ def _passes(stages: StageList, node: Conv) -> tuple[tuple[Geometry, Weights], ..
         passes = transposed_passes(node.weights, node.strides, node.dilations, node.pads[:2])
         # With groups, blocks belong to output blocks.
         return tuple(without_blank_blocks(*p, stages.params) if node.group == 1 else p for p in passes)
+    if _reads_runs(stages, node):
+        return (_runs_of_sequence(node),)
     weights = packed_kernel(node.weights, stages.params) if stages.is_packed(node) else node.weights
     kernel = (weights.shape[2], weights.shape[3])
     return ((Geometry(kernel, (-node.pads[0], -node.pads[1]), node.strides, node.dilations), weights),)
+
+
+def _reads_runs(stages: StageList, node: Conv) -> bool:
+    """Whether a convolution over a sequence has more taps, or taps farther apart, than a kernel row may have."""
+    taps, dilation = node.weights.shape[3], node.dilations[1]
+    sequence = stages.graph.tensors[node_input(node)].height == 1 and node.weights.shape[2] == 1
+    if not sequence or any(node.pads) or max(taps, dilation) <= LARGEST_KERNEL or stages.is_packed(node):
+        return False
+    return int(taps) % _kernel_rows(node) == 0
+
+
+def _kernel_rows(node: Conv) -> int:
+    """Kernel rows for the taps of a sequence: one for each tap where they are too far apart for columns."""
+    taps = int(node.weights.shape[3])
+    return taps if node.dilations[1] > LARGEST_KERNEL else -(-taps // LARGEST_KERNEL)
+
+
+def _runs_of_sequence(node: Conv) -> tuple[Geometry, Weights]:
+    """Geometry and weights of an equal convolution whose kernel rows all read the only row, `pitch` pixels apart.
+
+    Rows of a CONV's input are a number of words apart, and nothing requires that they do not overlap.
+    """
+    rows, dilation = _kernel_rows(node), node.dilations[1]
+    weights = node.weights.reshape(*node.weights.shape[:2], rows, -1)
+    columns = weights.shape[3]
+    between = (1, dilation if columns > 1 else 1)
+    return Geometry((rows, columns), (0, 0), node.strides, between, pitch=columns * dilation), weights

@@ -383,6 +383,10 @@ class Stage(ABC):
         """Words from one row of a loaded rectangle of an operand to the next."""
         return rect.width
 
+    def operand_runs(self, operand: int, rect: Rect) -> tuple[int, int]:
+        """Runs of a loaded rectangle's row that become rows, and pixels from one to the next; (1, 0): it is whole."""
+        return 1, 0
+
     def result_row(self, rect: Rect) -> int:
         """Words from one row of a tile's result to the next."""
         return rect.width

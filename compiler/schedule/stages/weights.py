@@ -40,14 +40,17 @@ class Geometry:
     step: tuple[int, int] = (1, 1)
     first_block: int = 0
     """The first input block that the pass reads."""
+    pitch: int = 0
+    """Pixels from one kernel row to the next where all of them read the only row of a sequence; 0 in an image."""
 
     @property
     def reach(self) -> tuple[int, int]:
         """Input rows and columns from a window's first to its last pixel."""
-        return (
+        rows, columns = (
             (self.kernel[0] - 1) * self.dilation[0] + 1,
             (self.kernel[1] - 1) * self.dilation[1] + 1,
         )
+        return (1, (self.kernel[0] - 1) * self.pitch + columns) if self.pitch else (rows, columns)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,22 @@
 """Convolutions whose kernel or stride exceeds the instruction: blocks of pixels become channels first.
 
-With a stride of t and a divisor s of t, each block of s by s pixels becomes one pixel with s * s times the channels.
-The kernel then has `ceil(k / s)` rows and columns, filled with zeros at the end, and the stride is `t / s`. A
+Over a sequence, a CONV has 15 rows of 15 taps, which all read the only row, any number of pixels apart. Such a kernel
+is padded with zeros to whole rows, and the sequence with its zero point.
+
+Elsewhere, with a stride of t and a divisor s of t, each block of s by s pixels becomes one pixel with s * s times the
+channels. The kernel then has `ceil(k / s)` rows and columns, filled with zeros at the end, and the stride is `t / s`. A
 convolution with a single 1 for each channel moves the bytes, so the result is exact. Patches of a vision transformer
-are such convolutions.
+are such convolutions. A kernel as large as the image has one position, and may have any stride.
 """
 
 from dataclasses import replace
+from math import ceil, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.weights import Weights
-from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
+from intloom.compiler.fold.lowering.common.limits import LARGEST_DILATION, LARGEST_KERNEL, LARGEST_SIZE, LARGEST_STRIDE
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.ir import Tensor
@@ -34,6 +38,14 @@ def fit_kernel(mover: SpatialOps, x: Tensor, weights: Weights, name: str) -> tup
     UnsupportedPattern
         No divisor of the stride makes it fit.
     """
+    weights = replace(weights, window=_simplified(weights.window, (x.height, x.width)))
+    if _is_long_sequence(weights.window, x):
+        return _padded_sequence(mover, x, weights, name)
+    if max(weights.window.dilations) > LARGEST_DILATION:
+        raise Refusal.WINDOW(
+            f"its dilations are {weights.window.dilations}",
+            f"use dilations of at most {LARGEST_DILATION}, or a kernel of one row over sequences",
+        )
     step = 0
     while (sizes := _block(weights.window)) != (1, 1):
         geometry = weights.window
@@ -48,6 +60,45 @@ def fit_kernel(mover: SpatialOps, x: Tensor, weights: Weights, name: str) -> tup
         geometry = Window((kernel[0], kernel[1]), (strides[0], strides[1]), geometry.dilations, (0, 0, 0, 0))
         weights = replace(weights, values=_split(weights.values, sizes), window=geometry)
     return x, weights
+
+
+def _simplified(geometry: Window, size: Pair) -> Window:
+    """The window with a dilation of 1 for one tap, and with a stride that has divisors for one position of a kernel."""
+    strides, dilations = list(geometry.strides), list(geometry.dilations)
+    for axis, (kernel, count) in enumerate(zip(geometry.kernel, geometry.output(size), strict=True)):
+        if kernel == 1:
+            dilations[axis] = 1
+        if kernel > LARGEST_KERNEL and count == dilations[axis] == strides[axis] == 1:
+            strides[axis] = LARGEST_STRIDE ** ceil(log(kernel / LARGEST_KERNEL, LARGEST_STRIDE))
+    return replace(geometry, strides=(strides[0], strides[1]), dilations=(dilations[0], dilations[1]))
+
+
+def _is_long_sequence(geometry: Window, x: Tensor) -> bool:
+    """Whether a window over a sequence fits kernel rows that all read its only row, and nothing else."""
+    (rows, taps), stride, dilation = geometry.kernel, geometry.strides[1], geometry.dilations[1]
+    if x.height > 1 or rows > 1 or any(geometry.pads[::2]) or stride > LARGEST_STRIDE:
+        return False
+    if dilation > LARGEST_DILATION:
+        return taps <= LARGEST_KERNEL
+    return LARGEST_KERNEL < taps <= LARGEST_KERNEL**2 and (stride == 1 or dilation > 1)
+
+
+def _padded_sequence(mover: SpatialOps, x: Tensor, weights: Weights, name: str) -> tuple[Tensor, Weights]:
+    """The convolution with explicit padding, and with taps of weight 0 at the end that make whole kernel rows."""
+    geometry = weights.window
+    taps, dilation, (_, left, _, right) = geometry.kernel[1], geometry.dilations[1], geometry.pads
+    rows = -(-taps // LARGEST_KERNEL)
+    blank = -taps % rows
+    right += blank * dilation
+    if x.width + left + right > LARGEST_SIZE:
+        raise Refusal.WINDOW(
+            f"it reads {x.width + left + right} pixels with padding", f"use sequences of at most {LARGEST_SIZE} pixels"
+        )
+    if left or right:
+        x = mover.pad(x, (0, left, 0, right), x.zero_point, f"{name}/padded")
+    values = np.pad(weights.values, [(0, 0), (0, 0), (0, 0), (0, blank)])
+    window = replace(geometry, kernel=(1, taps + blank), pads=(0, 0, 0, 0))
+    return x, replace(weights, values=values, window=window)
 
 
 def _block(geometry: Window) -> Pair:

@@ -15,6 +15,8 @@ LARGEST_STRIDE = BY_KIND[Kind.CONV].field("stride_h").maximum
 """Stride of a convolution."""
 LARGEST_DILATION = BY_KIND[Kind.CONV].field("dilation_h").maximum
 """Dilation of a convolution."""
+LARGEST_SIZE = BY_KIND[Kind.CONV].field("in_w").maximum
+"""Rows or columns of an image."""
 LARGEST_WINDOW = BY_KIND[Kind.VMAX].field("kernel_h").maximum
 """Rows or columns of a window of the vector unit."""
 LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum

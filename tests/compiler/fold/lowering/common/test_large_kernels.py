@@ -41,12 +41,57 @@ def test_patches(channels, kernel, strides, attributes, blocks, dtype, rng, seed
     assert kinds(compared(m, seed)) == ["Conv"] * (blocks + 1)
 
 
+def sequence(m, channels, length):
+    m.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, channels, length)))
+    x = m.pair("x", (1, channels, length), 1 / 255, 9)
+    return Value(x.name, x.shape, x.scale)
+
+
 def test_sequences(rng, seed):
     m = OnnxMaker(rng)
-    m.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 2, 200)))
-    x = m.pair("x", (1, 2, 200), 1 / 255, 9)
-    m.output(convolved(m, Value(x.name, x.shape, x.scale), 6, (40,), (8,), pads=[20, 20]))
+    m.output(convolved(m, sequence(m, 2, 200), 6, (40,), (8,), pads=[20, 20]))
     assert kinds(compared(m, seed)) == ["Conv", "Conv"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "dilation", "pads", "group"),
+    [
+        (3, 1, 16, [16, 16], 1),
+        (5, 1, 20, [3, 50], 1),
+        (40, 1, 1, [20, 19], 1),
+        (17, 1, 3, [0, 9], 1),
+        (31, 1, 1, [15, 15], 6),
+        (3, 2, 33, [0, 0], 1),
+        (12, 3, 16, [50, 60], 2),
+    ],
+)
+def test_long_sequences(kernel, stride, dilation, pads, group, rng, seed):
+    """Taps beyond a kernel row of the instruction, with padding of its own and taps of weight 0."""
+    m = OnnxMaker(rng)
+    x = sequence(m, 6, rng.randint(150, 200))
+    m.output(convolved(m, x, 12, (kernel,), (stride,), group, pads=pads, dilations=[dilation]))
+    assert kinds(compared(m, seed)) == ["AvgPool", "Conv"] if any(pads) else ["Conv"]
+
+
+def test_taps_in_the_padding_need_no_dilation(rng, seed):
+    m = OnnxMaker(rng)
+    m.output(convolved(m, sequence(m, 6, 20), 12, (3,), (1,), pads=[64, 64], dilations=[64]))
+    assert kinds(compared(m, seed)) == ["Conv"]
+
+
+def test_a_kernel_at_one_position(rng, seed):
+    """As over all electrodes of a recording: the only row of the result needs no stride."""
+    m = OnnxMaker(rng)
+    m.output(convolved(m, m.image(3, 96, 20), 8, (96, 3), (1, 1), pads=[0, 1, 0, 1]))
+    assert kinds(compared(m, seed)) == ["Conv"] * 3
+
+
+def test_a_sequence_longer_than_an_image_stays_with_the_host(rng):
+    m = OnnxMaker(rng)
+    m.output(convolved(m, sequence(m, 1, 16300), 2, (3,), (1,), pads=[64, 64], dilations=[64]))
+    assignment = next(a for a in fold_model(from_proto(m.model(), name="m")).assignments if a.op == "Conv")
+    assert assignment.row == 20
+    assert "at most 16383 pixels" in assignment.remedy
 
 
 @pytest.mark.parametrize(
