@@ -24,7 +24,7 @@ import numpy as np
 
 from intloom.compiler.fold.arithmetic.integer_softmax import is_pair
 from intloom.compiler.fold.arithmetic.weights import read_bias, read_weights
-from intloom.compiler.fold.lowering.conv_transpose import output_first
+from intloom.compiler.fold.lowering.conv_transpose import output_first, transposed_geometry
 from intloom.compiler.fold.passes.channel_scales import join_equal_scales, without_channel_scales
 from intloom.compiler.fold.passes.constants import fold_constants
 from intloom.compiler.fold.passes.custom_shapes import add_custom_shapes
@@ -143,15 +143,21 @@ class _Rewriter:
         """Replace a ConvTranspose by a Conv of its input with zeros between and around the pixels."""
         model, w = self.model, self.form.writer(node)
         source, weights = model.producers[node.input(0)], model.producers[node.input(1)]
-        array, strides = model.constants[weights.inputs[0]].array, node.integers("strides", (1, 1))
-        pads, extra = node.integers("pads", (0, 0, 0, 0)), node.integers("output_padding", (0, 0))
-        borders = spread_borders(array.shape[2:], strides, node.integers("dilations", (1, 1)), pads, extra)
+        array, shape = model.constants[weights.inputs[0]].array, model.shape(source.inputs[0]) or ()
+        if array.ndim == 3:
+            # A sequence is an image of height 1.
+            array, shape = array[:, :, None], (*shape[:2], 1, *shape[2:])
+        geometry, extra = transposed_geometry(node, (array.shape[2], array.shape[3]))
+        borders = spread_borders(geometry.kernel, geometry.strides, geometry.dilations, geometry.pads, extra)
         zero = self.form.stored(w, source.input(2))
-        spread = spread_pixels(w, source.inputs[0], model.shape(source.inputs[0]) or (), strides, borders, zero)
+        spread = spread_pixels(w, source.inputs[0], shape, geometry.strides, borders, zero)
         x = w.op(DEQUANTIZE, (spread, source.input(1), zero))
         turned = output_first(array, node.integer("group", 1))[:, :, ::-1, ::-1]
         stored = w.constant(np.ascontiguousarray(turned), turned.dtype)
         filters = w.op(DEQUANTIZE, (stored, *weights.inputs[1:]), axis=0)
+        shape = w.constant(model.shape(node.outputs[0]) or (), np.int64)
         self.form.take(w)
-        kept = {k: v for k, v in node.attributes.items() if k in ("dilations", "group", "kernel_shape")}
-        self.form.nodes.append(replace(node, op="Conv", inputs=(x, filters, *node.inputs[2:]), attributes=kept))
+        attributes = {"dilations": geometry.dilations, "group": node.integer("group", 1)}
+        made, image = replace(node, op="Conv", attributes=attributes), f"{node.outputs[0]}/image"
+        self.form.nodes.append(replace(made, inputs=(x, filters, *node.inputs[2:]), outputs=(image,)))
+        self.form.nodes.append(replace(node, name=image, op="Reshape", inputs=(image, shape), attributes={}))

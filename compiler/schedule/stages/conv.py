@@ -379,8 +379,11 @@ def schedule_conv(stages: StageList, node: Conv) -> None:
     if _reads_runs(stages, node):
         geometry, _ = _runs_of_sequence(node)
         kernel, dilations = geometry.kernel, geometry.dilation
-    dilation = {"dilation_h": dilations[0], "dilation_w": dilations[1]}
-    check_fields(node, Kind.CONV, window_fields(kernel, node.strides) | dilation)
+    # A transposed convolution writes every n-th pixel, and reads each.
+    transposed = isinstance(node, ConvTranspose)
+    fields = window_fields(kernel, (1, 1) if transposed else node.strides)
+    fields |= {"dilation_h": dilations[0], "dilation_w": dilations[1], "out_x": node.strides[1] if transposed else 1}
+    check_fields(node, Kind.CONV, fields)
     if not stages.is_packed(node) and is_expressible(node, stages.params) and pays_on_vector_unit(node, stages):
         stages.add(DepthwiseStage(*stages.common(node), node=node, table=node.table), node.output)
     elif node not in stages.residuals.values():

@@ -49,6 +49,7 @@ EXPECTED: dict[str, str] = {
     "saturated bias": "Conv array; 1 region",
     "float bias": "Conv array; 1 region",
     "ConvTranspose": "Conv array, ConvTranspose array; 1 region",
+    "ConvTranspose over a sequence": "ConvTranspose array; 1 region",
     "flattened 7x7": "Flatten placement, Gemm array; 1 region",
     "flattened 24x24": "Flatten table, Gemm array; 1 region",
     "flattened 17x31": "Flatten table, Gemm array; 1 region",

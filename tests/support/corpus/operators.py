@@ -193,6 +193,15 @@ def _transposed(m: OnnxMaker) -> onnx.ModelProto:
     return finished(m, m.pair(value, (1, 4, 12, 12), 0.3))
 
 
+def _transposed_sequence(m: OnnxMaker) -> onnx.ModelProto:
+    m.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 8, 20)))
+    x = m.pair("x", (1, 8, 20), 1 / 255, 9)
+    weight, _ = m.weights((8, 4, 5), 1)
+    attributes = {"strides": [5], "pads": [1, 2], "output_padding": [1]}
+    (value,) = m.node("ConvTranspose", [x.name, weight], **attributes)
+    return finished(m, m.pair(value, (1, 4, 98), 0.05))
+
+
 def _unary(op: str, **attributes: object) -> Builder:
     def build(m: OnnxMaker) -> onnx.ModelProto:
         return finished(m, m.unary(op, m.conv(m.image(3, 6, 6), 8), None, **attributes))
@@ -240,6 +249,7 @@ MODELS: dict[str, Builder] = {
     "saturated bias": _saturated_bias,
     "float bias": _float_bias,
     "ConvTranspose": _transposed,
+    "ConvTranspose over a sequence": _transposed_sequence,
     "flattened 7x7": _classifier(7),
     "flattened 24x24": _classifier(24),
     "flattened 17x31": _classifier(17, width=31),
