@@ -37,6 +37,8 @@ from intloom.hw.spec.isa import BY_KIND, ConvMode, Kind, TableUse, Unit
 
 LARGEST_KERNEL = BY_KIND[Kind.CONV].field("kernel_w").maximum
 """Columns of a kernel, and from one to the next."""
+LARGEST_STRIDE = BY_KIND[Kind.CONV].field("stride_w").maximum
+"""From one pixel of the result to the next."""
 GUARD_WORDS = 1
 """Words around a packed input, since the array also reads the neighboring word."""
 
@@ -293,11 +295,11 @@ class ConvStage(Stage):
             Kind.CONV,
             **self._input_fields(context, part, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1])),
             **self._weight_fields(context, part),
-            out_h=out_h,
-            out_w=out_w,
+            out_h=out_w if g.pixels_are_rows else out_h,
+            out_w=1 if g.pixels_are_rows else out_w,
             out_base=result.word(channel // self.params.rows, rect.y0 + g.offset[0], rect.x0 + g.offset[1]),
             out_plane=result.plane,
-            out_row=result.row * g.step[0],
+            out_row=1 if g.pixels_are_rows else result.row * g.step[0],
             out_x=g.step[1],
             out_lane=channel % self.params.rows,
             **self._residual_fields(context, channel, rect),
@@ -316,7 +318,7 @@ class ConvStage(Stage):
             "kernel_h": g.kernel[0],
             "kernel_w": g.kernel[1],
             "stride_h": g.stride[0],
-            "stride_w": g.stride[1],
+            "stride_w": 1 if g.pixels_are_rows else g.stride[1],
             "dilation_h": g.dilation[0],
             "dilation_w": g.dilation[1],
             "in_blocks": run.blocks,
@@ -325,6 +327,9 @@ class ConvStage(Stage):
     def _sequence_fields(self, context: TileContext) -> dict[str, int]:
         """Kernel rows that read runs of a sequence: all pixels are inside."""
         geometry, source = self.passes[0][0], context.operands[0]
+        if geometry.pixels_are_rows:
+            rows = context.rect.width + geometry.kernel[0] - 1
+            return {"in_row": geometry.pitch, "in_h": rows, "in_w": geometry.kernel[1]}
         width = self._run_width(self.operand_rect(0, context.rect))
         # Runs that were loaded apart follow one another; in a whole row they are `pitch` words apart.
         row = width if source.row == width else geometry.pitch
@@ -361,8 +366,10 @@ class ConvStage(Stage):
         if self.residual is None:
             return {}
         other: Tile = context.operands[1]
+        row = {"res_row": 1} if self.passes[0][0].pixels_are_rows else {}
         return {
             **other.fields("res", rect.y0, rect.x0, channel // self.params.rows),
+            **row,
             "residual": 1,
             "res_shift": self.residual.shift,
             "res_even": int(self.residual.even),
@@ -375,13 +382,14 @@ def schedule_conv(stages: StageList, node: Conv) -> None:
     kernel = (node.weights.shape[2], node.weights.shape[3])
     if stages.is_packed(node):
         kernel = (kernel[0], -(-kernel[1] // stages.params.pixels_per_word))
-    dilations = node.dilations
+    strides, dilations = node.strides, node.dilations
     if _reads_runs(stages, node):
         geometry, _ = _runs_of_sequence(node)
         kernel, dilations = geometry.kernel, geometry.dilation
+        strides = (1, 1) if geometry.pixels_are_rows else strides
     # A transposed convolution writes every n-th pixel, and reads each.
     transposed = isinstance(node, ConvTranspose)
-    fields = window_fields(kernel, (1, 1) if transposed else node.strides)
+    fields = window_fields(kernel, (1, 1) if transposed else strides)
     fields |= {"dilation_h": dilations[0], "dilation_w": dilations[1], "out_x": node.strides[1] if transposed else 1}
     check_fields(node, Kind.CONV, fields)
     if not stages.is_packed(node) and is_expressible(node, stages.params) and pays_on_vector_unit(node, stages):
@@ -421,27 +429,32 @@ def _passes(stages: StageList, node: Conv) -> tuple[tuple[Geometry, Weights], ..
 
 
 def _reads_runs(stages: StageList, node: Conv) -> bool:
-    """Whether a convolution over a sequence has more taps, or taps farther apart, than a kernel row may have."""
-    taps, dilation = node.weights.shape[3], node.dilations[1]
+    """Whether taps or pixels of a convolution over a sequence are more, or farther apart, than an instruction's are."""
+    taps, dilation, stride = node.weights.shape[3], node.dilations[1], node.strides[1]
     sequence = stages.graph.tensors[node_input(node)].height == 1 and node.weights.shape[2] == 1
-    if not sequence or any(node.pads) or max(taps, dilation) <= LARGEST_KERNEL or stages.is_packed(node):
+    fits = max(taps, dilation) <= LARGEST_KERNEL and stride <= LARGEST_STRIDE
+    if not sequence or fits or any(node.pads) or stages.is_packed(node):
         return False
-    return int(taps) % _kernel_rows(node) == 0
+    return int(taps) % _kernel_rows(node) == 0 and (stride <= LARGEST_STRIDE or dilation == 1)
 
 
 def _kernel_rows(node: Conv) -> int:
     """Kernel rows for the taps of a sequence: one for each tap where they are too far apart for columns."""
-    taps = int(node.weights.shape[3])
+    taps, stride = int(node.weights.shape[3]), node.strides[1]
+    if stride > LARGEST_STRIDE:
+        return 1 if taps <= LARGEST_KERNEL else -(-taps // stride)
     return taps if node.dilations[1] > LARGEST_KERNEL else -(-taps // LARGEST_KERNEL)
 
 
 def _runs_of_sequence(node: Conv) -> tuple[Geometry, Weights]:
     """Geometry and weights of an equal convolution whose kernel rows all read the only row, `pitch` pixels apart.
 
-    Rows of a CONV's input are a number of words apart, and nothing requires that they do not overlap.
+    Rows of a CONV's input are a number of words apart, and nothing requires that they do not overlap. With a large
+    stride, pixels of the result are rows, too, and the pitch is the stride.
     """
-    rows, dilation = _kernel_rows(node), node.dilations[1]
+    rows, dilation, stride = _kernel_rows(node), node.dilations[1], node.strides[1]
     weights = node.weights.reshape(*node.weights.shape[:2], rows, -1)
     columns = weights.shape[3]
     between = (1, dilation if columns > 1 else 1)
-    return Geometry((rows, columns), (0, 0), node.strides, between, pitch=columns * dilation), weights
+    pitch = stride if stride > LARGEST_STRIDE else columns * dilation
+    return Geometry((rows, columns), (0, 0), node.strides, between, pitch=pitch), weights

@@ -208,6 +208,7 @@ def _clipped(first: int, stop: int, length: int) -> tuple[int, int]:
 
 
 _LARGEST_KERNEL = BY_KIND[Kind.CONV].field("kernel_h").maximum
+_LARGEST_STRIDE = BY_KIND[Kind.CONV].field("stride_w").maximum
 
 
 class Placement:
@@ -306,6 +307,7 @@ class Placement:
             and not isinstance(n, ConvTranspose)
             and n.group == 1
             and n.dilations[1] == 1
+            and n.strides[1] <= _LARGEST_STRIDE
             # The field of the kernel's width counts words of `group` pixels in a packed convolution.
             and n.weights.shape[3] <= _LARGEST_KERNEL * group
             for n in users

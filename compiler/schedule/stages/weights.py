@@ -44,6 +44,11 @@ class Geometry:
     """Pixels from one kernel row to the next where all of them read the only row of a sequence; 0 in an image."""
 
     @property
+    def pixels_are_rows(self) -> bool:
+        """Whether pixels of a sequence are rows of the instruction, as far apart as its kernel rows."""
+        return 0 < self.pitch == self.stride[1]
+
+    @property
     def reach(self) -> tuple[int, int]:
         """Input rows and columns from a window's first to its last pixel."""
         rows, columns = (

@@ -29,6 +29,9 @@ WINDOWS = {
     "strided": (400, 2, 133, {"stride": (1, 3)}),
     "long": (300, 65, 1, {}),
     "dilated": (500, 28, 15, {"stride": (1, 2)}),
+    "stride": (400, 9, 1, {"stride": (1, 7)}),
+    "few": (400, 3, 1, {"stride": (1, 50)}),
+    "long stride": (600, 60, 1, {"stride": (1, 5)}),
     "most": (400, 225, 1, {}),
     "depthwise": (300, 33, 2, {"depthwise": 1}),
 }
@@ -53,7 +56,7 @@ def test_pixels_between_taps_are_not_loaded():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["apart", "long"])
+@pytest.mark.parametrize("name", ["apart", "long", "long stride"])
 def test_on_the_rtl(name):
     *window, changes = WINDOWS[name]
     m, output = sequence(2, *window, **changes)

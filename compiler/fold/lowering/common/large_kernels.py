@@ -76,19 +76,38 @@ def _simplified(geometry: Window, size: Pair) -> Window:
 def _is_long_sequence(geometry: Window, x: Tensor) -> bool:
     """Whether a window over a sequence fits kernel rows that all read its only row, and nothing else."""
     (rows, taps), stride, dilation = geometry.kernel, geometry.strides[1], geometry.dilations[1]
-    if x.height > 1 or rows > 1 or any(geometry.pads[::2]) or stride > LARGEST_STRIDE:
+    if x.height > 1 or rows > 1 or any(geometry.pads[::2]):
         return False
+    if stride > LARGEST_STRIDE:
+        most = LARGEST_KERNEL * stride if stride <= LARGEST_KERNEL else LARGEST_KERNEL
+        return dilation == 1 and taps <= most and not _has_blocks(taps, stride)
     if dilation > LARGEST_DILATION:
         return taps <= LARGEST_KERNEL
     return LARGEST_KERNEL < taps <= LARGEST_KERNEL**2 and (stride == 1 or dilation > 1)
+
+
+def _has_blocks(kernel: int, stride: int) -> bool:
+    """Whether blocks of pixels make kernel and stride small enough."""
+    while kernel > LARGEST_KERNEL or stride > LARGEST_STRIDE:
+        divisors = _divisors(stride)
+        if not divisors or stride > _MOST_STRIDE:
+            return False
+        kernel, stride = -(-kernel // divisors[-1]), stride // divisors[-1]
+    return True
+
+
+def _divisors(stride: int) -> list[int]:
+    """Strides of the instruction that divide a stride."""
+    return [s for s in range(2, LARGEST_STRIDE + 1) if stride % s == 0]
 
 
 def _padded_sequence(mover: SpatialOps, x: Tensor, weights: Weights, name: str) -> tuple[Tensor, Weights]:
     """The convolution with explicit padding, and with taps of weight 0 at the end that make whole kernel rows."""
     geometry = weights.window
     taps, dilation, (_, left, _, right) = geometry.kernel[1], geometry.dilations[1], geometry.pads
-    rows = -(-taps // LARGEST_KERNEL)
-    blank = -taps % rows
+    stride = geometry.strides[1]
+    # Whole kernel rows have as many taps as the stride has pixels, where that does not fit.
+    blank = -taps % (stride if LARGEST_STRIDE < stride < taps > LARGEST_KERNEL else -(-taps // LARGEST_KERNEL))
     right += blank * dilation
     if x.width + left + right > LARGEST_SIZE:
         raise Refusal.WINDOW(
@@ -108,7 +127,7 @@ def _block(geometry: Window) -> Pair:
         if kernel <= LARGEST_KERNEL and stride <= LARGEST_STRIDE:
             sizes.append(1)
             continue
-        divisors = [s for s in range(2, LARGEST_STRIDE + 1) if stride % s == 0]
+        divisors = _divisors(stride)
         if not divisors or dilation > 1 or stride > _MOST_STRIDE:
             raise Refusal.WINDOW(
                 f"its kernel has {kernel} rows or columns, with stride {stride} and dilation {dilation}",

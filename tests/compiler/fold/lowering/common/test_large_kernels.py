@@ -63,6 +63,9 @@ def test_sequences(rng, seed):
         (31, 1, 1, [15, 15], 6),
         (3, 2, 33, [0, 0], 1),
         (12, 3, 16, [50, 60], 2),
+        (5, 5, 1, [0, 0], 1),
+        (24, 10, 1, [3, 9], 3),
+        (9, 70, 1, [0, 0], 1),
     ],
 )
 def test_long_sequences(kernel, stride, dilation, pads, group, rng, seed):
