@@ -144,7 +144,8 @@ class _Rewriter:
         model, w = self.model, self.form.writer(node)
         source, weights = model.producers[node.input(0)], model.producers[node.input(1)]
         array, shape = model.constants[weights.inputs[0]].array, model.shape(source.inputs[0]) or ()
-        if array.ndim == 3:
+        sequence = array.ndim == 3
+        if sequence:
             # A sequence is an image of height 1.
             array, shape = array[:, :, None], (*shape[:2], 1, *shape[2:])
         geometry, extra = transposed_geometry(node, (array.shape[2], array.shape[3]))
@@ -152,12 +153,16 @@ class _Rewriter:
         zero = self.form.stored(w, source.input(2))
         spread = spread_pixels(w, source.inputs[0], shape, geometry.strides, borders, zero)
         x = w.op(DEQUANTIZE, (spread, source.input(1), zero))
-        turned = output_first(array, node.integer("group", 1))[:, :, ::-1, ::-1]
+        group = node.integer("group", 1)
+        turned = output_first(array, group)[:, :, ::-1, ::-1]
         stored = w.constant(np.ascontiguousarray(turned), turned.dtype)
         filters = w.op(DEQUANTIZE, (stored, *weights.inputs[1:]), axis=0)
-        shape = w.constant(model.shape(node.outputs[0]) or (), np.int64)
+        size = w.constant((1, len(turned), -1), np.int64)
         self.form.take(w)
-        attributes = {"dilations": geometry.dilations, "group": node.integer("group", 1)}
-        made, image = replace(node, op="Conv", attributes=attributes), f"{node.outputs[0]}/image"
-        self.form.nodes.append(replace(made, inputs=(x, filters, *node.inputs[2:]), outputs=(image,)))
-        self.form.nodes.append(replace(node, name=image, op="Reshape", inputs=(image, shape), attributes={}))
+        made = replace(node, op="Conv", attributes={"dilations": geometry.dilations, "group": group})
+        made = replace(made, inputs=(x, filters, *node.inputs[2:]))
+        if sequence:
+            image = f"{node.outputs[0]}/image"
+            self.form.nodes.append(replace(made, outputs=(image,)))
+            made = replace(node, name=image, op="Reshape", inputs=(image, size), attributes={})
+        self.form.nodes.append(made)

@@ -24,11 +24,16 @@ def absorb_pads(graph: IntGraph) -> IntGraph:
 
 
 def _is_padding(node: Node) -> bool:
-    return isinstance(node, AvgPool) and (node.kernel, node.strides, node.affine, node.table) == (
-        (1, 1),
-        (1, 1),
-        IDENTITY,
-        None,
+    return (
+        isinstance(node, AvgPool)
+        and min(node.pads) >= 0
+        and (node.kernel, node.strides, node.affine, node.table)
+        == (
+            (1, 1),
+            (1, 1),
+            IDENTITY,
+            None,
+        )
     )
 
 

@@ -39,9 +39,17 @@ class AvgPool(Pool):
         channels = tensors[self.inputs[0]].channels
         ones = w.constant(np.ones((channels, 1, *self.kernel)), np.int8)
         zero = w.constant(self.zp_in, np.int8)
-        window: dict[str, Any] = {"kernel_shape": self.kernel, "strides": self.strides, "pads": self.pads}
+        cut = w.constant(
+            [0, 0, *(min(0, n) for n in self.pads[:2]), 0, 0, *(min(0, n) for n in self.pads[2:])], np.int64
+        )
+        image = w.op("Pad", (self.inputs[0], cut)) if min(self.pads) < 0 else self.inputs[0]
+        window: dict[str, Any] = {
+            "kernel_shape": self.kernel,
+            "strides": self.strides,
+            "pads": [max(0, n) for n in self.pads],
+        }
         # ConvInteger sums `x - zp`, and what it pads with then counts as zero, as the graph's padding by zp_in does.
-        sums = w.op("ConvInteger", (self.inputs[0], ones, zero), **window, group=channels)
+        sums = w.op("ConvInteger", (image, ones, zero), **window, group=channels)
         total = w.op("Add", (w.widened(sums), w.integer(self.kernel[0] * self.kernel[1] * self.zp_in)))
         scaled = w.math("Mul", total, self.affine.m1)
         w.table(self.table, w.affine(scaled, self.affine), self.output)

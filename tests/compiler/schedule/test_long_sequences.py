@@ -1,9 +1,11 @@
-"""Kernels over a sequence beyond a kernel row of the instruction: rows that all read the sequence's only row."""
+"""Convolutions over a sequence beyond the instruction's kernel and stride: rows that read the only row; long crops."""
 
 import numpy as np
 import pytest
 
+from intloom.compiler.ir import AvgPool
 from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import PRESETS, preset
 from intloom.sim.backend import RtlBackend
@@ -61,6 +63,17 @@ def test_on_the_rtl(name):
     *window, changes = WINDOWS[name]
     m, output = sequence(2, *window, **changes)
     graph, inputs, params = m.graph(output), m.random_inputs(), preset("nano")
+    found = RtlBackend().run(compile_graph(graph, params), inputs).outputs
+    for tensor, array in run_graph(graph, inputs, match=params.match).items():
+        np.testing.assert_array_equal(found[tensor], array, err_msg=f"tensor {tensor}")
+
+
+@pytest.mark.slow
+def test_a_crop_on_the_rtl():
+    m = GraphMaker(5)
+    x, one = m.conv(m.input(5, 9, 40), 7), Affine(1, 0, 0, 0)
+    cropped = m.node(AvgPool, (x,), (7, 4, 25), kernel=(1, 1), pads=(-3, -20, -2, 5), affine=one, zp_in=-7)
+    graph, inputs, params = m.graph(m.conv(cropped, 3)), m.random_inputs(), preset("nano")
     found = RtlBackend().run(compile_graph(graph, params), inputs).outputs
     for tensor, array in run_graph(graph, inputs, match=params.match).items():
         np.testing.assert_array_equal(found[tensor], array, err_msg=f"tensor {tensor}")

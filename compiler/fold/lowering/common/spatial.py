@@ -17,7 +17,7 @@ from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal
 
 _MOST_CROPS = 4
-"""Convolutions in a row for one crop: each removes at most `LARGEST_KERNEL - 1` rows and columns."""
+"""Convolutions in a row for one selection: each crops at most `LARGEST_KERNEL - 1` rows and columns."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,11 @@ class Steps:
     def count(self) -> int:
         """Number of selected pixels."""
         return len(range(self.start, self.stop, self.step))
+
+    @property
+    def last(self) -> int:
+        """The last selected pixel."""
+        return self.start + (self.count - 1) * self.step
 
 
 @dataclass(frozen=True)
@@ -48,25 +53,28 @@ class SpatialOps:
         return result
 
     def pad(self, x: Tensor, pads: Pads, value: int, name: str) -> Tensor:
-        """Pad `x` with a byte."""
+        """Pad `x` with a byte, or crop it where the padding is negative."""
         top, left, bottom, right = pads
         node = AvgPool(name=name, inputs=(x.name,), output=name, kernel=(1, 1), affine=IDENTITY, zp_in=value, pads=pads)
         return self.emit(node, x, (x.height + top + bottom, x.width + left + right))
 
     def pick(self, x: Tensor, rows: Steps, columns: Steps, name: str) -> Tensor:
-        """Select rows and columns of `x`, with several convolutions where one kernel is too small for the crop."""
-        for number in range(_MOST_CROPS):
-            if (rows, columns) == (Steps(0, x.height), Steps(0, x.width)):
-                return x
+        """Select rows and columns of `x`.
+
+        Convolutions crop a few rows and columns, which are often part of the next one. Longer crops are averages of
+        single pixels.
+        """
+        if max(_cuts(rows, x.height), _cuts(columns, x.width)) > _MOST_CROPS:
+            pads = (-rows.start, -columns.start, rows.last + 1 - x.height, columns.last + 1 - x.width)
+            x = self.pad(x, pads, x.zero_point, f"{name}/cropped")
+            rows, columns = (Steps(0, s.last + 1 - s.start, s.step) for s in (rows, columns))
+        number = 0
+        while (rows, columns) != (Steps(0, x.height), Steps(0, x.width)):
             first, rows = _first_cut(rows, x.height)
             second, columns = _first_cut(columns, x.width)
             x = self._pick_once(x, first, second, f"{name}{number or ''}")
-        if (rows, columns) == (Steps(0, x.height), Steps(0, x.width)):
-            return x
-        raise Refusal.SELECTION(
-            f"it crops more than {_MOST_CROPS * (LARGEST_KERNEL - 1)} rows or columns",
-            "crop less, or crop on the host",
-        )
+            number += 1
+        return x
 
     def _pick_once(self, x: Tensor, rows: Steps, columns: Steps, name: str) -> Tensor:
         kernel = (x.height - (rows.count - 1) * rows.step, x.width - (columns.count - 1) * columns.step)
@@ -91,11 +99,20 @@ class SpatialOps:
         return whole
 
 
+def _cuts(wanted: Steps, size: int) -> int:
+    """Convolutions in a row that select pixels of an axis."""
+    count = 0
+    while wanted != Steps(0, size):
+        first, wanted = _first_cut(wanted, size)
+        size, count = first.count, count + 1
+    return count
+
+
 def _first_cut(wanted: Steps, size: int) -> tuple[Steps, Steps]:
     """What one convolution crops along an axis, and the selection that remains."""
     if wanted.step > LARGEST_STRIDE:
         raise Refusal.SELECTION(f"it keeps every {wanted.step}th pixel", f"use a step of at most {LARGEST_STRIDE}")
-    last = wanted.start + (wanted.count - 1) * wanted.step
+    last = wanted.last
     cut = size - (last - wanted.start + 1)
     if cut >= LARGEST_KERNEL and wanted.count == 1:
         first = wanted.start % LARGEST_STRIDE

@@ -62,3 +62,25 @@ def test_sequences_are_joined(rng, seed):
     (joined,) = m.node("Concat", [one.name, two.name], axis=2)
     m.output(m.pair(joined, (1, 4, 16), x.scale))
     compared(m, seed)
+
+
+def test_long_crops(rng, seed):
+    """Averages of single pixels crop what several convolutions cannot, also before a step."""
+    m = OnnxMaker(rng)
+    x = sliced(m, m.image(3, 150, 100), [100, 70], [1 << 62, 1 << 62], [2, 3], [3, 1])
+    m.output(m.pair(x.name, x.shape, x.scale, 0))
+    assert kinds(compared(m, seed)) == ["AvgPool", "Conv"]
+
+
+def test_circular_padding(rng, seed):
+    """A sequence between its own last and first pixels, as around a convolution over time."""
+    m = OnnxMaker(rng)
+    x = m.image(6, 1, 200, 9)
+    last, first = sliced(m, x, [-80], [1 << 62], [3]), sliced(m, x, [0], [80], [3])
+    parts = [m.pair(p.name, p.shape, x.scale, 9) if p is not x else x for p in (last, x, first)]
+    (joined,) = m.node("Concat", [p.name for p in parts], axis=3)
+    whole = m.pair(joined, (1, 6, 1, 360), x.scale, 9)
+    weight, scales = m.weights((4, 6, 1, 3), 0)
+    (value,) = m.node("Conv", [whole.name, weight, m.bias(scales, x.scale)], dilations=[1, 80])
+    m.output(m.pair(value, (1, 4, 1, 200), x.scale * 60))
+    assert "Conv" in kinds(compared(m, seed))
