@@ -1,31 +1,29 @@
 """CRCs in hardware: a CRC is linear, so each of its bits is an XOR of bits of the CRC before and of the word."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from intloom.hw.spec.program_check import CRC_BITS, shift_bit
 
 
-def word_part(m: Module, word: Value, polynomial: int) -> Value:
-    """The part that a word has in the CRC after it, without that of the CRC before it."""
-    return _linear(m, "word", word, lambda bits: _after_word(0, bits, len(word), polynomial))
+def crc_after(m: Module, crc: Value, word: Value, polynomial: int) -> Value:
+    """The CRC after a word that is at least as wide: its first bits meet those of the CRC before it."""
+    columns = [_after_word(1 << number, len(word), polynomial) for number in range(len(word))]
+    added = Signal.like(word, name="added")
+    m.d.comb += added.eq(word ^ crc)
+    return _linear(m, "crc", added, columns)
 
 
-def crc_part(m: Module, crc: Value, word_bits: int, polynomial: int) -> Value:
-    """The part that a CRC has in the CRC after a word of `word_bits`."""
-    return _linear(m, "crc", crc, lambda bits: _after_word(bits, 0, word_bits, polynomial))
-
-
-def _after_word(crc: int, word: int, word_bits: int, polynomial: int) -> int:
+def _after_word(word: int, word_bits: int, polynomial: int) -> int:
+    crc = 0
     for number in range(word_bits):
         crc = shift_bit(crc, word >> number & 1, polynomial)
     return crc
 
 
-def _linear(m: Module, name: str, value: Value, function: Callable[[int], int]) -> Value:
-    """A linear function of a value's bits, as XORs for each few of the CRC's bits."""
-    columns = [function(1 << number) for number in range(len(value))]
+def _linear(m: Module, name: str, value: Value, columns: Sequence[int]) -> Value:
+    """The XOR of the columns of a value's set bits, as XORs for each few of the CRC's bits."""
     # Sums of about eight bits, of which each bit of the CRC adds half: with 128 bits 40 % fewer LUTs than an XOR for
     # each bit of the CRC.
     size = max(3, len(value).bit_length() - 4)

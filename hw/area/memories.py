@@ -9,6 +9,7 @@ from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.norm import FALL_BITS, LARGEST_COUNT, ROOT_BITS, SEGMENTS
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import COUNTERS
 from intloom.hw.spec.softmax import EXPONENTIAL_BITS, EXPONENTIAL_BYTES, QUEUE_GROUPS
 from intloom.hw.spec.timing import PREFETCH_INSTRUCTIONS
 
@@ -21,6 +22,9 @@ _SMALLEST = {"xc7": 128, "ecp5": 64}
 _SMALLEST_SINGLE_PORTED = {"xc7": 512, "ecp5": 64}
 _BYTE = 9
 """Bits of a block with a write enable of their own."""
+_SCAN_BITS = (len(COUNTERS) - 1).bit_length()
+COUNTER_MEMORY_BITS = 32 - _SCAN_BITS
+"""Bits of a counter that its short counter does not have, and the short counter's top bit."""
 _DEEP = ((4096, 2), (2048, 4), (0, 36))
 """Words, and the widest shape that `hw/fpga/deep_ram.txt` leaves memories of the ECP5 with more words."""
 
@@ -42,6 +46,8 @@ class Memory:
     """Whether the write port reads too: a block then lacks its widest shape."""
     in_luts: bool = False
     """Whether the read port has no register: no block has such a port."""
+    forced: bool = False
+    """Whether `hw/fpga/flow.py` puts it into blocks of the ECP5, whatever its size."""
 
 
 def memories(p: HardwareParams) -> dict[str, list[Memory]]:
@@ -52,13 +58,22 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
     parts = {
         "scratchpad": [Memory(p.scratch_banks, p.scratch_words // p.scratch_banks, row_bits, enables=p.rows)],
         "weight memory": [Memory(1, p.weight_words, 8 * p.rows + p.memory_parity)],
-        "accumulators": [Memory(1, 2 * p.strip, p.cols * p.acc_bits, reads=2 - p.single_ported_accumulators)],
+        "accumulators": [
+            Memory(
+                1,
+                2 * p.strip,
+                p.cols * p.acc_bits,
+                reads=2 - p.single_ported_accumulators,
+                forced=not p.single_ported_accumulators,
+            )
+        ],
         "epilogue": [Memory(p.lanes, 2 * TABLE_BYTES, 8)],
         # Two lanes share a table's ports.
         "vector datapath": [Memory(ceil(p.vector_lanes / 2), TABLE_BYTES, 8, ports=min(2, p.vector_lanes))],
         "control": [
             Memory(1, len(QUEUED_UNITS) * p.queue_depth * slots, p.word_bits),
             Memory(1, prefetched, p.word_bits + 1),
+            Memory(1, 1 << _SCAN_BITS, COUNTER_MEMORY_BITS, forced=True),
         ],
     }
     if p.vector_softmax:
@@ -84,6 +99,8 @@ def blocks_of(memories: Iterable[Memory], family: str) -> float:
 
 def in_blocks(memory: Memory, family: str) -> bool:
     """Whether a memory is in blocks of RAM of a family, and not in LUTs."""
+    if memory.forced and family == "ecp5":
+        return True
     smallest = _SMALLEST if memory.ports > 1 else _SMALLEST_SINGLE_PORTED
     return memory.words >= smallest[family] and not memory.in_luts
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from intloom.common import evidence
 from intloom.hw.area.components import WORDS
-from intloom.hw.area.memories import blocks_of, luts_of, memories
+from intloom.hw.area.memories import COUNTER_MEMORY_BITS, blocks_of, luts_of, memories
 from intloom.hw.spec.params import HardwareParams, from_dict
 
 MEASURED = Path(__file__).with_name("measured.json")
@@ -37,7 +37,15 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
         "array": [plain * (not wide), plain * wide, luts, p.cols, _tree_bits(p)],
         "accumulators": [p.cols, p.cols * deep, p.cols * (not deep), p.cols * p.strip],
         "epilogue": [1, p.lanes, p.lanes * slow, p.cols, p.rows],
-        "MAC control": [1, p.cols, p.rows, p.rows * p.weight_sums, p.cols * p.weight_sums, narrow],
+        "MAC control": [
+            1,
+            p.cols,
+            p.rows,
+            p.rows * p.weight_sums,
+            p.cols * p.weight_sums,
+            wide * p.weight_sums,
+            narrow,
+        ],
         "softmax": [softmax, softmax * p.softmax_lanes],
         "normalization": [p.vector_norm, p.vector_norm * p.softmax_lanes],
         "depthwise": [
@@ -85,7 +93,9 @@ def _tree_bits(p: HardwareParams) -> int:
 def counted(values: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """The words of each component of a measured design."""
     p, words = from_dict(values["parameters"]), {name: dict(counts) for name, counts in values["words"].items()}
-    words["accumulators"].pop("lut memory", None)  # see `memories`
+    # See `memories`; a read port of 32 words counts twice.
+    words["accumulators"].pop("lut memory", None)
+    words["control"]["lut memory"] -= 2 * COUNTER_MEMORY_BITS
     words["scratchpad"]["mux"] -= p.scratch_banks * bank_wires(p)
     return words
 

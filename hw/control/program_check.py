@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.crc import crc_part, word_part
+from intloom.hw.crc import crc_after
 from intloom.hw.spec.isa import BY_KIND, CHECK_BITS, CHECK_LSB, INSTRUCTION_BYTES, Kind
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import CRC_BITS, INITIAL, POLYNOMIAL, check_bits, crc_of
@@ -35,12 +35,12 @@ class ProgramCheck(wiring.Component):
 
     Timing
     ------
-    One word per cycle. From an instruction's last word to `mismatch`: `LATENCY` = 3 cycles: 1 for the word's part of
-    the CRC, 1 for the CRC, 1 for the comparison.
+    One word per cycle. From an instruction's last word to `mismatch`: `LATENCY` = 2 cycles: 1 for the CRC, 1
+    for the comparison.
 
     Requirements
     ------------
-    `word` and `end` are stable from 2 cycles after an instruction's last word until `mismatch` has been read. The next
+    `word` and `end` are stable from 1 cycle after an instruction's last word until `mismatch` has been read. The next
     instruction's first word comes after that.
 
     Reset and faults
@@ -48,7 +48,7 @@ class ProgramCheck(wiring.Component):
     Reset starts a new program. A mismatch lasts until the next word.
     """
 
-    LATENCY = 3
+    LATENCY = 2
 
     def __init__(self, params: HardwareParams) -> None:
         self._word_bits = params.word_bits
@@ -73,19 +73,14 @@ class ProgramCheck(wiring.Component):
         return found
 
     def elaborate(self, platform: object) -> Module:
-        """Three stages; the CRC is linear, so the word's part is computed without the CRC before it."""
+        """Two stages: the CRC, the comparison."""
         m = Module()
         payload_bits = self._word_bits - CHECK_BITS
-        part, part_valid = Signal(CRC_BITS, reset_less=True), Signal()
         crc = Signal(CRC_BITS, init=INITIAL)
         # The check bits themselves count as zeros.
         found = self.word[payload_bits:]
         payload = Cat(self.word[:payload_bits], found & ~self.last.replicate(CHECK_BITS))
-        m.d.sync += [
-            part.eq(word_part(m, payload, POLYNOMIAL)),
-            part_valid.eq(self.valid),
-        ]
-        with m.If(part_valid):
-            m.d.sync += crc.eq(part ^ crc_part(m, crc, self._word_bits, POLYNOMIAL))
+        with m.If(self.valid):
+            m.d.sync += crc.eq(crc_after(m, crc, payload, POLYNOMIAL))
         m.d.sync += self.mismatch.eq((found != Cat(crc.xor(), crc)[:CHECK_BITS]) | (self.end & crc.any()))
         return m

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.crc import crc_part, word_part
+from intloom.hw.crc import crc_after
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.spec.constant_check import INITIAL, POLYNOMIAL, block_crc
 from intloom.hw.spec.isa import COUNT_BITS
@@ -46,8 +46,8 @@ class ConstantCheck(wiring.Component):
 
     Timing
     ------
-    One word per cycle. From `last` to `mismatch`: `LATENCY` = 2 cycles: 1 for the word's part of the CRC, 1 for the
-    CRC. `busy` is high in these 2 cycles.
+    One word per cycle. From `last` to `mismatch`: `LATENCY` = 2 cycles: 1 for the CRC, 1 for the comparison. `busy` is
+    high in these 2 cycles.
 
     Requirements
     ------------
@@ -88,8 +88,8 @@ class ConstantCheck(wiring.Component):
         """Two stages, as in `ProgramCheck`; the CRCs of the instructions wait in a FIFO."""
         m = Module()
         m.submodules.expected = expected = CreditFifo(CRC_BITS, CHECKED_IN_FLIGHT)
-        part, crc = (Signal(CRC_BITS, name=name, reset_less=True) for name in ("part", "crc_so_far"))
-        part_valid, ended, ended_checked, compare = Signal(), Signal(), Signal(), Signal()
+        crc = Signal(CRC_BITS, name="crc_so_far", reset_less=True)
+        ended, compared, differs = Signal(), Signal(), Signal(reset_less=True)
         ended_index = Signal(COUNT_BITS, reset_less=True)
         first = Signal(init=1)
         m.d.comb += [
@@ -97,24 +97,22 @@ class ConstantCheck(wiring.Component):
             expected.take_credit.eq(self.issue),
             expected.push.eq(self.issue),
             expected.word.eq(self.crc),
-            expected.o.ready.eq(compare),
-            self.mismatch.eq(compare & (expected.o.payload != ~crc)),
-            self.busy.eq(ended_checked | compare),
+            expected.o.ready.eq(ended),
+            self.mismatch.eq(compared & differs),
+            self.busy.eq(ended | compared),
         ]
         m.d.sync += [
-            part.eq(word_part(m, self.word, POLYNOMIAL)),
-            part_valid.eq(self.beat),
-            ended.eq(self.last),
-            ended_checked.eq(self.last & self.checked),
+            ended.eq(self.last & self.checked),
             ended_index.eq(self.index),
-            compare.eq(ended_checked),
+            compared.eq(ended),
+            differs.eq(expected.o.payload != ~crc),
             self.mismatch_index.eq(ended_index),
         ]
         # The initial CRC has all bits set.
         assert INITIAL == (1 << CRC_BITS) - 1
-        with m.If(part_valid):
+        with m.If(self.beat):
             before = crc | first.replicate(CRC_BITS)
-            m.d.sync += [crc.eq(part ^ crc_part(m, before, self._word_bits, POLYNOMIAL)), first.eq(0)]
-        with m.If(ended):
+            m.d.sync += [crc.eq(crc_after(m, before, self.word, POLYNOMIAL)), first.eq(0)]
+        with m.If(self.last):
             m.d.sync += first.eq(1)
         return m

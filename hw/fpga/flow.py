@@ -67,6 +67,8 @@ read_json words.json
 hierarchy -top {top}
 techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_LOADABLE_ADDER t:$__INTLOOM_SELECTING_ADDER t:$add
 synth_lattice -family ecp5 -top {top} -run :map_ram
+setattr -set ram_style "block" c:*accumulators.sums.memory c:*counters.memory
+setattr -set ram_style "registers" t:$mem_v2 r:SIZE=2 %i
 memory_libmap -lib {deep_ram} t:$mem_v2 r:SIZE>4096 %i
 memory_libmap -lib {deep_ram} -D FOUR_BITS t:$mem_v2 r:SIZE>2048 %i
 techmap -map +/lattice/brams_map_16kd.v t:$__DP16KD_*
@@ -83,6 +85,9 @@ between runs with equal input; some results lack whole counters.
 
 `-nowidelut`: the select input of a five-input LUT pair uses the data input of a neighboring FF site, and a full chip
 has too few other sites for these registers.
+
+The counters' memory and that of the sums of `nano` have 32 words and become blocks: in distributed RAM, 16 words of
+four bits take six LUT sites. Memories of two words, of skid buffers, become registers with one LUT for each bit.
 
 Small enable and reset groups become logic before registers are mapped. The registers of a slice share their enable and
 reset, and with hundreds of groups nextpnr finds no legal placement for a full chip.
