@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from intloom.compiler.fold.arithmetic.integer_average import average_factor
+from intloom.compiler.fold.arithmetic.integer_average import average_factor, divisor
 from intloom.compiler.fold.arithmetic.integer_norm import norm_axis, norm_fields
 from intloom.compiler.fold.arithmetic.integer_softmax import exponentials, full_result, softmax_axis
 from intloom.compiler.fold.graph_builder import as_image
@@ -27,7 +27,7 @@ from intloom.compiler.ir.ops.softmax import quotients
 Counts = NDArray[np.int64]
 """Number of values in each sum, in a shape that broadcasts against the sums."""
 
-AVERAGES = frozenset({"GlobalAveragePool", "AveragePool", "ReduceMean", "QLinearAveragePool"})
+AVERAGES = frozenset({"GlobalAveragePool", "AveragePool", "ReduceMean", "ReduceSum", "QLinearAveragePool"})
 """Averages that onnxruntime may compute in float; for QLinearGlobalAveragePool it has an integer kernel."""
 SOFTMAXES = frozenset({"Softmax", "QLinearSoftmax"})
 """Both have float kernels in onnxruntime."""
@@ -145,13 +145,13 @@ def _write_rounded(
 
 
 def _whole_sums(form: IntegerForm, w: Writer, node: OnnxNode, operand: tuple[str, ...]) -> tuple[str, Counts]:
-    """Write the sums over whole axes of an operand (stored value, scale, zero point); also gives their numbers."""
+    """Write the sums over whole axes of an operand (stored value, scale, zero point); also gives their divisors."""
     shape = form.model.shape(operand[0]) or ()
     axes = reduced_axes(form.model, node, len(shape))
     stored = w.op("Cast", (operand[0],), to=TensorProto.INT32)
     centered = w.op("Sub", (stored, w.constant(form.scalar(operand[2]), np.int32)))
     total = w.reduced("ReduceSum", centered, axes, keepdims=node.integer("keepdims", 1))
-    return total, np.array(prod(shape[a] for a in axes))
+    return total, np.array(divisor(node.op, prod(shape[a] for a in axes)))
 
 
 def _window_sums(form: IntegerForm, w: Writer, node: OnnxNode, operand: tuple[str, ...]) -> tuple[str, Counts]:

@@ -1,4 +1,4 @@
-"""The integers of an average: the exact sum of a window, requantized once.
+"""The integers of an average or of a sum: the exact sum of a window, requantized once.
 
 With n pixels in a window, a result is `requantize(sum - n * zero point)` with the factor
 `input scale / (result scale * n)` in fp32. This is onnxruntime's kernel for quantized averages of whole images. For
@@ -24,19 +24,24 @@ _OTHER_ROUNDINGS = 8
 
 
 def average_scale(x: Tensor, result: Tensor, count: int) -> Scale:
-    """The factor of the sum of `count` pixels."""
+    """The factor of a sum that is divided by `count`."""
     return requantizer_scale(average_factor(x.scale, result.scale, count))
 
 
 def average_factor(x_scale: float, result_scale: float, count: int) -> float:
-    """The factor of the sum of `count` pixels, in fp32."""
+    """The factor of a sum that is divided by `count`, in fp32."""
     with np.errstate(all="ignore"):
         return float(np.float32(x_scale) / (np.float32(result_scale) * np.float32(count)))
 
 
+def divisor(op: str, count: int) -> int:
+    """By what an operator divides the sum of `count` values."""
+    return 1 if op == "ReduceSum" else count
+
+
 def averages(sums: NDArray[np.int64], x: Tensor, result: Tensor, count: int, match: RoundingMode) -> NDArray[np.int64]:
-    """The result for each sum of `count` bytes."""
-    scale, centered = average_scale(x, result, count), (sums - count * x.zero_point).astype(np.int32)
+    """The result for each sum of differences from the zero point, divided by `count`."""
+    scale, centered = average_scale(x, result, count), sums.astype(np.int32)
     scales = np.array([scale.mantissa], np.uint32), np.array([scale.shift], np.uint8)
     made: NDArray[np.int64] = requantize(centered[None], *scales, result.zero_point, match)[0].astype(np.int64)
     return made

@@ -1,6 +1,6 @@
-"""GlobalAveragePool, AveragePool and ReduceMean over the pixels of each channel: scaled sums of windows.
+"""GlobalAveragePool, AveragePool, ReduceMean and ReduceSum over the pixels of each channel: scaled sums of windows.
 
-A ReduceMean over the channels of each pixel is a convolution.
+Over the channels of each pixel, they are convolutions.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SampledFunction, fit_affine_with_table
-from intloom.compiler.fold.arithmetic.integer_average import average_scale, averages, float_distance
+from intloom.compiler.fold.arithmetic.integer_average import average_scale, averages, divisor, float_distance
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
 from intloom.compiler.fold.byte_order import as_rows
@@ -36,9 +36,9 @@ _MOST_AREAS = 9
 _PROVED = "proved at every sum of a window"
 
 
-@lowers("GlobalAveragePool", "AveragePool", "ReduceMean")
+@lowers("GlobalAveragePool", "AveragePool", "ReduceMean", "ReduceSum")
 def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower an average over windows, whose border may count the padding or not, or over channels or the last axis."""
+    """Lower an average over windows, whose border may count the padding or not, or one, or a sum, over whole axes."""
     main = unit.operator
     if main.op == "AveragePool":
         x, result = builder.image(main.input(0)).tensor, builder.result(unit)
@@ -71,7 +71,9 @@ def _definition(unit: QuantizationUnit, x: Tensor, result: Tensor, sizes: set[in
     """How the results of windows with these numbers of pixels relate to onnxruntime's."""
     if unit.operator.op == "GlobalAveragePool" and not unit.clamps:
         return _PROVED
-    distance = max(float_distance(x, result, size) for size in sizes)
+    # A sum is an average with a scale that is as many times smaller.
+    scales = {size: result.scale * divisor(unit.operator.op, size) / size for size in sizes}
+    distance = max(float_distance(x, replace(result, scale=scale), size) for size, scale in scales.items())
     return f"integers within {distance} of the float result" if distance else _PROVED
 
 
@@ -128,8 +130,9 @@ def _average_of(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result
     if _is_long(geometry.kernel):
         return _product(builder, unit, x, result, geometry)
     sums = np.arange(-128 * size, 127 * size + 1, dtype=np.int64)
-    clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)
-    truth = averages(sums, x, result, size, builder.options.match)
+    count = divisor(unit.operator.op, size)
+    clamps, ratios = clamp_table(builder, unit), (x.scale / (count * result.scale), 0.0)
+    truth = averages(sums - size * x.zero_point, x, result, count, builder.options.match)
     if clamps is not None:
         truth = clamps[truth & 0xFF].astype(np.int64)
     goal = SampledFunction(sums, np.zeros_like(sums), truth, clamps)
@@ -168,7 +171,7 @@ def _product(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: T
     defines the result.
     """
     steps, chosen = windows_of_blocks(geometry, x)
-    scale = average_scale(x, result, geometry.kernel[0] * geometry.kernel[1])
+    scale = average_scale(x, result, divisor(unit.operator.op, geometry.kernel[0] * geometry.kernel[1]))
     table = clamp_table(builder, unit)
     long_sum = emit_long_sum(SpatialOps(builder, unit.origins), x, f"{result.name}/sum", steps)
     weights, count = f"{result.name}/weights", long_sum.weights.size
@@ -208,7 +211,7 @@ def _lower_channels(builder: GraphBuilder, unit: QuantizationUnit, axis: int) ->
     """Lower an average over the channels of each pixel: a convolution with weights of 1."""
     x, pixels = rows_along(builder, unit, unit.operator.input(0), axis)
     result, table = token_tensor(builder, unit, x, 1), clamp_table(builder, unit)
-    scale = average_scale(x, result, x.channels)
+    scale = average_scale(x, result, divisor(unit.operator.op, x.channels))
     node = Conv(
         name=unit_name(unit),
         inputs=(x.name,),

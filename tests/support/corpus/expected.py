@@ -58,6 +58,7 @@ EXPECTED: dict[str, str] = {
     "GlobalAveragePool 32x32": "GlobalAveragePool vector, Flatten placement, Gemm array; 1 region",
     "GlobalAveragePool 64x64": "GlobalAveragePool array, Flatten table, Gemm array; 1 region",
     "ReduceMean 40x40": "ReduceMean array, Flatten table, Gemm array; 1 region",
+    "ReduceSum 7x7": "ReduceSum vector, Flatten placement, Gemm array; 1 region",
     "SiLU": "Conv array, Sigmoid table, Mul table; 1 region",
     "HardSwish": "Conv array, HardSwish table; 1 region",
     "LeakyRelu": "Conv array, LeakyRelu table; 1 region",

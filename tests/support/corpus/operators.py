@@ -169,8 +169,8 @@ def _classifier(size: int, pool: str = "", scale: float = 1 / 64, width: int = 0
 
     def build(m: OnnxMaker) -> onnx.ModelProto:
         x = m.image(2, size, width or size)
-        if pool == "ReduceMean":
-            axes = m.constant(np.array([2, 3])) if m.opset > 17 else None
+        if pool.startswith("Reduce"):
+            axes = m.constant(np.array([2, 3])) if m.opset > 17 or pool == "ReduceSum" else None
             more = {} if axes else {"axes": [2, 3]}
             (value,) = m.node(pool, [x.name, *([axes] if axes else [])], keepdims=1, **more)
             x = m.pair(value, (1, 2, 1, 1), scale)
@@ -258,6 +258,7 @@ MODELS: dict[str, Builder] = {
     "GlobalAveragePool 32x32": _classifier(32, "GlobalAveragePool"),
     "GlobalAveragePool 64x64": _classifier(64, "GlobalAveragePool"),
     "ReduceMean 40x40": _classifier(40, "ReduceMean"),
+    "ReduceSum 7x7": _classifier(7, "ReduceSum", 0.2),
     "SiLU": lambda m: finished(m, m.silu(m.conv(m.image(3, 6, 6), 8))),
     "HardSwish": _unary("HardSwish"),
     "LeakyRelu": _unary("LeakyRelu", alpha=0.1),

@@ -133,6 +133,35 @@ def test_mean_of_tokens(dtype, keep, rng, seed):
     assert len(found.folded.regions) == 1
 
 
+@pytest.mark.parametrize(("size", "axes"), [((5, 6), [2, 3]), ((1, 9), [3]), ((4, 7), [1]), ((40, 35), [2, 3])])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("ratio", [0.37, 4, 16])
+def test_sums(size, axes, dtype, ratio, rng, seed):
+    """Of pixels, also of more than the vector unit adds, and of channels."""
+    m = OnnxMaker(rng, dtype=dtype)
+    x = m.conv(m.image(3, *size), 9)
+    (value,) = m.node("ReduceSum", [x.name, m.constant(np.array(axes))], keepdims=1)
+    m.output(m.pair(value, (), x.scale * ratio, MIDDLE[dtype]))
+    assert reason(compared(m, seed), "ReduceSum")
+
+
+def test_sum_of_tokens(rng, seed):
+    m = OnnxMaker(rng)
+    (value,) = m.node("ReduceSum", [tokens(m).name, m.constant(np.array([1]))], keepdims=0)
+    m.output(m.pair(value, (1, 7), 0.1))
+    assert kinds(compared(m, seed))[-1] == "AvgPool"
+
+
+def test_sums_over_no_axes_stay_with_the_host(rng):
+    """Without axes a reduction takes all of them, or none with this attribute."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 5, 6), 7)
+    (value,) = m.node("ReduceSum", [x.name], noop_with_empty_axes=1)
+    m.output(m.pair(value, x.shape, x.scale))
+    (found,) = (a for a in fold_model(from_proto(m.model(), name="m")).assignments if a.op == "ReduceSum")
+    assert found.target is Target.HOST
+
+
 def test_mean_of_channels_and_rows_stays_with_the_host(rng):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 5, 6), 7)
