@@ -1,8 +1,8 @@
-"""Recipes of small integer graphs with random weights; each is a function of a maker, an image and plain arguments."""
+"""Small integer graphs with random weights: a maker of any graph, and recipes by name with plain arguments."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,38 +35,22 @@ _TYPICAL = 74 * 74
 """About the mean square of a random int8 product's factors: scales that fit it spread sums over the int8 range."""
 
 
-@dataclass(frozen=True)
-class Window:
-    """Kernel, stride and padding, the same along both axes."""
+class Form(TypedDict, total=False):
+    """What a convolution has other than stride 1, the size of its image, one group, a table and weights of 8 bits."""
 
-    kernel: int = 1
-    stride: int = 1
-    pad: int = 0
-
-    @property
-    def strides(self) -> tuple[int, int]:
-        """Along both axes."""
-        return self.stride, self.stride
-
-    @property
-    def pads(self) -> tuple[int, int, int, int]:
-        """At all sides."""
-        return (self.pad,) * 4
-
-    def output(self, shape: tuple[int, int, int]) -> tuple[int, int]:
-        """Height and width of the result for an image of this shape."""
-        height, width = ((n + 2 * self.pad - self.kernel) // self.stride + 1 for n in shape[1:])
-        return height, width
+    stride: int | tuple[int, int]
+    pads: tuple[int, ...]
+    dilation: tuple[int, int]
+    group: int
+    table: bool
+    nine_bits: bool
 
 
-_POINT, _AROUND = Window(), Window(3, 1, 1)
-
-
-class Maker:
-    """Adds nodes to a graph; each method gives the name of its output."""
+class GraphMaker:
+    """Adds nodes to a graph; each method that adds one gives the name of its output."""
 
     def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
         self.tensors: dict[str, Tensor] = {}
         self.nodes: list[Node] = []
         self.inputs: list[str] = []
@@ -77,20 +61,17 @@ class Maker:
         self.inputs.append(name)
         return name
 
+    def graph(self, *outputs: str, name: str = "made") -> IntGraph:
+        """The finished graph."""
+        return IntGraph(name, dict(self.tensors), tuple(self.nodes), tuple(self.inputs), outputs)
+
+    def random_inputs(self) -> Arrays:
+        """Random values for every input."""
+        return {n: self.bytes(self.tensors[n].shape) for n in self.inputs}
+
     def finish(self, output: str) -> tuple[IntGraph, Arrays]:
         """The graph and random inputs for it."""
-        graph = IntGraph("case", dict(self.tensors), tuple(self.nodes), tuple(self.inputs), (output,))
-        return graph, {n: self.bytes(self.tensors[n].shape) for n in self.inputs}
-
-    def convolve(self, x: str, channels: int, window: Window, group: int = 1, nine_bits: bool = False) -> str:
-        """A convolution with a table."""
-        inputs, kernel = self.shape(x)[0], window.kernel
-        weights: NDArray[Any] = self.bytes((channels, inputs // group, kernel, kernel))
-        if nine_bits:
-            weights = weights - self.bytes((channels,)).astype(np.int16).reshape(-1, 1, 1, 1)
-        scales = self.scales(channels, inputs // group * kernel * kernel * (1 + nine_bits))
-        values = {"weights": weights, "pads": window.pads, "strides": window.strides, "group": group, **scales}
-        return self.node(Conv, (x,), (channels, *window.output(self.shape(x))), **values)
+        return self.graph(output), self.random_inputs()
 
     def node(self, kind: type[Node], inputs: tuple[str, ...], shape: tuple[int, int, int], **values: Any) -> str:
         """Any node."""
@@ -102,19 +83,19 @@ class Maker:
 
     def affine(self) -> Affine:
         """Constants of a sum that seldom saturates."""
-        m1, m2 = (int(m) for m in self.random.integers(1 << 14, 1 << 16, 2))
-        return Affine(m1, m2, int(self.random.integers(-(1 << 20), 1 << 20)), 17, bool(self.random.integers(2)))
+        m1, m2 = (int(m) for m in self.rng.integers(1 << 14, 1 << 16, 2))
+        return Affine(m1, m2, int(self.rng.integers(-(1 << 20), 1 << 20)), 17, bool(self.rng.integers(2)))
 
     def table(self) -> bytes:
         """A random table."""
-        return bytes(self.random.integers(0, 256, 256).astype(np.uint8))
+        return bytes(self.rng.integers(0, 256, 256).astype(np.uint8))
 
     def exponentials(self, channels: int) -> dict[str, Any]:
         """Exponentials of a random base whose sum of `channels` fits, and the other fields of a Softmax."""
-        numbers = largest_exponential(channels) * self.random.uniform(0.6, 0.999) ** np.arange(255.0, -1, -1)
+        numbers = largest_exponential(channels) * self.rng.uniform(0.6, 0.999) ** np.arange(255.0, -1, -1)
         packed = pack_exponentials(int(n) for n in numbers)
-        zero_point = int(self.random.choice((-128, int(self.random.integers(-128, 128)))))
-        return {"exponentials": packed, "less": int(self.random.integers(4)), "zp_out": zero_point}
+        zero_point = int(self.rng.choice((-128, int(self.rng.integers(-128, 128)))))
+        return {"exponentials": packed, "less": int(self.rng.integers(4)), "zp_out": zero_point}
 
     def shape(self, tensor: str) -> tuple[int, int, int]:
         """Channels, height and width."""
@@ -122,79 +103,124 @@ class Maker:
 
     def bytes(self, shape: tuple[int, ...]) -> NDArray[np.int8]:
         """Random bytes."""
-        return self.random.integers(-128, 128, shape, dtype=np.int8)
+        return self.rng.integers(-128, 128, shape, dtype=np.int8)
 
     def scales(self, channels: int, products: int) -> dict[str, Any]:
         """Fields of a convolution whose sums of so many products spread over the int8 range."""
         typical = _TYPICAL * np.sqrt(products)
-        mantissa, exponent = np.frexp(50 / typical * self.random.uniform(0.5, 2.0, channels))
+        mantissa, exponent = np.frexp(50 / typical * self.rng.uniform(0.5, 2.0, channels))
         return {
-            "bias": self.random.integers(-int(typical), int(typical) + 1, channels).astype(np.int32),
+            "bias": self.rng.integers(-int(typical), int(typical) + 1, channels).astype(np.int32),
             "mantissa": np.round(mantissa * (1 << 23)).astype(np.uint32) << 1,
             "shift": (24 - exponent).astype(np.uint8),
-            "zp_in": int(self.random.integers(-20, 20)),
-            "zp_out": int(self.random.integers(-20, 20)),
+            "zp_in": int(self.rng.integers(-20, 20)),
+            "zp_out": int(self.rng.integers(-20, 20)),
             "table": self.table(),
         }
 
+    def conv(self, x: str, channels: int, kernel: int | tuple[int, int] = 1, **form: Unpack[Form]) -> str:
+        """A convolution."""
+        stride, dilation, group = form.get("stride", 1), form.get("dilation", (1, 1)), form.get("group", 1)
+        kernel = (kernel, kernel) if isinstance(kernel, int) else kernel
+        strides = (stride, stride) if isinstance(stride, int) else stride
+        reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+        pads = form.get("pads", (reach[0] // 2, reach[1] // 2, reach[0] // 2, reach[1] // 2))
+        inputs, height, width = self.shape(x)
+        size = [(n + pads[a] + pads[a + 2] - reach[a]) // strides[a] + 1 for a, n in enumerate((height, width))]
+        weights: NDArray[Any] = self.bytes((channels, inputs // group, *kernel))
+        if form.get("nine_bits"):
+            zero_points = self.bytes((channels,)).astype(np.int16)
+            zero_points[:7] = np.array([-128, -127, -1, 0, 1, 126, 127])[:channels]
+            weights = weights - zero_points.reshape(-1, 1, 1, 1)
+        fields = self.scales(channels, inputs // group * kernel[0] * kernel[1])
+        fields |= {} if form.get("table", True) else {"table": None}
+        return self.node(
+            Conv, (x,), (channels, size[0], size[1]),
+            weights=weights, pads=pads, strides=strides, dilations=dilation, group=group, **fields,
+        )  # fmt: skip
+
+    def transposed(self, x: str, channels: int, kernel: int, stride: int, **more: int) -> str:
+        """A transposed convolution; `more` may have a padding `pad`, output padding `extra`, and groups `group`."""
+        pad, extra, group = (more.get(name, default) for name, default in (("pad", 0), ("extra", 0), ("group", 1)))
+        inputs, height, width = self.shape(x)
+        size = [(n - 1) * stride + kernel - 2 * pad + extra for n in (height, width)]
+        weights = self.bytes((channels, inputs // group, kernel, kernel))
+        fields = self.scales(channels, inputs // group * kernel * kernel)
+        return self.node(
+            ConvTranspose, (x,), (channels, size[0], size[1]),
+            weights=weights, pads=(pad,) * 4, strides=(stride,) * 2, group=group, output_padding=(extra,) * 2, **fields,
+        )  # fmt: skip
+
+    def apply_table(self, x: str) -> str:
+        """A table."""
+        return self.node(Table, (x,), self.shape(x), table=self.table())
+
+    def add(self, a: str, b: str, *, table: bool = False) -> str:
+        """A sum; a pixel is broadcast."""
+        shape = max(self.shape(a), self.shape(b), key=lambda s: s[1] * s[2])
+        return self.node(Add, (a, b), shape, affine=self.affine(), table=self.table() if table else None)
+
+    def mul(self, a: str, b: str, *, table: bool = False) -> str:
+        """A product."""
+        affine = Affine(int(self.rng.integers(1 << 12, 1 << 14)), 0, 1 << 10, 20)
+        shape = max(self.shape(a), self.shape(b), key=lambda s: s[1] * s[2])
+        extra = {"zero_a": int(self.rng.integers(-9, 9)), "zero_b": int(self.rng.integers(-9, 9))}
+        return self.node(Mul, (a, b), shape, affine=affine, table=self.table() if table else None, **extra)
+
+    def max_pool(self, x: str, kernel: int, stride: int = 1, pad: int = 0) -> str:
+        """A maximum over windows."""
+        shape = self._pooled(x, kernel, stride, pad)
+        return self.node(MaxPool, (x,), shape, kernel=(kernel, kernel), strides=(stride, stride), pads=(pad,) * 4)
+
+    def avg_pool(self, x: str, kernel: int, stride: int = 1, pad: int = 0, *, table: bool = False) -> str:
+        """An average over windows."""
+        shape = self._pooled(x, kernel, stride, pad)
+        affine = Affine((1 << 20) // (kernel * kernel), 0, int(self.rng.integers(-999, 999)), 20)
+        fields = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4, "affine": affine}
+        return self.node(AvgPool, (x,), shape, zp_in=-7, table=self.table() if table else None, **fields)
+
+    def resize(self, x: str, factor_h: int = 2, factor_w: int = 2) -> str:
+        """An enlargement."""
+        channels, height, width = self.shape(x)
+        return self.node(Resize, (x,), (channels, height * factor_h, width * factor_w), factors=(factor_h, factor_w))
+
+    def concat(self, *parts: str) -> str:
+        """A concatenation."""
+        _, height, width = self.shape(parts[0])
+        return self.node(Concat, parts, (sum(self.shape(p)[0] for p in parts), height, width))
+
+    def slice(self, x: str, start: int, stop: int) -> str:
+        """A slice along channels."""
+        _, height, width = self.shape(x)
+        return self.node(Slice, (x,), (stop - start, height, width), start=start, stop=stop)
+
+    def _pooled(self, x: str, kernel: int, stride: int, pad: int) -> tuple[int, int, int]:
+        channels, height, width = self.shape(x)
+        return channels, (height + 2 * pad - kernel) // stride + 1, (width + 2 * pad - kernel) // stride + 1
+
     def _tensor(self, name: str, channels: int, height: int, width: int) -> str:
-        self.tensors[name] = Tensor(name, (1, channels, height, width), 0.05, int(self.random.integers(-20, 20)), False)
+        self.tensors[name] = Tensor(name, (1, channels, height, width), 0.05, int(self.rng.integers(-20, 20)), False)
         return name
 
 
 Recipe = Callable[..., str]
+"""Gives the output of a graph for a maker, the image and plain arguments."""
 
 
-def conv(m: Maker, x: str, outputs: int, window: Window) -> str:
-    """A convolution."""
-    return m.convolve(x, outputs, window)
-
-
-def zero_points(m: Maker, x: str, outputs: int) -> str:
-    """A convolution whose weights have zero points."""
-    return m.convolve(x, outputs, _AROUND, nine_bits=True)
-
-
-def grouped(m: Maker, x: str, outputs: int, window: Window, group: int) -> str:
-    """A grouped convolution; depthwise when group = inputs."""
-    return m.convolve(x, outputs, replace(window, pad=window.kernel // 2), group)
-
-
-def transposed(m: Maker, x: str, outputs: int, window: Window) -> str:
-    """A transposed convolution."""
-    (inputs, height, width), kernel = m.shape(x), window.kernel
-    values = {"weights": m.bytes((outputs, inputs, kernel, kernel)), "strides": window.strides}
-    height, width = ((n - 1) * window.stride + kernel for n in (height, width))
-    return m.node(
-        ConvTranspose, (x,), (outputs, height, width), **values, **m.scales(outputs, inputs * kernel * kernel)
-    )
-
-
-def add(m: Maker, x: str) -> str:
-    """A sum of two inputs."""
-    return m.node(Add, (x, m.input(*m.shape(x))), m.shape(x), affine=m.affine(), table=m.table())
-
-
-def residual(m: Maker, x: str) -> str:
-    """A convolution added to its own input."""
-    x = m.convolve(x, m.shape(x)[0], _POINT)
-    return m.node(Add, (m.convolve(x, m.shape(x)[0], _AROUND), x), m.shape(x), affine=m.affine())
-
-
-def matmul(m: Maker, x: str, columns: int) -> str:
+def matmul(m: GraphMaker, x: str, columns: int) -> str:
     """A product of two inputs over their channels, which fill whole words."""
     channels, height, width = m.shape(x)
     other, scale = m.input(channels, 1, columns), scale_from_float(50 / (_TYPICAL * channels**0.5))
     zeros = {
         "zp_a": m.tensors[x].zero_point,
         "zp_b": m.tensors[other].zero_point,
-        "zp_out": int(m.random.integers(-20, 20)),
+        "zp_out": int(m.rng.integers(-20, 20)),
     }
     values = {"mantissa": scale.mantissa, "shift": scale.shift, "table": m.table(), **zeros}
     return m.node(MatMul, (x, other), (columns, height, width), **values)
 
 
-def transposed_constant(m: Maker, x: str) -> str:
+def transposed_constant(m: GraphMaker, x: str) -> str:
     """Channels and pixels exchanged, by a product with the identity matrix."""
     (channels, height, width), one = m.shape(x), scale_from_float(1.0)
     values = np.eye(channels, dtype=np.int8).reshape(channels, 1, channels)
@@ -205,104 +231,71 @@ def transposed_constant(m: Maker, x: str) -> str:
     return m.node(MatMul, (identity, x), (height * width, 1, channels), **scale)
 
 
-def softmax(m: Maker, x: str) -> str:
+def softmax(m: GraphMaker, x: str) -> str:
     """A Softmax over channels."""
     return m.node(Softmax, (x,), m.shape(x), **m.exponentials(m.shape(x)[0]))
 
 
-def norm(m: Maker, x: str) -> str:
+def norm(m: GraphMaker, x: str) -> str:
     """A normalization over channels."""
-    fields = {"center": bool(m.random.integers(2)), "epsilon": int(m.random.integers(1 << 20))}
-    constants = m.random.integers(-(1 << 13), 1 << 13, (2, m.shape(x)[0])).astype(np.int16)
+    fields = {"center": bool(m.rng.integers(2)), "epsilon": int(m.rng.integers(1 << 20))}
+    constants = m.rng.integers(-(1 << 13), 1 << 13, (2, m.shape(x)[0])).astype(np.int16)
     fields |= {"gamma": constants[0], "beta": constants[1], "zp_in": m.tensors[x].zero_point}
     return m.node(Norm, (x,), m.shape(x), **fields)
 
 
-def mul(m: Maker, x: str) -> str:
-    """A product of two inputs."""
-    affine = Affine(int(m.random.integers(1 << 12, 1 << 14)), 0, 1 << 10, 20)
-    return m.node(Mul, (x, m.input(*m.shape(x))), m.shape(x), affine=affine, zero_a=3, zero_b=-5)
+def residual(m: GraphMaker, x: str) -> str:
+    """A convolution added to its own input."""
+    x = m.conv(x, m.shape(x)[0])
+    return m.add(m.conv(x, m.shape(x)[0], 3), x)
 
 
-def table(m: Maker, x: str) -> str:
-    """A function of every byte."""
-    return m.node(Table, (x,), m.shape(x), table=m.table())
-
-
-def maxpool(m: Maker, x: str, window: Window) -> str:
-    """A maximum over windows."""
-    values = {"kernel": (window.kernel,) * 2, "strides": window.strides, "pads": window.pads}
-    return m.node(MaxPool, (x,), (m.shape(x)[0], *window.output(m.shape(x))), **values)
-
-
-def avgpool(m: Maker, x: str, window: Window) -> str:
-    """An average over windows."""
-    affine = Affine((1 << 20) // (window.kernel * window.kernel), 0, 99, 20)
-    values = {"kernel": (window.kernel,) * 2, "strides": window.strides, "pads": window.pads}
-    return m.node(AvgPool, (x,), (m.shape(x)[0], *window.output(m.shape(x))), **values, affine=affine, zp_in=-7)
-
-
-def resize(m: Maker, x: str, factor: int) -> str:
-    """An enlargement."""
-    channels, height, width = m.shape(x)
-    return m.node(Resize, (x,), (channels, height * factor, width * factor), factors=(factor, factor))
-
-
-def concat(m: Maker, x: str, second: int) -> str:
+def concat(m: GraphMaker, x: str, second: int) -> str:
     """Two convolutions side by side."""
-    first, height, width = m.shape(x)
-    parts = (m.convolve(x, first, _POINT), m.convolve(x, second, _POINT))
-    return m.node(Concat, parts, (first + second, height, width))
+    return m.concat(m.conv(x, m.shape(x)[0]), m.conv(x, second))
 
 
-def slice_(m: Maker, x: str, start: int, stop: int) -> str:
-    """A convolution of some channels."""
-    part = m.node(Slice, (x,), (stop - start, *m.shape(x)[1:]), start=start, stop=stop)
-    return m.convolve(part, 4, _POINT)
-
-
-def chain(m: Maker, x: str, nodes: int) -> str:
+def chain(m: GraphMaker, x: str, nodes: int) -> str:
     """A random chain of operations with branches, decided by the seed."""
-    r = m.random
+    r = m.rng
     for _ in range(nodes):
         x = _grow(m, x, int(r.integers(6)))
-    return m.convolve(x, int(r.integers(1, 20)), _POINT)
+    return m.conv(x, int(r.integers(1, 20)))
 
 
-def _grow(m: Maker, x: str, choice: int) -> str:
-    r, (channels, height, width) = m.random, m.shape(x)
+def _grow(m: GraphMaker, x: str, choice: int) -> str:
+    r, (channels, height, width) = m.rng, m.shape(x)
     if choice == 0 and height * width < 200:
-        return m.node(Resize, (x,), (channels, 2 * height, 2 * width), factors=(2, 2))
+        return m.resize(x)
     if choice == 1:
-        return m.node(MaxPool, (x,), (channels, height, width), kernel=(3, 3), pads=(1, 1, 1, 1))
+        return m.max_pool(x, 3, pad=1)
     if choice == 2:
-        return m.node(Add, (m.convolve(x, channels, _AROUND), x), (channels, height, width), affine=m.affine())
+        return m.add(m.conv(x, channels, 3), x)
     if choice == 3:
-        other = m.convolve(x, int(r.integers(1, 12)), _POINT)
-        return m.node(Concat, (x, other), (channels + m.shape(other)[0], height, width))
+        return m.concat(x, m.conv(x, int(r.integers(1, 12))))
     if choice == 4 and min(height, width) > 4:
-        return m.convolve(x, int(r.integers(1, 24)), Window(3, 2, 1))
-    return m.convolve(x, int(r.integers(1, 24)), Window(int(r.choice([1, 3, 5])), 1, 2))
+        return m.conv(x, int(r.integers(1, 24)), 3, stride=2)
+    return m.conv(x, int(r.integers(1, 24)), int(r.choice([1, 3, 5])), pads=(2,) * 4)
 
 
 RECIPES: dict[str, Recipe] = {
-    "add": add,
-    "avgpool": avgpool,
+    "add": lambda m, x: m.add(x, m.input(*m.shape(x)), table=True),
+    "avgpool": lambda m, x, kernel, stride, pad: m.avg_pool(x, kernel, stride, pad),
     "chain": chain,
     "concat": concat,
-    "conv": conv,
-    "grouped": grouped,
+    "conv": lambda m, x, outputs, kernel, stride, pad: m.conv(x, outputs, kernel, stride=stride, pads=(pad,) * 4),
+    "grouped": lambda m, x, outputs, kernel, stride, group: m.conv(x, outputs, kernel, stride=stride, group=group),
     "matmul": matmul,
-    "maxpool": maxpool,
-    "mul": mul,
+    "maxpool": lambda m, x, kernel, stride, pad: m.max_pool(x, kernel, stride, pad),
+    "mul": lambda m, x: m.mul(x, m.input(*m.shape(x))),
     "norm": norm,
-    "zero_points": zero_points,
+    "zero_points": lambda m, x, outputs: m.conv(x, outputs, 3, nine_bits=True),
     "residual": residual,
-    "resize": resize,
-    "slice": slice_,
+    "resize": lambda m, x, factor: m.resize(x, factor, factor),
+    "slice": lambda m, x, start, stop: m.conv(m.slice(x, start, stop), 4),
     "softmax": softmax,
-    "table": table,
-    "transposed": transposed,
+    "table": lambda m, x: m.apply_table(x),
+    "transposed": lambda m, x, outputs, kernel, stride: m.transposed(x, outputs, kernel, stride),
     "transposed_constant": transposed_constant,
 }
 
@@ -315,12 +308,10 @@ def make_graph(recipe: str, seed: int, arguments: dict[str, Any]) -> tuple[IntGr
     """The graph and inputs of a recipe; equal arguments give equal graphs."""
     if recipe not in RECIPES:
         raise UsageError(f"graph must be one of {', '.join(RECIPES)}, not {recipe!r}")
-    maker, given = Maker(seed), dict(arguments)
+    maker, given = GraphMaker(seed), dict(arguments)
     if recipe == "chain":
-        size = [int(maker.random.integers(low, high)) for low, high in ((1, 20), (5, 16), (5, 16))]
+        size = [int(maker.rng.integers(low, high)) for low, high in ((1, 20), (5, 16), (5, 16))]
     else:
         size = [given.pop(next(name for name in names if name in given)) for names in _SIZE]
     image = maker.input(*size)
-    if "kernel" in given:
-        given["window"] = Window(**{f.name: given.pop(f.name) for f in fields(Window) if f.name in given})
     return maker.finish(RECIPES[recipe](maker, image, **given))

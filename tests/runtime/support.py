@@ -8,8 +8,8 @@ from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.result import Arrays
-from tests.support.graph_maker import GraphMaker
 
 ROOT = Path(__file__).parents[2]
 RUNTIME = ROOT / "runtime"

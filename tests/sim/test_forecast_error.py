@@ -7,9 +7,9 @@ from intloom.flow.networks import load_network
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.forecast_error import compare_forecast, worst
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
-from tests.support.graph_maker import GraphMaker
 
 WITHIN = 0.03
 _USUAL = MemorySettings(read_latency=100, bandwidth=1.0)

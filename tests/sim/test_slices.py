@@ -15,11 +15,11 @@ from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.compare import compare
 from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.result_cache import run_cached, run_key
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
-from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")
 

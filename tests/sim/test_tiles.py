@@ -12,8 +12,8 @@ from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.compare import compare
 from intloom.sim.isa_sim import IsaSimulator
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.tiles import SCRATCHPAD, tile_slices
-from tests.support.graph_maker import GraphMaker
 
 PARAMS = preset("nano").replace(scratch_kib=8, weight_kib=2, strip=16)
 """Small memories make many tiles, and load quickly."""

@@ -8,7 +8,7 @@ from intloom.common.errors import ParameterError
 from intloom.compiler.ir import Conv, IntGraph, Node
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, RoundingMode
 from intloom.hw.spec.params import HardwareParams
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 _MOST_VALUES = 20_000
 _SUM_BITS = 26

@@ -1,7 +1,7 @@
 """The topology of YOLOv8 detection as an integer graph with random weights, heads left as convolutions."""
 
 from intloom.compiler.ir import IntGraph
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 _BOXES = 64
 _CLASSES = 80

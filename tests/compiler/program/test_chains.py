@@ -5,7 +5,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 PARAMS = preset("base").replace(scratch_kib=16)
 

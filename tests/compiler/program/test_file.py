@@ -9,7 +9,7 @@ from intloom.compiler.program.file import load, save, to_bytes
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, ConvMode, Instruction, Kind, LoadTarget, Unit, make
 from intloom.hw.spec.params import HardwareParams, preset
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 BASE = preset("base").replace(lanes=16, vector_lanes=16)
 

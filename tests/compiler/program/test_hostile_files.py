@@ -19,7 +19,7 @@ from intloom.flow.bundle import bundle_without_model
 from intloom.flow.export import render_program_header
 from intloom.hw.spec.params import preset
 from intloom.sim.isa_sim import IsaSimulator
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 from tests.support.loom_mutation import joined, mutated, outcome, sections
 
 FILE = Path("hostile.loom")

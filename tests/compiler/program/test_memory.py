@@ -12,7 +12,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import decode
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.program_check import remove_check
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 
 def tensor(shape: tuple[int, int, int, int], layout: Layout, params: HardwareParams) -> TensorBuffer:

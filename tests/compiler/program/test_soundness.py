@@ -11,7 +11,7 @@ from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Instruction, Kind, TableUse, make
 from intloom.hw.spec.params import preset
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 WAITS = ("wait_load", "wait_mac", "wait_vec", "wait_store")
 

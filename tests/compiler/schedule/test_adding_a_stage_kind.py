@@ -20,7 +20,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 GUIDE = Path(__file__).parents[3] / "docs" / "adding-a-stage-kind.md"
 AFFINE = Affine(5000, 0, 1 << 10, 20)

@@ -17,7 +17,7 @@ from intloom.hw.spec.isa import ConvMode, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 from tests.support.random_graph import random_graph, random_params
 from tests.support.yolo_graph import yolo_graph
 

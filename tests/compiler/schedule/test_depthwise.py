@@ -9,8 +9,8 @@ from intloom.compiler.schedule.plan.groups import GroupCosts
 from intloom.compiler.schedule.stages import conv
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.regress.graphs import GraphMaker
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, check, compiled, fitting_program
-from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import RandomGraph
 
 BASE = preset("base")

@@ -14,8 +14,7 @@ from intloom.compiler.schedule.plan.groups import Goal, GroupCosts
 from intloom.compiler.schedule.plan.tiling import choose_tilings
 from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.regress.graphs import matmul, softmax
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker, matmul, softmax
 from tests.support.random_graph import random_graph
 
 BASE = preset("base")

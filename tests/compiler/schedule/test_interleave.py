@@ -4,7 +4,7 @@ from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Kind, Unit
 from intloom.hw.spec.params import preset
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 BASE = preset("base")
 

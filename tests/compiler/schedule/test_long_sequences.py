@@ -10,8 +10,8 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import PRESETS, preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import GraphMaker
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting_program
-from tests.support.graph_maker import GraphMaker
 
 
 def sequence(seed: int, length: int, taps: int, dilation: int, **changes: int) -> tuple[GraphMaker, str]:

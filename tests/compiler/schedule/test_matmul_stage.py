@@ -14,7 +14,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, changed, preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
-from intloom.sim.regress.graphs import Maker, Window, matmul, transposed_constant
+from intloom.sim.regress.graphs import GraphMaker, matmul, transposed_constant
 
 
 def equal(graph: IntGraph, inputs: dict[str, np.ndarray], params: HardwareParams, effort: int = 1) -> Kind:
@@ -29,13 +29,13 @@ def equal(graph: IntGraph, inputs: dict[str, np.ndarray], params: HardwareParams
 @pytest.mark.parametrize("name", ["nano", "small", "base"])
 @pytest.mark.parametrize("effort", [0, 1])
 def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
-    maker = Maker(rng.getrandbits(32))
+    maker = GraphMaker(rng.getrandbits(32))
     size = (rng.choice([16, 32, 64]), rng.randint(1, 20), rng.randint(1, 12))
     graph, inputs = maker.finish(matmul(maker, maker.input(*size), columns=rng.randint(1, 90)))
     equal(graph, inputs, preset(name).replace(weight_sums=True), effort)
 
 
-def _with_zero_points(maker: Maker, zero_point: int) -> str:
+def _with_zero_points(maker: GraphMaker, zero_point: int) -> str:
     """A product whose moving operand has this zero point."""
     name = matmul(maker, maker.input(8, 5, 3), columns=9)
     node = maker.nodes[-1]
@@ -48,7 +48,7 @@ def _with_zero_points(maker: Maker, zero_point: int) -> str:
 
 @pytest.mark.parametrize("zero_point", [0, 1, 127, -128])
 def test_zero_points(zero_point: int, rng: random.Random) -> None:
-    maker = Maker(rng.getrandbits(32))
+    maker = GraphMaker(rng.getrandbits(32))
     graph, inputs = maker.finish(_with_zero_points(maker, zero_point))
     program = equal(graph, inputs, preset("nano"))
     convs = [i for i in program.instructions if i.kind is Kind.CONV]
@@ -58,7 +58,7 @@ def test_zero_points(zero_point: int, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("zero_point", [0, 1])
 def test_hardware_without_sums_of_weights(zero_point: int, rng: random.Random) -> None:
-    maker = Maker(rng.getrandbits(32))
+    maker = GraphMaker(rng.getrandbits(32))
     name = _with_zero_points(maker, zero_point)
     graph, inputs = maker.finish(name)
     params = preset("nano").replace(weight_sums=False)
@@ -71,7 +71,7 @@ def test_hardware_without_sums_of_weights(zero_point: int, rng: random.Random) -
 
 @pytest.mark.parametrize("channels", [3, 6, 17])
 def test_channels_and_pixels_exchanged(channels: int, rng: random.Random) -> None:
-    maker = Maker(rng.getrandbits(32))
+    maker = GraphMaker(rng.getrandbits(32))
     graph, inputs = maker.finish(
         transposed_constant(maker, maker.input(channels, rng.randint(1, 6), rng.randint(1, 6)))
     )
@@ -82,14 +82,14 @@ def test_channels_and_pixels_exchanged(channels: int, rng: random.Random) -> Non
 
 
 def test_a_product_of_a_result_waits_for_its_store(rng: random.Random) -> None:
-    maker = Maker(rng.getrandbits(32))
+    maker = GraphMaker(rng.getrandbits(32))
     x = maker.input(8, 4, 4)
-    a, b = (maker.convolve(x, 16, Window(3, 1, 1)) for _ in range(2))
+    a, b = (maker.conv(x, 16, 3) for _ in range(2))
     one = scale_from_float(2**-10)
     zeros = {"zp_a": maker.tensors[a].zero_point, "zp_b": maker.tensors[b].zero_point, "zp_out": 0}
     y = maker.node(MatMul, (a, b), (16, 4, 4), mantissa=one.mantissa, shift=one.shift, **zeros)
     # Also as an ordinary operand of a later stage, in the scratchpad.
-    graph, inputs = maker.finish(maker.convolve(y, 5, Window()))
+    graph, inputs = maker.finish(maker.conv(y, 5))
     for effort in (0, 1, 2):
         equal(graph, inputs, preset("base"), effort)
 
@@ -99,7 +99,7 @@ def test_a_product_of_a_result_waits_for_its_store(rng: random.Random) -> None:
 def test_sums_over_parts_of_words_read_a_copy_by_the_array(
     channels: int, copies: int, effort: int, rng: random.Random
 ) -> None:
-    maker = Maker(rng.getrandbits(32))
+    maker = GraphMaker(rng.getrandbits(32))
     graph, inputs = maker.finish(matmul(maker, maker.input(channels, 4, 4), columns=5))
     program = equal(graph, inputs, preset("nano"), effort)
     layers = {program.layers[p.layer].op for i, p in zip(program.instructions, program.provenance, strict=True)}
@@ -108,7 +108,7 @@ def test_sums_over_parts_of_words_read_a_copy_by_the_array(
 
 
 def test_sums_over_parts_of_words_are_refused_without_columns_for_a_word(rng: random.Random) -> None:
-    maker = Maker(rng.getrandbits(32))
+    maker = GraphMaker(rng.getrandbits(32))
     graph, _ = maker.finish(matmul(maker, maker.input(6, 4, 4), columns=5))
     tall = preset("nano").replace(rows=8, cols=4, lanes=2, axi_data_bits=64)
     said = "over 6 channels, which do not fill words of 8, .* use cols = 8, or rows = 4"

@@ -19,8 +19,8 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind
 from intloom.hw.spec.params import preset
 from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import GraphMaker
 from tests.support.any_order import StuckError, at_random, first_of, run_in_order
-from tests.support.graph_maker import GraphMaker
 
 PARAMS = preset("nano")
 WAITS = ("wait_load", "wait_mac", "wait_vec", "wait_store")

@@ -12,8 +12,8 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import IsaBackend, RtlBackend
 from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import GraphMaker
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting_program
-from tests.support.graph_maker import GraphMaker
 
 LARGE = preset("large")
 WIDE = preset("nano").replace(rows=16, cols=16, lanes=4, axi_data_bits=128, vector_lanes=0, weight_kib=32)

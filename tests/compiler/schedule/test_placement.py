@@ -3,7 +3,7 @@
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.stages.placement import Placement
 from intloom.hw.spec.params import preset
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 BASE = preset("base")
 

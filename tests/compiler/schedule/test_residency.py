@@ -21,8 +21,8 @@ from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.quantization import QuantizeOptions, quantize
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.zoo import build
-from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import random_graph
 from tests.support.yolo_graph import yolo_graph
 

@@ -14,8 +14,7 @@ from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
-from intloom.sim.regress.graphs import matmul, softmax
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker, matmul, softmax
 from tests.support.random_graph import random_graph
 
 BASE = preset("base")

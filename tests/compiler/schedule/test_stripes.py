@@ -17,8 +17,7 @@ from intloom.hw.spec.isa import Kind, LoadTarget
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
-from intloom.sim.regress.graphs import Maker, Window
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 BASE = preset("base")
 SMALL_SCRATCHPAD = BASE.replace(scratch_kib=16)
@@ -136,17 +135,17 @@ def test_the_vector_unit_does_not_wait_for_rows_of_a_pool_whose_result_it_pools(
 def test_a_softmax_does_not_wait_for_the_array_that_reads_it():
     """Its next rows have room in addition to those that a product still reads."""
     params = BASE.replace(scratch_kib=64)
-    maker = Maker(9)
-    x = maker.convolve(maker.input(16, 16, 16), 256, Window())
+    maker = GraphMaker(9)
+    x = maker.conv(maker.input(16, 16, 16), 256)
     x = maker.node(Softmax, (x,), (256, 16, 16), **maker.exponentials(256))
-    graph, _ = maker.finish(maker.convolve(x, 16, Window()))
+    graph, _ = maker.finish(maker.conv(x, 16))
     program = compile_graph(graph, params)
     vector = sum(instruction_cost(i, params).work for i in program.instructions if i.kind is Kind.VSOFTMAX)
     assert vector < program.predicted_cycles < 1.2 * vector
 
 
 def test_a_copy_that_shifts_channels_loads_the_words_that_it_reads():
-    maker = Maker(10)
+    maker = GraphMaker(10)
     x = maker.input(160, 6, 5)
     graph, _ = maker.finish(maker.node(Slice, (x,), (20, 6, 5), start=40, stop=60))
     program = compile_graph(graph, BASE)
@@ -157,7 +156,7 @@ def test_a_copy_that_shifts_channels_loads_the_words_that_it_reads():
 @pytest.mark.parametrize(("low", "stop", "blocks"), [(0, 16, 1), (17, 31, 1), (15, 17, 2), (40, 60, 2), (0, 60, 4)])
 def test_a_phase_reads_the_blocks_that_have_weights(low, stop, blocks):
     """Of a transposed convolution, each phase; all other weights are 0."""
-    maker = Maker(11)
+    maker = GraphMaker(11)
     x = maker.input(60, 5, 4)
     weights = np.zeros((24, 60, 2, 2), np.int8)
     weights[:, low:stop] = maker.bytes((24, stop - low, 2, 2)) | 1

@@ -9,8 +9,8 @@ from intloom.common.errors import UnsupportedError
 from intloom.compiler.ir import IntGraph
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.regress.graphs import GraphMaker
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, compiled
-from tests.support.graph_maker import GraphMaker
 
 
 def graph_of(mantissa: int, weight: int | None = None, channels: int = 20) -> tuple[GraphMaker, IntGraph]:

@@ -18,8 +18,8 @@ from intloom.report.reading import write_reading
 from intloom.report.regression import write_regression
 from intloom.report.template import security_policy
 from intloom.sim.regress.case import CaseResult, Outcome
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.regress.runner import Summary
-from tests.support.graph_maker import GraphMaker
 
 
 def with_scripts(text, *scripts):

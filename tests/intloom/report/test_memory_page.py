@@ -9,7 +9,7 @@ from intloom.compiler.program.memory_map import memory_map, peak_words
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.report.memory_page import memory_page
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 
 @pytest.fixture(scope="module")

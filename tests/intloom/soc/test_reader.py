@@ -13,10 +13,10 @@ from intloom.reading.drawing import draw_line
 from intloom.reading.networks import decoded, recognizer_input
 from intloom.reading.pretrained import pretrained
 from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.soc.firmware import build_reader, picture_bytes, picture_size
 from intloom.soc.reader import TEXT, Reader, as_bytes, main
 from intloom.soc.system import run_firmware
-from tests.support.graph_maker import GraphMaker
 
 NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
 LETTERS = ("", *'ab"\\é文?/', " ")

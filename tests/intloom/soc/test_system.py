@@ -12,13 +12,13 @@ from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.result import Arrays
 from intloom.soc import Check, build_firmware, run_system
 from intloom.soc.__main__ import main
 from intloom.soc.firmware import Frames, build_threads
 from intloom.soc.system import run_firmware
 from tests.runtime.support import small_graph
-from tests.support.graph_maker import GraphMaker
 
 NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
 EXPECTED = {

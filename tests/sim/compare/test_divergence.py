@@ -14,11 +14,11 @@ from intloom.sim.backend import GoldenBackend, RtlBackend
 from intloom.sim.compare import compare
 from intloom.sim.compare.divergence import find_divergence
 from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
 from tests.sim.rtl.planted import BUGS, PARAMS, plant, plusarg
-from tests.support.graph_maker import GraphMaker
 
 pytestmark = pytest.mark.slow
 

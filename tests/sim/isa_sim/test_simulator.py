@@ -12,7 +12,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 
 @pytest.fixture

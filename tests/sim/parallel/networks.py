@@ -6,7 +6,7 @@ import numpy as np
 
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 PARAMS = preset("nano").replace(scratch_kib=8, weight_kib=2, strip=16)
 """Small memories make many tiles, and load quickly."""

@@ -18,10 +18,10 @@ from intloom.sim.parallel import run as parallel_run
 from intloom.sim.parallel.backend import ParallelRtlBackend
 from intloom.sim.parallel.plan import Planner
 from intloom.sim.parallel.state import states
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from tests.sim.parallel.networks import require_equal, residual_network, vector_network
-from tests.support.graph_maker import GraphMaker
 
 SLOW = MemorySettings(read_latency=400, bandwidth=0.25)
 

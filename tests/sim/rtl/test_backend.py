@@ -7,7 +7,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
 from intloom.sim.compare import compare
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 NANO = preset("nano")
 

@@ -14,7 +14,7 @@ from intloom.hw.spec.isa import INSTRUCTION_BITS, Kind, encode, make
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
-from intloom.sim.regress.graphs import Maker, Window
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.options import RtlOptions
 from tests.hw.npu.disturbed import simulator
@@ -76,8 +76,8 @@ def test_ten_thousand_changes_end_in_an_error(part: int, seed: int) -> None:
 def test_a_changed_bit_of_the_constants_ends_in_an_error(rng: random.Random) -> None:
     """Of 25 bits of the constants of a small network each is found; the error names a load."""
     params = NANO.replace(word_code=True, constant_check=True)
-    maker = Maker(7)
-    graph, inputs = maker.finish(maker.convolve(maker.input(4, 5, 5), 8, Window(3, 1, 1)))
+    maker = GraphMaker(7)
+    graph, inputs = maker.finish(maker.conv(maker.input(4, 5, 5), 8, 3))
     program = compile_graph(graph, params)
     RtlBackend(RtlOptions()).run(program, inputs)
     for bit in rng.sample(range(8 * len(program.image)), 25):

@@ -14,7 +14,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
-from intloom.sim.regress.graphs import Maker, Window
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
@@ -25,9 +25,9 @@ CODED = NANO.replace(word_code=True, constant_check=True)
 
 def _network(bits: int, channels: int) -> tuple[IntGraph, dict[str, np.ndarray]]:
     """Two convolutions whose weights have as many bits, on few pixels: their chunks are loaded in several pieces."""
-    maker = Maker(7)
-    x = maker.convolve(maker.input(channels, 2, 3), channels, Window(3, 1, 1))
-    graph, inputs = maker.finish(maker.convolve(x, channels, Window()))
+    maker = GraphMaker(7)
+    x = maker.conv(maker.input(channels, 2, 3), channels, 3)
+    graph, inputs = maker.finish(maker.conv(x, channels))
     nodes = [replace(n, weights=n.weights >> (8 - bits)) if isinstance(n, Conv) else n for n in graph.nodes]
     return replace(graph, nodes=tuple(nodes)), inputs
 

@@ -11,9 +11,9 @@ from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import COUNTERS
 from intloom.sim.host.run_program import HostReport
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.completion import require_completed
 from intloom.sim.rtl.status import Status
-from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")
 

@@ -11,9 +11,9 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.regress.faults import FAULTS
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
-from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")
 

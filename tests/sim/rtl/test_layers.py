@@ -7,9 +7,9 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.layers import boundaries, spans
 from intloom.sim.rtl.status import Pulses
-from tests.support.graph_maker import GraphMaker
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from intloom.hw.spec.params import HardwareParams, changed, preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.forecast_error import compare_forecast
 from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
-from tests.support.graph_maker import GraphMaker
 
 pytestmark = pytest.mark.slow
 NARROW = changed(preset("small"), {"axi_data_bits": 32, "axi_burst": 16})

@@ -7,9 +7,9 @@ import pytest
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.params import preset
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.verilog import verilog_of
 from intloom.sim.trace.gtkwave import write_save_file
-from tests.support.graph_maker import GraphMaker
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import Stall, stall_counter
 from intloom.sim.backend import RtlBackend
+from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.status import Pulses
 from intloom.sim.trace import events, to_chrome, to_csv, write_chrome
 from intloom.sim.trace.counters import counter_tracks
-from tests.support.graph_maker import GraphMaker
 
 ORIGIN = 100
 

@@ -11,7 +11,7 @@ from intloom.compiler.ir import Add, Concat, Conv, Slice, Table
 from intloom.compiler.ir.graph import without_dead_nodes
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
-from tests.support.graph_maker import GraphMaker
+from intloom.sim.regress.graphs import GraphMaker
 
 
 def apart(maker, *outputs):
