@@ -66,7 +66,7 @@ bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall
 figures: $(READY)  ## run every network of README's table, checked, and rewrite the table; about ten minutes
 	$(BIN)/python -m tools.figures
 
-fpga: $(READY)  ## place and route PRESET (small), or CONFIG=FILE and SET="rows=8 …", for an ECP5, in out/fpga; BOARD=ulx3s: that board; COUNT=gw2a or xcup: cells there by Yosys
+fpga: $(READY)  ## place and route PRESET (small), or CONFIG=FILE and SET="rows=8 …", for an ECP5, in out/fpga; BOARD=ulx3s: that board; COUNT=gw2a, xc7 or xcup: cells there by Yosys
 	$(BIN)/python -m $(if $(BOARD),intloom.soc.board $(BOARD),intloom.hw.fpga $(HARDWARE) $(if $(COUNT),--count $(COUNT)))
 
 asic: $(READY)  ## estimate PRESET in an open standard cell library, in out/asic; figures go into docs/asic.md

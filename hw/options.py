@@ -1,7 +1,8 @@
 """The choice of hardware parameters: a preset, a file or others, and changes; its options in the commands of make."""
 
+import tomllib
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ def choose_params(
         params = from_toml(config) if config is not None else preset(DEFAULT_PRESET if base is None else base)
     asked = dict(changes or {}) | ({} if match is None else {"match": str(match)})
     return changed(params, asked) if asked else params
+
+
+def named_fields(config: Path | None, changes: Sequence[str]) -> frozenset[str]:
+    """Fields that the file or a change names; the file must have been read as parameters before."""
+    file = {} if config is None else tomllib.loads(config.read_text(encoding="utf-8"))
+    return frozenset((*file, *parse_changes(changes)))
 
 
 def add_hardware(parser: ArgumentParser, default: str) -> None:

@@ -44,13 +44,21 @@ def _compile_once() -> None:
 
 
 def flat_cells(
-    verilog: str, modules: Sequence[str], synthesis: str, change: Callable[[Path], object] | None = None
+    verilog: str,
+    modules: Sequence[str],
+    synthesis: str,
+    change: Callable[[Path], object] | None = None,
+    prepare: str = "",
 ) -> list[dict[str, int]]:
     """Cells by their name of each module and those in it, after a command of Yosys that maps and flattens it.
 
-    `change` is what a flow does to the netlist, a file of JSON.
+    `change` is what a flow does to the netlist, a file of JSON; `prepare` are commands before the mapping, which may
+    name the module, `{top}`.
     """
-    steps = [f"{synthesis} -top {module}; write_json {n}.json; design -load all" for n, module in enumerate(modules)]
+    steps = [
+        f"{prepare.format(top=module)}{synthesis} -top {module}; write_json {n}.json; design -load all"
+        for n, module in enumerate(modules)
+    ]
     with temporary_folder() as folder:
         (folder / "design.v").write_text(verilog, encoding="utf-8")
         run_yosys("; ".join(["read_verilog design.v; design -save all", *steps]), folder)

@@ -10,6 +10,7 @@ from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES, Flow, pack, place_and_
 from intloom.hw.fpga.report import Resource, TooLargeError
 from intloom.hw.fpga.table import (
     PAGE,
+    changed_name,
     count_row,
     path_row,
     record,
@@ -19,7 +20,7 @@ from intloom.hw.fpga.table import (
     update_count,
     update_size,
 )
-from intloom.hw.options import add_hardware, hardware
+from intloom.hw.options import add_hardware, hardware, named_fields
 from intloom.hw.spec.params import PRESETS, preset_name
 
 DOCS = Path("docs")
@@ -55,10 +56,11 @@ def main() -> int:
         params = hardware(options)
         name = preset_name(params)
         if options.count:
-            counted = count(params, options.count)
-            print(count_row(name, counted))
-            if _has_row(name):
-                update_count(DOCS, name, options.count, counted)
+            counted = count(params, options.count, named_fields(options.config, options.set))
+            start = options.preset or name
+            print(count_row(changed_name(start, options.set), counted))
+            if _has_row(start):
+                update_count(DOCS, start, options.count, counted, options.set)
             return 0
         device = DEVICES[options.device or PRESET_DEVICES.get(name, "85F")]
         flow = Flow(options.output / name, _print, options.seed)

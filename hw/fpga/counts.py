@@ -1,7 +1,8 @@
 """Cells of the whole accelerator on FPGA families that this flow does not place: Yosys counts them."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from intloom.common import evidence
@@ -10,6 +11,14 @@ from intloom.hw.generate import generate_verilog
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import count_kinds, flat_cells
 from intloom.hw.spec.params import HardwareParams, changed
+from intloom.hw.yosys_attributes import LUT_PRODUCT
+
+_PRODUCTS = f"""\
+hierarchy -top {{top}}; proc; flatten; opt_clean; wreduce; select -set products a:{LUT_PRODUCT} %ci3 t:$mul %i;
+chtype -set $__INTLOOM_PRODUCT @products; select -clear;
+techmap -map {Path(__file__).with_name("products.v")} t:$__INTLOOM_PRODUCT; select -assert-none t:$__INTLOOM_PRODUCT;
+"""
+"""What keeps products in look-up tables, before the mapping: it would take a DSP block for each part of them."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,13 @@ FAMILIES = {
         },
         parameters=FAMILY_FIELDS["xc7"],
     ),
+    "xc7": Family(
+        "XC7Z020",
+        "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf",
+        CELLS["xc7"],
+        {"LUT": 53200, "FF": 106400, "DSP": 220, "RAM": 140},
+        FAMILY_FIELDS["xc7"],
+    ),
 }
 """Families by Yosys' name."""
 
@@ -69,9 +85,10 @@ class Count:
         return f"{self.used[kind]:g}{of}"
 
 
-def count(params: HardwareParams, family: str) -> Count:
-    """Map the accelerator with the family's parameters; raises as `counted`."""
-    return counted(generate_verilog(changed(params, FAMILIES[family].parameters)), TOP_NAME, family)
+def count(params: HardwareParams, family: str, named: Container[str] = ()) -> Count:
+    """Map the accelerator with the family's parameters, except those in `named`; raises as `counted`."""
+    suited = {name: value for name, value in FAMILIES[family].parameters.items() if name not in named}
+    return counted(generate_verilog(changed(params, suited)), TOP_NAME, family)
 
 
 def counted(verilog: str, top: str, family: str) -> Count:
@@ -83,5 +100,6 @@ def counted(verilog: str, top: str, family: str) -> Count:
         Yosys is missing or failed.
     """
     of = FAMILIES[family]
-    (cells,) = flat_cells(verilog, [top], of.synthesis)
+    prepare = _PRODUCTS if LUT_PRODUCT in verilog else ""
+    (cells,) = flat_cells(verilog, [top], of.synthesis, prepare=prepare)
     return Count(of.device, count_kinds(cells, of.cells), of.available, evidence.content_hash([verilog.encode()]))

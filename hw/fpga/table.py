@@ -1,6 +1,6 @@
 """Measurements of the FPGA flow, and the tables of `docs/fpga.md` that are derived from them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,11 @@ def _bitstream_row(board: str, of: Mapping[str, Any]) -> str:
     return _line(board, of["preset"], of["device"], *used, clocks, of["minutes"])
 
 
+def changed_name(preset: str, changes: Sequence[str]) -> str:
+    """How the table of counts names a preset with changes."""
+    return ", ".join([preset, *(change.replace("=", " = ") for change in changes)])
+
+
 def count_row(preset: str, of: Count) -> str:
     """The preset's line of the table of counts."""
     return _line(preset, of.device, *map(of.cell, KINDS), f"`{of.verilog}`")
@@ -108,11 +113,12 @@ def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None
     write_text(docs / PAGE, rendered(docs))
 
 
-def update_count(docs: Path, preset: str, family: str, of: Count) -> None:
-    """Record what Yosys counted and rewrite the page's tables."""
-    command = f"make fpga PRESET={preset} COUNT={family}"
+def update_count(docs: Path, preset: str, family: str, of: Count, changes: Sequence[str] = ()) -> None:
+    """Record what Yosys counted in a preset with changes and rewrite the page's tables."""
+    changed = f' SET="{" ".join(changes)}"' if changes else ""
+    command = f"make fpga PRESET={preset} COUNT={family}{changed}"
     row = evidence.measured(asdict(of), command, docs.parent, ("hw/npu.py", "hw/fpga/counts.py"))
-    evidence.record(docs / COUNTS, f"{preset} {family}", row)
+    evidence.record(docs / COUNTS, f"{changed_name(preset, changes)} {family}", row)
     write_text(docs / PAGE, rendered(docs))
 
 
@@ -127,7 +133,7 @@ def rendered(docs: Path) -> str:
     tables = {
         "sizes": [row(name, records[name]) for name in sorted(records)],
         "paths": [path_row(name, records[name]["path"]) for name in sorted(records) if "path" in records[name]],
-        "counts": [count_row(n.split()[0], Count(**row.values)) for n, row in evidence.read(docs / COUNTS).items()],
+        "counts": [count_row(n.rsplit(" ", 1)[0], Count(**row.values)) for n, row in evidence.read(docs / COUNTS).items()],
         "bitstreams": [_bitstream_row(name, bitstreams[name]) for name in sorted(bitstreams)],
     }
     text = (docs / PAGE).read_text(encoding="utf-8")

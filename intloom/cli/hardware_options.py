@@ -1,13 +1,12 @@
 """The options that choose hardware parameters, for every command that takes a preset."""
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from intloom.hw.options import choose_params
+from intloom.hw.options import choose_params, named_fields
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import FIELD_TYPES, PRESETS, HardwareParams, parse_changes
 
@@ -62,8 +61,7 @@ class HardwareOptions:
     @property
     def named(self) -> frozenset[str]:
         """Fields that the file or a change names; the file must have been read as parameters before."""
-        file = {} if self.config is None else tomllib.loads(self.config.read_text(encoding="utf-8"))
-        return frozenset((*file, *parse_changes(self.changes or ())))
+        return named_fields(self.config, self.changes or ())
 
     def params_or(self, default: str | None) -> HardwareParams:
         """The hardware parameters; without preset and file, those of the preset `default`, and changes to it."""

@@ -5,10 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from intloom.common.errors import EnvironmentFault
+from intloom.hw.fpga import counts
 from intloom.hw.fpga.counts import FAMILIES, counted
 from intloom.hw.fpga.table import PAGE, count_row, update_count
+from intloom.hw.mac.array.product import PRODUCT_MODULE
+from intloom.hw.resources import run_yosys
+from intloom.hw.verilog import product_module
 
 DOCS = Path(__file__).parents[3] / "docs"
+PRODUCTS = Path(counts.__file__).with_name("products.v")
 DESIGN = """
 module design(input clk, input signed [17:0] a, b, output reg signed [35:0] p, input [7:0] x, y, output [7:0] s,
               input we, input [8:0] at, input [35:0] in, output reg [35:0] out);
@@ -39,3 +45,48 @@ def test_a_row_names_the_device_and_the_verilog(tmp_path: Path) -> None:
     update_count(tmp_path / "docs", "nano", "gw2a", count)
     lines = (tmp_path / "docs" / PAGE).read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if "| GW2A-18 |" in line] == [row], "the recorded row is replaced"
+
+
+_PART = """
+module part(input signed [7:0] a, input signed [{high}:0] b, output signed [9:0] y);
+  assign y = a * {digit};
+endmodule
+"""
+_COMPARE = """\
+read_verilog part.v; hierarchy -top part; proc; opt_clean; wreduce; rename part gold; copy gold gate; select -module gate;
+chtype -set $__INTLOOM_PRODUCT t:$mul; select -clear; techmap -map {mapping} t:$__INTLOOM_PRODUCT;
+select -assert-none gate/t:$mul gate/t:$__INTLOOM_PRODUCT; miter -equiv -flatten gold gate miter; hierarchy -top miter;
+sat -verify -prove trigger 0 miter
+"""
+
+
+def _compare(folder: Path, digit: tuple[int, str], mapping: str) -> None:
+    """Prove by SAT that a digit's part of a product is mapped to the same function."""
+    (folder / "part.v").write_text(_PART.format(high=digit[0], digit=digit[1]))
+    (folder / "products.v").write_text(mapping)
+    run_yosys(_COMPARE.format(mapping="products.v"), folder)
+
+
+@pytest.mark.parametrize("digit", [(2, "b"), (1, "$signed({1'b0, b})"), (1, "b")])
+def test_parts_of_products_are_mapped_to_the_same_function(digit: tuple[int, str], tmp_path: Path) -> None:
+    _compare(tmp_path, digit, PRODUCTS.read_text(encoding="utf-8"))
+
+
+def test_a_wrong_multiple_is_found(tmp_path: Path) -> None:
+    wrong = PRODUCTS.read_text(encoding="utf-8").replace("minus_one << 2", "minus_one << 1")
+    with pytest.raises(EnvironmentFault, match="proof did fail"):
+        _compare(tmp_path, (2, "b"), wrong)
+
+
+_PRODUCT = f"""
+module product(input clk, input signed [7:0] a, input signed [8:0] b, output signed [15:0] p);
+  {PRODUCT_MODULE} made(.clk(clk), .pixel(a), .weight(b), .product(p));
+endmodule
+"""
+
+
+def test_products_in_look_up_tables_take_no_dsp_block() -> None:
+    count = counted(product_module() + _PRODUCT, "product", "xc7")
+    # Left alone, Yosys takes a block for each of the four parts.
+    assert count.used["DSP"] == 0
+    assert count.used["LUT"] <= 110
