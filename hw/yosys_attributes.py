@@ -1,7 +1,7 @@
 """Attributes of registers and memories that reach the Verilog, for synthesis with Yosys."""
 
 LUT_PRODUCT = "lut_product"
-"""Register of a partial product that `hw.fpga` maps to carry chains instead of a DSP block.
+"""Register of a partial product that `hw.fpga` maps to carry chains or look-up tables instead of a DSP block.
 
 With another flow, `proc; flatten; opt_clean; booth a:lut_product %ci3 t:$mul %i` makes adders of these products.
 """

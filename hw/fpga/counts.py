@@ -13,13 +13,6 @@ from intloom.hw.resources import count_kinds, flat_cells
 from intloom.hw.spec.params import HardwareParams, changed
 from intloom.hw.yosys_attributes import LUT_PRODUCT
 
-_PRODUCTS = f"""\
-hierarchy -top {{top}}; proc; flatten; opt_clean; wreduce; select -set products a:{LUT_PRODUCT} %ci3 t:$mul %i;
-chtype -set $__INTLOOM_PRODUCT @products; select -clear;
-techmap -map {Path(__file__).with_name("products.v")} t:$__INTLOOM_PRODUCT; select -assert-none t:$__INTLOOM_PRODUCT;
-"""
-"""What keeps products in look-up tables, before the mapping: it would take a DSP block for each part of them."""
-
 
 @dataclass(frozen=True)
 class Family:
@@ -34,6 +27,12 @@ class Family:
     """Parameters that suit the family."""
 
 
+_PRODUCTS = f"""\
+hierarchy -top {{top}}; proc; flatten; opt_clean; wreduce; select -set products a:{LUT_PRODUCT} %ci3 t:$mul %i;
+chtype -set $__INTLOOM_PRODUCT @products; select -clear;
+techmap -map {Path(__file__).with_name("products.v")} t:$__INTLOOM_PRODUCT; select -assert-none t:$__INTLOOM_PRODUCT;
+"""
+"""What keeps products in look-up tables, before the mapping: it would take a DSP block for each part of them."""
 FAMILIES = {
     "gw2a": Family(
         "GW2A-18",

@@ -130,10 +130,11 @@ def read(docs: Path) -> dict[str, Record]:
 def rendered(docs: Path) -> str:
     """The page with the tables of the recorded figures; its prose is kept."""
     records, bitstreams = read(docs), {name: row.values for name, row in evidence.read(docs / BITSTREAMS).items()}
+    counts = ((name.rsplit(" ", 1)[0], Count(**row.values)) for name, row in evidence.read(docs / COUNTS).items())
     tables = {
         "sizes": [row(name, records[name]) for name in sorted(records)],
         "paths": [path_row(name, records[name]["path"]) for name in sorted(records) if "path" in records[name]],
-        "counts": [count_row(n.rsplit(" ", 1)[0], Count(**row.values)) for n, row in evidence.read(docs / COUNTS).items()],
+        "counts": [count_row(name, of) for name, of in counts],
         "bitstreams": [_bitstream_row(name, bitstreams[name]) for name in sorted(bitstreams)],
     }
     text = (docs / PAGE).read_text(encoding="utf-8")

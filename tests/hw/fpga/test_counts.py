@@ -53,8 +53,8 @@ module part(input signed [7:0] a, input signed [{high}:0] b, output signed [9:0]
 endmodule
 """
 _COMPARE = """\
-read_verilog part.v; hierarchy -top part; proc; opt_clean; wreduce; rename part gold; copy gold gate; select -module gate;
-chtype -set $__INTLOOM_PRODUCT t:$mul; select -clear; techmap -map {mapping} t:$__INTLOOM_PRODUCT;
+read_verilog part.v; hierarchy -top part; proc; opt_clean; wreduce; rename part gold; copy gold gate;
+select -module gate; chtype -set $__INTLOOM_PRODUCT t:$mul; select -clear; techmap -map {mapping} t:$__INTLOOM_PRODUCT;
 select -assert-none gate/t:$mul gate/t:$__INTLOOM_PRODUCT; miter -equiv -flatten gold gate miter; hierarchy -top miter;
 sat -verify -prove trigger 0 miter
 """
