@@ -290,7 +290,10 @@ class GraphBuilder:
         if params.dtype not in ("int8", "uint8"):
             raise Refusal.TYPE(f"{name!r} is stored as {params.dtype}", "quantize activations to uint8 or int8")
         if not params.per_tensor:
-            raise Refusal.TYPE(f"{name!r} has several scales", "quantize activations per tensor")
+            raise Refusal.TYPE(
+                f"{name!r} has a scale for each channel, and integer sums over channels need one",
+                "quantize activations per tensor; only weights may have a scale per channel",
+            )
         return Tensor(name, shape, float(params.scale), params.zero_int8, params.unsigned)
 
     def emit(self, node: Node, result: Tensor) -> None:

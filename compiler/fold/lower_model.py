@@ -15,7 +15,7 @@ from intloom.compiler.fold.graph_builder import FoldOptions, GraphBuilder, as_im
 from intloom.compiler.fold.lowering.channelwise import is_channelwise_unit, lower_channelwise
 from intloom.compiler.fold.lowering.common.reordering import is_reordering, reorder
 from intloom.compiler.fold.lowering.common.tokens import pick_values
-from intloom.compiler.fold.lowering.common.transposition import restore_order
+from intloom.compiler.fold.lowering.common.transposition import restore_order, turn_to_image
 from intloom.compiler.fold.lowering.custom import lower_custom
 from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lower_elementwise
 from intloom.compiler.fold.lowering.normalization import is_normalization_unit, lower_normalization
@@ -49,7 +49,7 @@ def lower_units(model: Model, options: FoldOptions) -> GraphBuilder:
         if unit is not None and unit.output not in builder.views and unit.output not in builder.orders:
             builder.producing_nodes[unit.output] = tuple(n.name for n in unit.nodes)
             lowered = _attempt(builder, unit.nodes, partial(_lower, builder, unit))
-            if not lowered and not _lower_after_host_movement(builder, unit):
+            if not lowered and not _lower_images(builder, unit) and not _lower_after_host_movement(builder, unit):
                 _restore_for_host(builder, unit.leaves)
                 _add_host_computed_input(builder, unit)
         elif node.domain and find(node.domain, node.op) is not None:
@@ -64,6 +64,26 @@ def leave_for_host(builder: GraphBuilder) -> None:
     _restore_for_host(builder, [v for n in outside for v in n.reads])
     _restore_for_host(builder, builder.model.outputs)
     builder.views |= builder.left_in_order
+
+
+def _lower_images(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+    """Lower a unit that needs images, with operands transposed by products."""
+    stored = dict.fromkeys(stored_value(builder.model, leaf) for leaf in unit.leaves)
+    waiting = [v for v in stored if v in builder.orders and v not in builder.views]
+
+    def lower() -> None:
+        if waiting and all(turn_to_image(builder, v) for v in waiting):
+            _lower(builder, unit)
+        else:
+            raise Refusal.ORDER("its operands are no transposed images", "transpose on the host")
+
+    kept = dict(builder.findings)
+    for node in unit.nodes:
+        builder.findings.pop(node.name, None)
+    if _attempt(builder, unit.nodes, lower):
+        return True
+    builder.findings = kept
+    return False
 
 
 def _lower_after_host_movement(builder: GraphBuilder, unit: QuantizationUnit) -> bool:

@@ -156,6 +156,12 @@ class _Chain:
 
 def unsupported_normalization(op: str) -> UnsupportedPattern:
     """Why the accelerator has no such operator, and what to change."""
+    if op == "InstanceNormalization":
+        return Refusal.NORMALIZATION(
+            f"no integers define {op}: onnxruntime computes the statistics of each channel's pixels in float",
+            "reshape to [1, C, H*W] with at most 1024 pixels, use LayerNormalization over the last axis, and quantize, "
+            "then reshape back, multiply and add per channel; or train with BatchNormalization",
+        )
     return Refusal.NORMALIZATION(
         f"no integers define {op}: it normalizes over something else than one axis, or adds before it",
         "leave it on the host, use LayerNormalization, or train with BatchNormalization, which becomes part of a "

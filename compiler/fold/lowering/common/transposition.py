@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from intloom.compiler.fold.byte_order import matrices
-from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
 from intloom.compiler.ir import Constant, MatMul, Tensor
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import scale_from_float
@@ -78,3 +78,18 @@ def restore_order(builder: GraphBuilder, stored: str) -> None:
         part = builder.tensors[builder.channels(order.tensor, first, stop)]
         parts.append(transpose(builder, part, f"{part.name}/transposed/{stored}", ()))
     builder.views[stored] = (builder.join(parts, f"{stored}/in_order").name, order.shape)
+
+
+def turn_to_image(builder: GraphBuilder, stored: str) -> bool:
+    """Emit an image of the values of `stored` whose pixels lie along channels, and channels along pixels, if they do.
+
+    As after a normalization of each channel, whose pixels were its last axis.
+    """
+    order = builder.orders[stored]
+    whole, shape = builder.tensors[order.tensor], as_image(order.shape)
+    pixels, channels = np.arange(whole.channels), np.arange(whole.height * whole.width)
+    if not np.array_equal(order.positions.reshape(shape[1], -1), channels[:, None] + pixels * channels.size):
+        return False
+    image = transpose(builder, whole, f"{stored}/image", builder.producing_nodes.get(stored, ()), shape[2:])
+    builder.views[stored] = image.name, order.shape
+    return True

@@ -118,3 +118,21 @@ def test_what_stays_on_the_host(scale: float, axis: int, features: dict[str, boo
     (last,) = (a for a in found.assignments if a.op in ("LayerNormalization", "Sqrt"))
     assert last.target is Target.HOST
     assert why in last.reason + last.remedy
+
+
+def test_remedy_of_an_instance_normalization(seed):
+    """Each channel's pixels as a row: normalized, then turned to an image by a product, multiplied and added to."""
+    m = OnnxMaker(random.Random(seed), opset=17)
+    x = m.conv(m.image(3, 6, 7), 8)
+    noise = np.random.default_rng(seed)
+    factors, offsets = (m.constant(noise.uniform(0.5, 1.5, (1, 8, 1, 1)).astype(np.float32)) for _ in range(2))
+    rows, size = (1, 8, 42), m.constant(np.array(x.shape))
+    flat = m.pair(*m.node("Reshape", [x.name, m.constant(np.array(rows))]), rows, x.scale)
+    ones, zeros = (m.constant(np.full(42, v, np.float32)) for v in (1, 0))
+    made = m.pair(*m.node("LayerNormalization", [flat.name, ones, zeros], axis=-1), rows, 1 / 32, 128)
+    image = m.pair(*m.node("Reshape", [made.name, size]), x.shape, 1 / 32, 128)
+    (value,) = m.node("Add", [*m.node("Mul", [image.name, factors]), offsets])
+    m.output(m.conv(m.pair(value, x.shape, 0.05, 128), 4))
+    found = compared(m, seed, SMALL)
+    assert len(found.folded.regions) == 1
+    assert "Norm" in kinds(found)
