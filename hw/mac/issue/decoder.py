@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.issue.descriptors import (
     CONV,
+    LOW_PIXELS_BITS,
     PIXEL_DESCRIPTOR,
     PIXELS_BITS,
     READOUT_DESCRIPTOR,
@@ -103,7 +104,7 @@ class InstructionDecoder(wiring.Component):
         constants = loads_table * params.table_words + conv["residual"] * params.residual_words + params.channel_words
         made = {
             "index": index,
-            "pixels": pixels,
+            "low_pixels": pixels % (1 << LOW_PIXELS_BITS),
             "strips": -(-pixels // params.strip),
             "address": conv["weights"],
             "first_tile": (conv["weights"] + constants) % (1 << WEIGHT_ADDRESS_BITS),
@@ -146,7 +147,7 @@ class InstructionDecoder(wiring.Component):
         m.d.comb += [self.illegal.eq(offered & illegal), self.illegal_index.eq(self.index)]
         extra = {
             "index": self.index,
-            "pixels": pixels,
+            "low_pixels": pixels,
             "strips": strip_count(self._params, pixels),
             "address": conv.weights,
             "first_tile": words,

@@ -15,6 +15,8 @@ PIXELS_BITS = 28
 """Width of out_h * out_w."""
 STRIPS_BITS = PIXELS_BITS - 4
 """Width of the number of strips: an accumulator bank has at least 16 sums."""
+LOW_PIXELS_BITS = 8
+"""Bits of the number of pixels that tell how many pixels the last strip lacks: a strip has at most 256."""
 
 CONV = instruction_layout(Kind.CONV)
 
@@ -46,7 +48,7 @@ PIXEL_DESCRIPTOR = data.StructLayout(
         **_fields("iy0", "ix0", "stride_h", "stride_w", "dilation_h", "dilation_w", "zp_in", "out_w"),
         **_fields("continue_sums"),
         "packed": 1,
-        "pixels": PIXELS_BITS,
+        "low_pixels": LOW_PIXELS_BITS,
         "strips": STRIPS_BITS,
         "index": COUNT_BITS,
     }

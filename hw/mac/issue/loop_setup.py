@@ -29,19 +29,19 @@ TAP_BITS = 8
 def plan_layout(params: HardwareParams) -> data.StructLayout:
     """A loop plan.
 
-    A strip has `length` pixels, the first `longer` strips one more. `row_first`, `row_stride` and `row_tap` are the
+    A strip has `length` pixels, the last `shorter` strips one less. `row_first`, `row_stride` and `row_tap` are the
     offset of the first input row and its steps per output row and per kernel row, modulo the ring. `column_tap` is the
-    input column step per kernel column. `first_length` and the members after it are `precomputed`.
+    input column step per kernel column. `one_strip` and the members after it are `precomputed`.
     """
     copied = {name: PIXEL_DESCRIPTOR.members[name] for name in _COPIED}
     computed = {
         "length": params.strip.bit_length(),
-        "longer": PIXEL_DESCRIPTOR.members["strips"],
+        "shorter": params.strip.bit_length() - 1,
         "column_tap": TAP_BITS,
     }
     rows = dict.fromkeys(("row_first", "row_stride", "row_tap"), SCRATCH_BITS)
     minus_ring = dict.fromkeys(("stride_minus_ring", "tap_minus_ring"), SCRATCH_BITS)
-    flags = {"first_length": computed["length"], "one_strip": 1, "one_longer": 1, "one_block": 1}
+    flags = dict.fromkeys(("one_strip", "one_longer", "one_block"), 1)
     last_indices = {f"last_{name}": shape for name, shape in LAST_INDICES.members.items()}
     return data.StructLayout({**copied, **computed, **rows, **minus_ring, **flags, **last_indices})
 
@@ -49,14 +49,13 @@ def plan_layout(params: HardwareParams) -> data.StructLayout:
 def precomputed(plan: Mapping[str, int]) -> dict[str, int]:
     """Flags and sums that the sequencer needs in a plan's first cycle.
 
-    They are computed here because an addition or comparison in that cycle would be on the critical path: length of the
-    first strip; whether there is no second strip, no second longer strip, no second block; the row steps minus the
-    ring; and the last index of each loop over a strip's tiles.
+    They are computed here because an addition or comparison in that cycle would be on the critical path: whether there
+    is no second strip, no second longer strip, no second block; the row steps minus the ring; and the last index of
+    each loop over a strip's tiles.
     """
     return {
-        "first_length": plan["length"] + (plan["longer"] != 0),
         "one_strip": int(plan["strips"] == 1),
-        "one_longer": int(plan["longer"] <= 1),
+        "one_longer": int(plan["strips"] <= plan["shorter"] + 1),
         "one_block": int(plan["out_blocks"] == 1),
         "stride_minus_ring": minus_ring(plan["row_stride"], plan["in_ring"]),
         "tap_minus_ring": minus_ring(plan["row_tap"], plan["in_ring"]),
@@ -68,9 +67,15 @@ def strips(plan: Mapping[str, int]) -> Iterator[range]:
     """The pixels of each strip of a block, numbered in raster order."""
     start = 0
     for number in range(plan["strips"]):
-        stop = start + plan["length"] + (number < plan["longer"])
+        stop = start + plan["length"] - (number >= plan["strips"] - plan["shorter"])
         yield range(start, stop)
         start = stop
+
+
+def only_shorter_follow(left: Value, shorter: Value) -> Value:
+    """Whether of the strips that are left, this one included, all others are shorter ones."""
+    bits = len(shorter) + 1
+    return ~left[bits:].any() & (left[:bits] <= shorter + 1)
 
 
 class _Step(IntEnum):
@@ -126,11 +131,11 @@ class LoopSetup(wiring.Component):
     @staticmethod
     def model(descriptor: dict[str, int], params: HardwareParams) -> dict[str, int]:
         """The plan of a descriptor."""
-        length, longer = divmod(descriptor["pixels"], descriptor["strips"])
+        lacking, shorter = divmod(-descriptor["low_pixels"] % params.strip, descriptor["strips"])
         modulus = descriptor["in_ring"] or 1 << SCRATCH_BITS
         computed = {
-            "length": length,
-            "longer": longer,
+            "length": params.strip - lacking,
+            "shorter": shorter,
             "row_first": descriptor["in_row_off"] % modulus,
             "row_stride": descriptor["in_row"] * descriptor["stride_h"] % modulus,
             "row_tap": descriptor["in_row"] * descriptor["dilation_h"] % modulus,
@@ -171,33 +176,32 @@ class LoopSetup(wiring.Component):
         return m
 
     def _divide(self, m: Module, start: Signal) -> Value:
-        """Pixels divided by strips, one quotient bit a cycle; high when done."""
+        """The pixels that whole strips have more than the output, divided by the strips; high when done.
+
+        Their quotient is what each strip lacks, and the remainder the number of strips that lack one more. One quotient
+        bit a cycle; the quotient takes the place of the dividend.
+        """
         bits = self._params.strip.bit_length()
         plan, descriptor = self._plan, self.descriptors.payload
-        # The quotient has at most as many bits as a strip's length, so the divisor starts that far up, not at the
-        # dividend's top.
-        remainder = Signal.like(descriptor.pixels, reset_less=True)
-        divisor = Signal(len(remainder) + bits, reset_less=True)
+        dividend, remainder = Signal(bits, reset_less=True), Signal(bits - 1, reset_less=True)
         count = Signal(range(bits + 1))
+        doubled = Cat(dividend[-1], remainder)
+        # Its sign: a comparison would take another carry chain.
+        difference = doubled - descriptor.strips[:bits]
+        fits = ~difference[-1] & ~descriptor.strips[bits:].any()
         with m.If(start):
-            m.d.sync += [
-                remainder.eq(descriptor.pixels),
-                divisor.eq(descriptor.strips << (bits - 1)),
-                plan.length.eq(0),
-                count.eq(bits),
-            ]
+            m.d.sync += [dividend.eq((-descriptor.low_pixels)[: bits - 1]), remainder.eq(0), count.eq(bits)]
         with m.Elif(count != 0):
-            difference = remainder - divisor
-            # Its sign: a comparison would take another carry chain.
-            fits = ~difference[-1]
-            m.d.sync += [divisor.eq(divisor >> 1), count.eq(count - 1), plan.length.eq(Cat(fits, plan.length[:-1]))]
-            with m.If(fits):
-                m.d.sync += remainder.eq(difference)
-        m.d.comb += plan.longer.eq(remainder)
+            m.d.sync += [
+                dividend.eq(Cat(fits, dividend)),
+                remainder.eq(Mux(fits, difference, doubled)),
+                count.eq(count - 1),
+            ]
+        m.d.comb += plan.shorter.eq(remainder)
         m.d.sync += [
-            plan.first_length.eq(plan.length + (remainder != 0)),
+            plan.length.eq(self._params.strip - dividend),
             plan.one_strip.eq(descriptor.strips == 1),
-            plan.one_longer.eq(remainder <= 1),
+            plan.one_longer.eq(only_shorter_follow(descriptor.strips, remainder)),
             plan.one_block.eq(descriptor.out_blocks == 1),
             *(plan[f"last_{name}"].eq(value) for name, value in last_tile_indices(descriptor).items()),
         ]

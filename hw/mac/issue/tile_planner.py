@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.issue.descriptors import STRIPS_BITS
-from intloom.hw.mac.issue.loop_setup import TAP_BITS, plan_layout, strips
+from intloom.hw.mac.issue.loop_setup import TAP_BITS, only_shorter_follow, plan_layout, strips
 from intloom.hw.mac.issue.ring import add_in_ring, minus_ring_value
 from intloom.hw.mac.issue.tile_loops import LAST_INDICES, Tap, TileLoops, taps
 from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
@@ -69,14 +69,13 @@ def first_pixel(plan: data.View[data.StructLayout]) -> dict[str, Value]:
 _COUNTS = data.StructLayout(
     {
         "strips": STRIPS_BITS,
-        "longer": STRIPS_BITS,
         "blocks": BY_KIND[Kind.CONV].field("out_blocks").width,
         "base": SCRATCH_BITS,
     }
 )
-"""Strips left in the block, longer ones among them, blocks left, and the block's first address."""
+"""Strips left in the block, blocks left, and the block's first address."""
 _LAST = data.StructLayout({"strip": 1, "longer": 1, "block": 1})
-"""Only one is left."""
+"""Only one is left: strip, longer strip, block."""
 
 
 class _Phase(IntEnum):
@@ -215,15 +214,12 @@ class TilePlanner(wiring.Component):
             m.d.sync += [counts.eq(current), new_block.eq(0), self.finished.eq(0)]
             with m.If(new_plan | (strip_ends & last.strip)):
                 m.d.sync += [strip.start[name].eq(value) for name, value in first_pixel(plan).items()]
-                m.d.sync += strip.length.eq(plan.first_length)
+                m.d.sync += strip.length.eq(plan.length)
             with m.If(strip_ends & ~last.strip):
-                m.d.sync += [strip.start.eq(captured), strip.length.eq(plan.length + ~last.longer)]
-                m.d.sync += [
-                    counts.strips.eq(current.strips - 1),
-                    counts.longer.eq(Mux(last.longer, 0, current.longer - 1)),
-                ]
+                m.d.sync += [strip.start.eq(captured), strip.length.eq(plan.length - last.longer)]
+                m.d.sync += counts.strips.eq(current.strips - 1)
             with m.Elif(strip_ends):
-                m.d.sync += [counts.strips.eq(plan.strips), counts.longer.eq(plan.longer)]
+                m.d.sync += counts.strips.eq(plan.strips)
                 m.d.sync += [counts.blocks.eq(current.blocks - 1), counts.base.eq(current.base + plan.in_block_step)]
                 m.d.sync += [new_block.eq(1), self.finished.eq(last.block)]
         return strip, counts.base
@@ -237,12 +233,13 @@ class TilePlanner(wiring.Component):
         m.d.comb += [current.eq(counts), last_current.eq(last)]
         with m.If(new_plan):
             # A new plan is used in the cycle that also stores it: loading it first would cost a cycle of `LATENCY`.
-            m.d.comb += [current.strips.eq(plan.strips), current.longer.eq(plan.longer)]
+            m.d.comb += current.strips.eq(plan.strips)
             m.d.comb += [current.blocks.eq(plan.out_blocks), current.base.eq(plan.in_base)]
             m.d.comb += [last_current.strip.eq(plan.one_strip), last_current.longer.eq(plan.one_longer)]
             m.d.comb += last_current.block.eq(plan.one_block)
         with m.If(phase == _Phase.FORM):
-            m.d.sync += [last.strip.eq(counts.strips == 1), last.longer.eq(counts.longer <= 1)]
+            m.d.sync += last.strip.eq(counts.strips == 1)
+            m.d.sync += last.longer.eq(only_shorter_follow(counts.strips, plan.shorter))
             m.d.sync += last.block.eq(counts.blocks == 1)
         return counts, current, last_current
 

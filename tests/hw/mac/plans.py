@@ -22,7 +22,7 @@ def random_plan(rng: random.Random, params: HardwareParams, ring: int | None = N
     if ring is None:
         ring = rng.choice((0, rng.randrange(1, _ADDRESSES)))
     strips = -(-out_h * out_w // params.strip)
-    length, longer = divmod(out_h * out_w, strips)
+    length = -(-out_h * out_w // strips)
     (in_h, iy0), (in_w, ix0) = _limit(rng), _limit(rng)
     plan = {
         **{name: rng.randint(1, 3) for name in ("kernel_h", "kernel_w", "in_blocks", "out_blocks")},
@@ -42,7 +42,7 @@ def random_plan(rng: random.Random, params: HardwareParams, ring: int | None = N
         "out_w": out_w,
         "strips": strips,
         "length": length,
-        "longer": longer,
+        "shorter": length * strips - out_h * out_w,
         "index": rng.getrandbits(COUNT_BITS),
         **fixed,
     }

@@ -1,13 +1,14 @@
 """Loop setup against plain division and modulo."""
 
 import random
+from itertools import product
 from typing import Any
 
 import pytest
 from amaranth.hdl import Shape
 
-from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, PIXELS_BITS
-from intloom.hw.mac.issue.loop_setup import LoopSetup
+from intloom.hw.mac.issue.descriptors import LOW_PIXELS_BITS, PIXEL_DESCRIPTOR, PIXELS_BITS, STRIPS_BITS
+from intloom.hw.mac.issue.loop_setup import LoopSetup, strips
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import made, run
@@ -37,7 +38,7 @@ def _descriptor(rng: random.Random, params: HardwareParams) -> dict[str, int]:
     return descriptor | {
         **{name: rng.randint(1, 15) for name in ("kernel_h", "kernel_w")},
         **{name: rng.choice((1, 2, rng.randint(1, 15), rng.randint(1, most))) for name, most in _BLOCKS.items()},
-        "pixels": pixels,
+        "low_pixels": pixels % (1 << LOW_PIXELS_BITS),
         "strips": -(-pixels // params.strip),
         "in_ring": rng.choice((0, rng.randrange(1, 1 << SCRATCH_BITS), 5)),
         "stride_h": rng.randint(1, 4),
@@ -91,3 +92,27 @@ def test_plans_match_the_model_within_the_cycle_limit(name: str, rng: random.Ran
 
     run(setup, bench)
     assert max(cycles) == cycles[-1] == LoopSetup.MAX_CYCLES
+
+
+def test_all_divisions_of_pixels_into_strips(rng: random.Random) -> None:
+    """Strips differ by at most a pixel, the longer ones come first, and no pixel is left."""
+    params = _SHAPES["nano"]
+    setup, size = made(LoopSetup, params), params.strip
+    fixed = _descriptor(rng, params) | {"in_ring": 0, "stride_h": 1, "dilation_h": 1}
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(setup.descriptors.valid, 1)
+        ctx.set(setup.plans.ready, 1)
+        for number, lacking in product((*range(1, size + 2), 1 << STRIPS_BITS - 1), range(size)):
+            pixels = number * size - lacking
+            ctx.set(setup.descriptors.payload, fixed | {"low_pixels": pixels % 256, "strips": number})
+            await ctx.tick().until(setup.plans.valid)
+            plan = ctx.get(setup.plans.payload)
+            length, longer = divmod(pixels, number)
+            assert (plan.length, plan.shorter) == (length + (longer > 0), (number - longer) % number)
+            if number <= size + 1:
+                found = [len(strip) for strip in strips({name: plan[name] for name in ("strips", "length", "shorter")})]
+                assert found == [length + 1] * longer + [length] * (number - longer)
+            assert plan.one_longer == (number - plan.shorter == 1)
+
+    run(setup, bench)

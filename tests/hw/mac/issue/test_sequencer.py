@@ -98,12 +98,12 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     sequencer = made(Sequencer, params)
     # Strips of one tile each come faster than the readout releases their banks.
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 3, "strips": 4}
-    plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
+    plans = [random_plan(rng, params, **fast, length=params.strip, shorter=0)]
     plans += [random_plan(rng, params) for _ in range(5)]
-    one = {"out_w": params.strip, "out_blocks": 1, "strips": 1, "length": params.strip, "longer": 0}
+    one = {"out_w": params.strip, "out_blocks": 1, "strips": 1, "length": params.strip, "shorter": 0}
     plans += [random_plan(rng, params, **one, continue_sums=1) for _ in range(2)]
     plans += [
-        random_plan(rng, params, kernel_h=2, strips=1, length=length, longer=0)
+        random_plan(rng, params, kernel_h=2, strips=1, length=length, shorter=0)
         for length in (TilePlanner.LATENCY - 1, TilePlanner.LATENCY, TilePlanner.LATENCY + 1, 1)
     ]
     # The pixels of a row that remain are counted in as many bits as a coordinate has.
@@ -114,7 +114,7 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
         "out_blocks": 1,
         "out_w": 1 << COORDINATE_BITS - 1 | 2,
     }
-    plans.append(random_plan(rng, params, **row, strips=2, length=params.strip, longer=0))
+    plans.append(random_plan(rng, params, **row, strips=2, length=params.strip, shorter=0))
     consumer = Consumer(sequencer, params, rng, rate)
     expected = list(Sequencer.model(plans, params))
 
@@ -136,7 +136,7 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
 def test_the_first_pixel_has_the_stated_latency(shorter: bool, rng: random.Random) -> None:
     sequencer = made(Sequencer, NANO)
     length = TilePlanner.LATENCY - shorter
-    plan = random_plan(rng, NANO, strips=1, length=length, longer=0)
+    plan = random_plan(rng, NANO, strips=1, length=length, shorter=0)
 
     async def bench(ctx: Any) -> None:
         ctx.set(sequencer.run, 1)

@@ -46,12 +46,12 @@ async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int])
 def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     planner = made(TilePlanner, NANO)
     single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1}
-    plans = [random_plan(rng, NANO, **single, strips=3, length=5, longer=2, out_w=6)]
+    plans = [random_plan(rng, NANO, **single, strips=3, length=6, shorter=1, out_w=6)]
     plans += [random_plan(rng, NANO) for _ in range(7)]
     large = {"in_blocks": 1, "out_blocks": 1}
     plans.append(random_plan(rng, NANO, kernel_h=15, kernel_w=1, dilation_h=15, **large))
     # The plan's only tile.
-    plans.append(random_plan(rng, NANO, **single, out_blocks=1, strips=1, length=5, longer=0))
+    plans.append(random_plan(rng, NANO, **single, out_blocks=1, strips=1, length=5, shorter=0))
     # Rows at many distances in rings of all sizes: the sum of two is next to the ring's end in some.
     plans += [random_plan(rng, NANO, 1 << bit, kernel_h=15, kernel_w=1, **large) for bit in range(SCRATCH_BITS)]
     plans.append(random_plan(rng, NANO, kernel_h=1, kernel_w=15, column_tap=(1 << TAP_BITS) - 1, **large))
@@ -91,10 +91,11 @@ def _large(rng: random.Random) -> Iterator[dict[str, int]]:
     """Plans of many tiles, one count with each of its bits, 2^n + 2: it ends after two if bit n is lost."""
     single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "length": 5, "out_w": 6}
     for bit in range(2, BY_KIND[Kind.CONV].field("out_blocks").width):
-        yield random_plan(rng, NANO, **single, strips=1, longer=0, out_blocks=1 << bit | 2)
+        yield random_plan(rng, NANO, **single, strips=1, shorter=0, out_blocks=1 << bit | 2)
     for bit in range(2, STRIPS_BITS):
-        for longer in (0, 1 << bit | 2):
-            yield random_plan(rng, NANO, **single, strips=max(1 << bit | 2, longer + 1), longer=longer)
+        # With a shorter strip, the second one has the length of the first only if bit n counts there too.
+        for shorter in (0, 1):
+            yield random_plan(rng, NANO, **single, strips=1 << bit | 2, shorter=shorter)
 
 
 def test_every_count_has_its_whole_width(rng: random.Random) -> None:
