@@ -11,7 +11,7 @@ from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import dump_pass, fold_model, pass_names
 from intloom.compiler.importer import from_proto
-from intloom.compiler.ir import Add, AvgPool, Concat, Conv, MaxPool, Resize, Slice, Table
+from intloom.compiler.ir import Conv
 from intloom.compiler.refusals import Refusal
 from tests.support.onnx_maker import OnnxMaker, Value
 from tests.support.parity import Parity, assert_equal
@@ -23,63 +23,6 @@ def folded(maker: OnnxMaker) -> Parity:
 
 def kinds(found: Parity) -> list[type]:
     return [type(n) for n in found.folded.graph.nodes]
-
-
-def test_conv_with_silu_becomes_one_node(rng: random.Random) -> None:
-    m = OnnxMaker(rng)
-    m.output(m.silu(m.conv(m.image(3, 16, 16), 16, stride=2)))
-    found = folded(m)
-    assert kinds(found) == [Conv]
-    assert found.folded.graph.nodes[0].table is not None
-
-
-def c2f(m: OnnxMaker, x: Value, channels: int) -> Value:
-    a, b = m.split(m.silu(m.conv(x, channels, 1)))
-    inner = m.silu(m.conv(m.silu(m.conv(b, channels // 2)), channels // 2))
-    return m.silu(m.conv(m.concat([a, b, m.binary("Add", b, inner)]), channels, 1))
-
-
-def test_blocks_of_yolov8_equal_onnxruntime(rng: random.Random) -> None:
-    m = OnnxMaker(rng)
-    x = c2f(m, m.silu(m.conv(m.image(3, 32, 32), 16, stride=2)), 16)
-    y = m.silu(m.conv(x, 32, stride=2))
-    pooled = [y]
-    for _ in range(3):
-        pooled.append(m.maxpool(pooled[-1], 5))
-    z = m.silu(m.conv(m.concat(pooled), 16, 1))
-    joined = m.concat([m.resize(z), x])
-    m.output(m.conv(c2f(m, joined, 16), 8, 1), m.conv(z, 4, 1))
-    found = folded(m)
-    assert {Conv, Add, Concat, Slice, MaxPool, Resize, Table} >= set(kinds(found)) >= {Conv, Concat, MaxPool, Resize}
-    assert found.folded.final_host_part is None
-    assert found.folded.host_parts == (None,)
-
-
-def test_mobile_blocks_equal_onnxruntime(rng: random.Random) -> None:
-    m = OnnxMaker(rng)
-    x = m.conv(m.image(3, 16, 16), 16, activation="Relu", stride=2)
-    wide = m.conv(m.conv(x, 32, 1, activation="Relu"), 32, group=32, activation="Relu")
-    x = m.binary("Add", x, m.conv(wide, 16, 1))
-    (mean,) = m.node("GlobalAveragePool", [x.name])
-    pooled = m.pair(mean, (1, 16, 1, 1), x.scale)
-    (flat,) = m.node("Flatten", [pooled.name])
-    weight, scales = m.weights((10, 16), 0)
-    (scores,) = m.node("Gemm", [flat, weight, m.bias(scales, pooled.scale)], transB=1)
-    m.output(m.pair(scores, (1, 10), 0.05))
-    found = folded(m)
-    assert kinds(found).count(AvgPool) == 1
-    assert found.folded.final_host_part is None
-
-
-def test_gemm_behind_a_flattened_image_becomes_a_kernel_as_large(rng: random.Random) -> None:
-    m = OnnxMaker(rng)
-    x = m.conv(m.image(3, 12, 10), 8, stride=2)
-    (flat,) = m.node("Flatten", [x.name])
-    weight, scales = m.weights((8 * 6 * 5, 7), 1)
-    (scores,) = m.node("Gemm", [flat, weight, m.bias(scales, x.scale)])
-    m.output(m.pair(scores, (1, 7), 8.0))
-    found = folded(m)
-    assert found.folded.graph.nodes[-1].weights.shape == (7, 8, 6, 5)
 
 
 def test_int8_activations_are_exact_and_warned_of(rng: random.Random) -> None:
@@ -104,15 +47,6 @@ def test_an_output_may_also_be_consumed_and_be_called_1(rng: random.Random) -> N
             value.name = new if value.name == old else value.name
     found = assert_equal(model, rng.getrandbits(32))
     assert {q.source for q in found.folded.output_quant.values()} == {"1", "10"}
-
-
-def test_a_float_head_runs_on_the_host(rng: random.Random) -> None:
-    m = OnnxMaker(rng)
-    m.inputs.append(helper.make_tensor_value_info("raw", TensorProto.FLOAT, (1, 3, 8, 8)))
-    (shifted,) = m.node("Sub", ["raw", m.constant(np.float32(0.25))])
-    m.output(m.conv(m.pair(shifted, (1, 3, 8, 8), 1 / 255), 8))
-    found = folded(m)
-    assert found.folded.host_parts[0] is not None
 
 
 def test_readers_of_a_host_result_name_its_cause() -> None:

@@ -327,13 +327,3 @@ def test_one_tile_alone_in_rtl_equals_what_the_network_makes_of_it(programs, cap
     assert "tile must be from 0 to" in capsys.readouterr().err
     assert main(["run", str(path), "--tile", "0"]) == ExitCode.USAGE
     assert "--tile needs --layers" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_regression_passes_and_is_resumed(tmp_path, capsys):
-    words = ["regress", "smoke", "--case", "maxpool*", "-o", str(tmp_path / "r"), "--json", "-q"]
-    assert main(words) == ExitCode.OK
-    assert json.loads(capsys.readouterr().out)["resumed"] == 0
-    assert main(words) == ExitCode.OK
-    assert json.loads(capsys.readouterr().out)["resumed"] == 1
-    assert (tmp_path / "r" / "junit.xml").exists()
