@@ -1,6 +1,7 @@
 """Proofs of AXI rules about writes and about the register bank, for all inputs and for ever.
 
-A3.4.1: a burst has AWLEN + 1 beats, and WLAST is high on the last one only. A3.2.1: a beat on offer stays, unchanged.
+A3.4.1: a burst has AWLEN + 1 beats of a whole word, and WLAST is high on the last one only. A3.2.1: addresses and beats
+on offer stay, unchanged.
 A3.3.1: a response is accepted once for each burst. A3.1.2: VALID is low in reset.
 """
 
@@ -24,7 +25,7 @@ from amaranth.hdl import (
 )
 from amaranth.lib import wiring
 
-from intloom.hw.bus.axi4 import LENGTH_BITS, Resp
+from intloom.hw.bus.axi4 import LENGTH_BITS, Burst, Resp
 from intloom.hw.control.arbiter import ReadArbiter
 from intloom.hw.control.counters import Counters
 from intloom.hw.control.fetch import Fetch
@@ -61,7 +62,11 @@ class CheckedStore(StoreUnit):
         in_flight = sum(found["_read"]["reads"])
         self._check_fifo(m, words, READ_AHEAD_WORDS, words.level + in_flight)
         assert_stream_holds(m, self.w.valid, self.w.ready, self.w.payload)
-        assert_stream_holds(m, self.aw.valid, self.aw.ready, self.aw.payload)
+        address, word_bits = self.aw.payload, (NANO.word_bytes - 1).bit_length()
+        assert_stream_holds(m, self.aw.valid, self.aw.ready, address)
+        with m.If(self.aw.valid):
+            whole = (address.size == word_bits) & (address.addr[:word_bits] == 0)
+            m.d.comb += Assert(whole & (address.burst == Burst.INCR))
         self._count_responses(m, awaited, front, unsent, beat)
         return m
 
