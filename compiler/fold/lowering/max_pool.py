@@ -1,9 +1,11 @@
 """MaxPool: the largest stored integer is the largest value, since scales are positive."""
 
 from dataclasses import replace
+from math import prod
 
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
+from intloom.compiler.fold.lowering.common.limits import LARGEST_WINDOW
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.window import Window, read_pool
@@ -13,6 +15,10 @@ from intloom.compiler.ir.node import Pads, Pair
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.timing import SLIDING_TAPS
 
+_BLOCK = 4
+"""Rows and columns of which the maximum is taken first, in large images."""
+_MOST_PIXELS = 7680
+"""Of a window: the scratchpad of most presets has 8,192 words, and must hold them with one line of maxima."""
 _LONGEST = 64
 """Longer windows are not taken in steps."""
 _SIDE = SLIDING_TAPS // 2
@@ -28,7 +34,8 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     x = builder.image(main.input(0))
     size = (x.tensor.height, x.tensor.width)
     window = read_pool(main, x.tensor, None if main.op == "MaxPool" else size)
-    source, geometry = _in_steps(builder, unit, x.tensor, window)
+    source, window = largest_of_blocks(builder, unit, x.tensor, window)
+    source, geometry = _in_steps(builder, unit, source, window)
     node = MaxPool(
         name=unit_name(unit),
         inputs=(source.name,),
@@ -38,6 +45,36 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         pads=geometry.pads,
     )
     finish_data_movement(builder, unit, node, Target.VECTOR)
+
+
+def largest_of_blocks(
+    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, window: Window
+) -> tuple[Tensor, Window]:
+    """Maxima of blocks of pixels, until a window that covers an axis fits the vector unit and the scratchpad.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The window is too long, and covers no axis.
+    """
+    while max(window.kernel) > LARGEST_WINDOW or prod(window.kernel) > _MOST_PIXELS:
+        down, across = (
+            _BLOCK if k == n >= _BLOCK and not any(window.pads) else 1
+            for k, n in zip(window.kernel, (x.height, x.width), strict=True)
+        )
+        if down == across == 1:
+            raise Refusal.WINDOW(
+                f"its window is {window.kernel}", f"use windows of at most {LARGEST_WINDOW}, or of all pixels"
+            )
+        rows, columns = -(-x.height // down), -(-x.width // across)
+        name, block = f"{unit.output}/largest{rows}x{columns}", (down, across)
+        pads = (0, 0, rows * down - x.height, columns * across - x.width)
+        node = MaxPool(name=name, inputs=(x.name,), output=name, kernel=block, strides=block, pads=pads)
+        x = replace(x, name=name, shape=(1, x.channels, rows, columns))
+        builder.emit(replace(node, origin=unit.origins), x)
+        kernel = (rows if down > 1 else window.kernel[0], columns if across > 1 else window.kernel[1])
+        window = replace(window, kernel=kernel)
+    return x, window
 
 
 def _in_steps(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, window: Window) -> tuple[Tensor, Window]:

@@ -7,9 +7,11 @@ from intloom.compiler.fold.byte_order import Positions
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, rows_along, token_tensor
+from intloom.compiler.fold.lowering.max_pool import largest_of_blocks
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
+from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, MaxPool, Tensor
 from intloom.compiler.refusals import Refusal
@@ -33,7 +35,8 @@ def lower_reduce_max(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         kernel = (x.tensor.height if 2 in axes and rank == 4 else 1, x.tensor.width if rank - 1 in axes else 1)
         shape = (1, x.tensor.channels, x.tensor.height - kernel[0] + 1, x.tensor.width - kernel[1] + 1)
         result = builder.tensor(unit.output, shape, builder.params(unit))
-        pool = MaxPool(name=unit_name(unit), inputs=(x.tensor.name,), output="", kernel=kernel)
+        source, window = largest_of_blocks(builder, unit, x.tensor, Window(kernel, (1, 1), (1, 1), (0, 0, 0, 0)))
+        pool = MaxPool(name=unit_name(unit), inputs=(source.name,), output="", kernel=window.kernel)
         finish_data_movement(builder, unit, pool, Target.VECTOR, result)
     elif len(axes) == 1:
         _over_rows(builder, unit, *rows_along(builder, unit, main.input(0), axes[0]))

@@ -4,6 +4,9 @@ import random
 
 import pytest
 
+from intloom.compiler.fold.target import Target
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import MaxPool
 from tests.support.lowered import compared
 from tests.support.onnx_maker import OnnxMaker, Value
@@ -72,3 +75,28 @@ def test_random_windows(rng: random.Random, seed: int) -> None:
     if not m.outputs:
         pool(m, x, (1, 1), (0, 0, 0, 0))
     compared(m, seed)
+
+
+@pytest.mark.parametrize(
+    ("op", "size", "axes", "expected"),
+    [
+        ("GlobalMaxPool", (90, 86), [2, 3], [(4, 4), (23, 22)]),
+        ("ReduceMax", (97, 85), [2, 3], [(4, 4), (25, 22)]),
+        ("ReduceMax", (6, 1030), [3], [(1, 4), (1, 4), (1, 65)]),
+        ("GlobalMaxPool", (1, 260), [2, 3], [(1, 4), (1, 65)]),
+    ],
+)
+def test_maxima_of_whole_axes(op, size, axes, expected, rng, seed):
+    """Of more pixels than the scratchpad or a window holds: first of blocks, the last of which may be smaller."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, *size), 2, 1)
+    (value,) = m.node(op, [x.name], **({"axes": axes, "keepdims": 1} if op == "ReduceMax" else {}))
+    m.output(m.pair(value, tuple(1 if a in axes else n for a, n in enumerate(x.shape)), x.scale))
+    assert kernels(compared(m, seed)) == expected
+
+
+def test_windows_that_are_too_long_stay_with_the_host(rng):
+    m = OnnxMaker(rng)
+    pool(m, m.image(1, 4, 400), (1, 300), (0, 0, 0, 0))
+    (found,) = (a for a in fold_model(from_proto(m.model(), name="m")).assignments if a.op == "MaxPool")
+    assert (found.target, found.row) == (Target.HOST, 20)
