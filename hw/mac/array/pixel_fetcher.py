@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.mac.array.product import sum_with_carry
 from intloom.hw.mac.issue.tile_planner import COORDINATE
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import ReadPort
@@ -114,40 +115,44 @@ class PixelFetcher(wiring.Component):
         self._assemble(m, delayed_request)
         return m
 
-    def _request(self, m: Module) -> tuple[Signal, Signal]:
+    def _request(self, m: Module) -> tuple[Value, Value]:
         """Addresses of the word and, for pixels that span two words, of its neighbor."""
         pixel, instruction, pixels = self._pixel, self.instruction, self._pixels
         shift = pixels.bit_length() - 1
-        inside = Signal()
-        m.d.comb += inside.eq(pixel.row_inside & (pixel.ix >= 0) & (pixel.ix < instruction.in_w))
+        inside = self._inside_pixels(m)
         column = Mux(instruction.packed, pixel.ix >> shift, pixel.ix)
-        m.d.sync += [self.act0.valid.eq(self._valid & inside), self.act1.valid.eq(0)]
+        m.d.sync += [self.act0.valid.eq(self._valid & inside[0]), self.act1.valid.eq(0)]
         with m.If(self._valid):
             m.d.sync += self.act0.addr.eq(pixel.address + column)
         if shift:
-            neighbor = Signal(COORDINATE)
-            m.d.comb += neighbor.eq((pixel.ix | (pixels - 1)) + 1)
-            inside_row = (neighbor >= 0) & (neighbor < instruction.in_w)
-            across = instruction.packed & (pixel.ix[:shift] != 0) & inside_row
+            # The neighbor's first pixel is one of the pixels after the first.
+            neighbor = Cat((pixel.ix[:shift] == pixels - number) & inside[number] for number in range(1, pixels)).any()
             with m.If(self._valid & instruction.packed):
                 m.d.sync += [
-                    self.act1.valid.eq(pixel.row_inside & across),
-                    self.act1.addr.eq(pixel.address + (neighbor >> shift)),
+                    self.act1.valid.eq(neighbor),
+                    self.act1.addr.eq(sum_with_carry(pixel.address, pixel.ix[shift:].as_signed(), Const(1))),
                 ]
-        return inside, self._inside_pixels(m)
+        return inside[0], inside
 
     def _inside_pixels(self, m: Module) -> Signal:
         """For each packed pixel of the word, whether it lies inside the row."""
         inside = Signal(self._pixels, name="inside_pixels")
+        ix = self._pixel.ix
+        # Of a column and its distance to the row's end: one subtraction serves all pixels.
+        beyond = (ix - self.instruction.in_w).as_signed()
         for number in range(self._pixels):
-            x = Signal(COORDINATE, name=f"x{number}")
-            m.d.comb += [
-                x.eq(self._pixel.ix + number),
-                inside[number].eq(self._pixel.row_inside & (x >= 0) & (x < self.instruction.in_w)),
-            ]
+            before_end, before_row = (self._is_negative_after(value, number) for value in (beyond, ix))
+            m.d.comb += inside[number].eq(self._pixel.row_inside & before_end & ~before_row)
         return inside
 
-    def _delay(self, m: Module, inside: Signal, inside_pixels: Signal) -> data.View[data.StructLayout]:
+    def _is_negative_after(self, value: Value, number: int) -> Value:
+        """Whether a signed value is less than 0 if `number`, less than the pixels of a word, is added."""
+        bits = self._pixels.bit_length() - 1
+        if number == 0:
+            return value[-1]
+        return value[-1] & ~(value[bits:].all() & (value[:bits] >= self._pixels - number))
+
+    def _delay(self, m: Module, inside: Value, inside_pixels: Value) -> data.View[data.StructLayout]:
         """What is still needed when the data arrives."""
         layout = data.StructLayout(
             {
