@@ -17,16 +17,16 @@ from intloom.hw.vector.operand_stage import LANE_FUNCTIONS
 
 VECTOR_KINDS = tuple(spec.kind for spec in INSTRUCTIONS if spec.unit is Unit.VEC)
 
-_DEFAULTS: Mapping[str, int] = {
+_DEFAULTS: Mapping[str, int | None] = {
     "a_base": 0,
-    "a_plane": 0,
+    "a_plane": None,
     "a_row": 0,
     "a_x": 1,
-    "a_row_off": 0,
-    "a_ring": 0,
+    "a_row_off": None,
+    "a_ring": None,
     "b_base": 0,
-    "b_plane": 0,
-    "b_row": 0,
+    "b_plane": None,
+    "b_row": None,
     "out_h": 1,
     "out_w": 1,
     "out_base": 0,
@@ -56,14 +56,17 @@ _DEFAULTS: Mapping[str, int] = {
     "kernel_w": 1,
     "stride_h": 1,
     "stride_w": 1,
-    "part": 0,
+    "part": None,
     "last_bytes": 1,
-    "less": 0,
-    "center": 0,
-    "epsilon": 0,
+    "less": None,
+    "center": None,
+    "epsilon": None,
     "zp_out": 0,
 }
-"""Instruction fields and their values for kinds that lack them."""
+"""Instruction fields and their values for kinds that lack them; None where those kinds do not read the field.
+
+A field with None is in one position of all instructions that have it, and its bits pass without a multiplexer.
+"""
 
 FLAGS = (
     "load_table",
@@ -114,14 +117,18 @@ def _flags(kind: Kind) -> dict[str, int]:
 
 
 def operation_of(instruction: Instruction, params: HardwareParams) -> dict[str, int]:
-    """The operation that `decode_operation` makes of a legal instruction."""
+    """The operation that `decode_operation` makes of a legal instruction, without the fields that it does not read."""
     fill = {"fill": instruction.values.get("zp_in", INT8_MIN)}
     fields = {name: instruction[name] for name in _DEFAULTS if name in instruction.values}
     if instruction.spec.pattern is AccessPattern.TABLE:
         fields["out_w"] = params.table_words
     if instruction.spec.pattern in _OVER_CHANNELS:
         fields["kernel_h"] = instruction["blocks"]
-    return {**_DEFAULTS, **fields, **_flags(instruction.kind), **fill}
+    return {**_known_defaults(), **fields, **_flags(instruction.kind), **fill}
+
+
+def _known_defaults() -> dict[str, int]:
+    return {name: value for name, value in _DEFAULTS.items() if value is not None}
 
 
 def kinds_of(params: HardwareParams) -> tuple[Kind, ...]:
@@ -151,7 +158,11 @@ def decode_operation(
 
     Single field limits are checked before an instruction enters the unit's queue.
     """
-    m.d.comb += [operation[name].eq(value) for name, value in _DEFAULTS.items()]
+    m.d.comb += [operation[name].eq(value) for name, value in _known_defaults().items()]
+    for kind in kinds_of(params):
+        fields = data.View(instruction_layout(kind), instruction[:INSTRUCTION_BITS])
+        unread = (name for name in fields.shape().members if _DEFAULTS.get(name, 0) is None)
+        m.d.comb += [operation[name].eq(fields[name]) for name in unread]
     # INT8_MIN is the identity of a maximum: padding never wins. Kinds that this hardware lacks match no case and are
     # illegal.
     m.d.comb += [operation.fill.eq(INT8_MIN), illegal.eq(1)]
@@ -159,7 +170,8 @@ def decode_operation(
         for kind in kinds_of(params):
             with m.Case(BY_KIND[kind].opcode):
                 fields = data.View(instruction_layout(kind), instruction[:INSTRUCTION_BITS])
-                m.d.comb += [operation[name].eq(fields[name]) for name in _DEFAULTS if name in fields.shape().members]
+                members = fields.shape().members
+                m.d.comb += [operation[name].eq(fields[name]) for name in _known_defaults() if name in members]
                 m.d.comb += [operation[flag].eq(value) for flag, value in _flags(kind).items()]
                 m.d.comb += illegal.eq(_illegal(kind, fields, params))
                 if BY_KIND[kind].pattern is AccessPattern.TABLE:

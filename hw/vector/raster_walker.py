@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from amaranth.hdl import Module, Signal, Value, signed, unsigned
+from amaranth.hdl import Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -113,7 +113,10 @@ class RasterWalker(wiring.Component):
                     }
 
     def elaborate(self, platform: object) -> Module:
-        """Three nested loops: the innermost unfinished loop steps and the loops inside it restart."""
+        """Three nested loops: the innermost unfinished loop steps and the loops inside it restart.
+
+        One adder serves all loops: the address that it gives goes to every register whose loop begins.
+        """
         m = Module()
         self._blocks = DownCounter(RASTER_LAYOUT["blocks"].width, "blocks")
         self._lines = DownCounter(COUNT_BITS, "lines")
@@ -125,7 +128,13 @@ class RasterWalker(wiring.Component):
         self._plane_addr = Signal(SCRATCH_BITS, reset_less=True)
         self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
         self._prefill = Signal(PREFILL_BITS)
+        self._next_addr = Signal(SCRATCH_BITS, name="next_addr")
         word, config = self._word, self.config
+        ends, block_ends = self._pixels.last, self._lines.last
+        origin = Mux(ends, Mux(block_ends, self._plane_addr, self._line_addr), word.addr)
+        line = Mux(self._line_repeats.last, config.line, 0)
+        distance = Mux(ends, Mux(block_ends, config.plane, line), config.step)
+        m.d.comb += self._next_addr.eq(Mux(self.start, config.base, origin + distance))
         m.d.comb += [self.o.valid.eq(self.active), self.o.payload.eq(word), word.window_full.eq(self._prefill == 0)]
         with m.If(self.active & self.o.ready):
             with m.If(~self._pixels.last):
@@ -134,26 +143,26 @@ class RasterWalker(wiring.Component):
                 self._next_line(m)
             with m.Elif(~self._blocks.last):
                 self._blocks.step(m)
-                self._begin_block(m, self._plane_addr + config.plane)
+                self._begin_block(m)
             with m.Else():
                 m.d.sync += self.active.eq(0)
         with m.If(self.start):
             m.d.sync += self.active.eq(1)
             self._blocks.load(m, config.blocks)
-            self._begin_block(m, config.base)
+            self._begin_block(m)
         return m
 
-    def _begin_block(self, m: Module, addr: Value) -> None:
-        m.d.sync += [self._plane_addr.eq(addr), self._word.line_at.eq(self.config.line_at)]
+    def _begin_block(self, m: Module) -> None:
+        m.d.sync += [self._plane_addr.eq(self._next_addr), self._word.line_at.eq(self.config.line_at)]
         self._lines.load(m, self.config.lines)
         self._line_repeats.load(m, self.config.line_repeat)
-        self._begin_line(m, addr)
+        self._begin_line(m)
 
-    def _begin_line(self, m: Module, addr: Value) -> None:
+    def _begin_line(self, m: Module) -> None:
         m.d.sync += [
-            self._line_addr.eq(addr),
+            self._line_addr.eq(self._next_addr),
             self._prefill.eq(self.config.prefill),
-            self._word.addr.eq(addr),
+            self._word.addr.eq(self._next_addr),
             self._word.pixel_at.eq(self.config.pixel_at),
             self._word.first.eq(1),
         ]
@@ -164,11 +173,10 @@ class RasterWalker(wiring.Component):
         self._lines.step(m)
         with m.If(~self._line_repeats.last):
             self._line_repeats.step(m)
-            self._begin_line(m, self._line_addr)
         with m.Else():
             m.d.sync += self._word.line_at.eq(self._word.line_at + self.config.line_stride)
             self._line_repeats.load(m, self.config.line_repeat)
-            self._begin_line(m, self._line_addr + self.config.line)
+        self._begin_line(m)
 
     def _next_pixel(self, m: Module) -> None:
         self._pixels.step(m)
@@ -180,6 +188,6 @@ class RasterWalker(wiring.Component):
         with m.Else():
             self._pixel_repeats.load(m, self.config.pixel_repeat)
             m.d.sync += [
-                self._word.addr.eq(self._word.addr + self.config.step),
+                self._word.addr.eq(self._next_addr),
                 self._word.pixel_at.eq(self._word.pixel_at + self.config.pixel_stride),
             ]

@@ -289,9 +289,15 @@ class Softmax(wiring.Component):
         scaled = Signal(DIVIDEND_BITS, name=f"scaled{lane}", reset_less=True)
         dividend = Signal(DIVIDEND_BITS, name=f"dividend{lane}", reset_less=True)
         late = pipeline_stages(m, f"entry{lane}_", entry, self._sum_delay, reset_less=True)
+        # `less` times the exponential: the exponential less 1, 0, -1 or -2 times itself. A difference from a register
+        # takes one LUT a bit on the 7 series, a sum of two choices two. A negative multiple is a complement, and the
+        # lowest bit borrows.
+        negative = self.less[1]
+        multiple = Mux(self.less == 1, 0, late << (self.less == 3))[: len(removed)]
+        subtracted = Cat(negative, multiple ^ negative.replicate(len(removed)))
         m.d.sync += [
             held.eq(late),
-            removed.eq(Mux(self.less[0], late, 0) + Mux(self.less[1], late << 1, 0)),
+            removed.eq((Cat(0, late) - subtracted)[1:]),
             scaled.eq((held << 8) - removed),
             dividend.eq(scaled + half),
         ]

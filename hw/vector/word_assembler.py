@@ -91,5 +91,9 @@ class WordAssembler(wiring.Component):
                 # Bytes that wrapped around in the rotation belong to the next slice.
                 slot = Signal(range(self._slices), name=f"slot{lane}")
                 m.d.comb += slot.eq(index + across + (within > lane))
-                m.d.sync += result.word_select(slot * self._lanes + lane, 8).eq(part.word_select(lane, 8))
+                # A byte's own condition is its clock enable; an index would make multiplexers of all bytes.
+                for number in range(self._slices):
+                    with m.If(slot == number):
+                        at = number * self._lanes + lane
+                        m.d.sync += result.word_select(at, 8).eq(part.word_select(lane, 8))
         return m

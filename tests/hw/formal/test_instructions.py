@@ -185,7 +185,7 @@ _FAULTS: dict[tuple[str, type[wiring.Component]], dict[Kind, tuple[str, str]]] =
         Kind.VDEPTHWISE: ("Mux(self.tap.first, 0, row + 1)", "Mux(self.tap.first, 0, row ^ 1)")
     },
     ("vector.norm", NormFactors): {Kind.VNORM: ("part * fall", "part * fall[1:]")},
-    ("vector.unit", Softmax): {Kind.VSOFTMAX: ("Mux(self.less[1], late << 1, 0)", "Mux(self.less[1], late, 0)")},
+    ("vector.unit", Softmax): {Kind.VSOFTMAX: ("late << (self.less == 3)", "late << (self.less == 2)")},
 }
 """Faults of the RTL: where a component is used, the component, and by kind of instruction what is changed in it."""
 

@@ -313,8 +313,8 @@ def test_a_walker_follows_its_loops(name: str, tmp_path: Path) -> None:
 
 
 _FAULTS = {
-    "raster: step of the plane": ("self._plane_addr + config.plane", "self._word.addr + config.plane"),
-    "raster: narrow address": ("self._word.addr + self.config.step", "(self._word.addr + self.config.step)[:19]"),
+    "raster: step of the plane": ("Mux(block_ends, self._plane_addr", "Mux(block_ends, word.addr"),
+    "raster: narrow address": ("origin + distance", "(origin + distance)[:19]"),
     "window: negative coordinates": ("self._pixel_at.as_unsigned() < self", "self._pixel_at < self"),
     "runs: joined planes": ("Mux(state.runs.last, state.plane == end, rows_contiguous)", "rows_contiguous"),
     "addresses: narrow": ("run.addr.eq(run.addr + 1)", "run.addr.eq((run.addr + 1)[:16])"),
