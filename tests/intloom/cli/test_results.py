@@ -127,12 +127,6 @@ def test_multiplications_of_the_host_are_counted(rng):
 
 
 @pytest.mark.slow
-def test_layers_alone_as_a_table(say, loom):
-    code, text = say("run", loom, "--layers", "model.1.*")
-    assert code == ExitCode.OK and "utilization" in text and "equal" in text
-
-
-@pytest.mark.slow
 def test_a_regression_as_a_table(say):
     words = ("regress", "smoke", "--case", "conv-*-kernel3-stride1-*", "-o", "out")
     code, text = say(*words, "-v")
