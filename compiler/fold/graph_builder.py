@@ -27,6 +27,10 @@ MOST_COPIES = 1 << 20
 """Weights of a convolution that moves bytes; most are zeros, which the array multiplies, too."""
 _LARGEST_BLOCK = BY_KIND[Kind.CONV].field("stride_h").maximum
 """Rows or columns of blocks of pixels that are joined."""
+_MOST_JOINED = 3584
+"""Pixels of a block times channels, so that the weights of an output block fit the memory of every preset."""
+_MOST_SPREAD = BY_KIND[Kind.CONV].field("out_x").maximum
+"""Rows or columns that are made of channels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +221,7 @@ class GraphBuilder:
         sources = block_sources(order.positions, (x.height, x.width))
         if sources is None or not 1 < max(sources.shape[1:]) <= _LARGEST_BLOCK:
             return False
-        if sources.size * x.channels > MOST_COPIES:
+        if sources.size * x.channels > MOST_COPIES or sources[0].size * x.channels > _MOST_JOINED:
             return False
         weights = np.zeros((len(sources), x.channels, *sources.shape[1:]), np.int8)
         np.put_along_axis(weights, sources[:, None], 1, axis=1)
@@ -263,12 +267,38 @@ class GraphBuilder:
     def image(self, value: str) -> Operand:
         """Look up an operand whose tensor must have the model's shape."""
         operand = self.operand(value)
-        if not operand.has_model_shape:
+        if operand.has_model_shape:
+            return operand
+        image = self._spread(operand, self._dequantize(value).inputs[0])
+        if image is None:
             raise Refusal.ORDER(
                 f"{value!r} is a reshaped view {operand.shape} of a tensor {operand.tensor.shape}",
                 "put only a Gemm or an output after a Flatten",
             )
-        return operand
+        return replace(operand, tensor=image)
+
+    def _spread(self, operand: Operand, stored: str) -> Tensor | None:
+        """An image whose pixels are channels of the only pixel of an operand, as after a Gemm; None if it is large."""
+        x, (_, channels, height, width) = operand.tensor, as_image(operand.shape)
+        if x.height * x.width > 1 or max(height, width) > _MOST_SPREAD or x.channels * height * width > MOST_COPIES:
+            return None
+        # First rows, then columns: each step has a part of the weights.
+        rows = np.zeros((width, height, width, height, 1), np.int8)
+        for y in range(height):
+            rows[range(width), y, range(width), y] = 1
+        columns = np.eye(width, dtype=np.int8).reshape(1, width, 1, width)
+        for weights in (rows.reshape(width, -1, height, 1), columns):
+            name = f"{stored}/image{weights.shape[2]}x{weights.shape[3]}"
+            if max(weights.shape[2:]) == 1:
+                continue
+            if name not in self.tensors:
+                every = np.tile(weights, (channels, 1, 1, 1))
+                size = (x.height * weights.shape[2], x.width * weights.shape[3])
+                node = spreading_conv(name, x, every, channels)
+                result = replace(x, name=name, shape=(1, len(every), *size))
+                self.emit(replace(node, origin=self.producing_nodes.get(stored, ())), result)
+            x = self.tensors[name]
+        return x
 
     def result(self, unit: QuantizationUnit) -> Tensor:
         """Describe the tensor that a unit produces, from its QuantizeLinear."""

@@ -21,7 +21,7 @@ from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, tabu
 from intloom.compiler.fold.byte_order import Ordered
 from intloom.compiler.fold.graph_builder import ByteFunction, GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.tokens import read_tokens, select_channels, token_order
-from intloom.compiler.fold.lowering.common.transposition import resized
+from intloom.compiler.fold.lowering.common.transposition import resized, transpose
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
 from intloom.compiler.fold.patterns.qparams import read_qparams, stored_constant
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
@@ -220,11 +220,25 @@ def _lower_table(
     builder.assign(unit, Target.TABLE)
 
 
+def _as_channels(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, other: Operand) -> Operand:
+    """An operand with its only channel turned to one pixel, if the other one is a pixel of as many values."""
+    like, tensor = other.tensor, x.tensor
+    pixel = (1, tensor.height * tensor.width, 1, 1)
+    if x.shape != other.shape or tensor.channels > 1 or tensor.shape == like.shape or like.shape != pixel:
+        return x
+    name = f"{tensor.name}/pixel"
+    if name not in builder.tensors:
+        transpose(builder, tensor, name, unit.origins, (1, 1))
+    return replace(x, tensor=builder.tensors[name])
+
+
 def _lower_pair(
     builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand], order: Ordered | None
 ) -> None:
     main = unit.main
     (leaf_a, a), (leaf_b, b) = operands.items()
+    a, b = _as_channels(builder, unit, a, b), _as_channels(builder, unit, b, a)
+    operands = {leaf_a: a, leaf_b: b}
     shapes = a.tensor.shape, b.tensor.shape
     pixel = (1, a.tensor.channels, 1, 1)
     if shapes[0] != shapes[1] and (pixel not in shapes or a.tensor.channels != b.tensor.channels):

@@ -83,10 +83,10 @@ def transposed(node: Conv, **changes: Any) -> ConvTranspose:
     return ConvTranspose(**{f.name: getattr(node, f.name) for f in fields(node)} | changes)
 
 
-def spreading_conv(name: str, x: Tensor, weights: ArrayWeights) -> ConvTranspose:
+def spreading_conv(name: str, x: Tensor, weights: ArrayWeights, group: int = 1) -> ConvTranspose:
     """Channels of `x` become pixels of blocks: weights [channel, channel of x, row, column] are 0 or 1."""
     # A transposed convolution subtracts the zero point from its input.
-    moved = moving_conv(name, x, weights, strides=weights.shape[2:])
+    moved = moving_conv(name, x, weights, strides=weights.shape[2:], group=group)
     return transposed(moved, bias=np.zeros(len(weights), np.int32))
 
 

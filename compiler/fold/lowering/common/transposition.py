@@ -88,7 +88,10 @@ def turn_to_image(builder: GraphBuilder, stored: str) -> bool:
     order = builder.orders[stored]
     whole, shape = builder.tensors[order.tensor], as_image(order.shape)
     pixels, channels = np.arange(whole.channels), np.arange(whole.height * whole.width)
-    if not np.array_equal(order.positions.reshape(shape[1], -1), channels[:, None] + pixels * channels.size):
+    # Sequences are better transposed by the host: only what is left of them fits the scratchpad.
+    if min(shape[2:]) == 1 or not np.array_equal(
+        order.positions.reshape(shape[1], -1), channels[:, None] + pixels * channels.size
+    ):
         return False
     image = transpose(builder, whole, f"{stored}/image", builder.producing_nodes.get(stored, ()), shape[2:])
     builder.views[stored] = image.name, order.shape

@@ -89,3 +89,17 @@ def test_a_residual_after_a_function_without_a_pair_between(function, op, clampe
     found = compared(m, seed)
     assert len(found.folded.regions) == 1
     assert all(a.target is not Target.HOST for a in found.folded.assignments)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_pixels_of_a_channel_and_channels_of_a_pixel(turned, rng, seed):
+    """The same vector as a row of an image, and as the result of a Gemm: the row is turned to a pixel."""
+    m = OnnxMaker(rng)
+    x = m.image(1, 1, 30, 9)
+    row = m.pair(*m.node("Flatten", [x.name]), (1, 30), x.scale, 9)
+    weight, scales = m.weights((30, 30), 0)
+    (value,) = m.node("Gemm", [row.name, weight, m.bias(scales, row.scale)], transB=1)
+    made = m.pair(value, (1, 30), row.scale * 20, 100)
+    (total,) = m.node("Add", [made.name, row.name] if turned else [row.name, made.name])
+    m.output(m.pair(total, (1, 30), row.scale * 21, 100))
+    compared(m, seed)

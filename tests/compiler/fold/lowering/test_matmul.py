@@ -103,7 +103,8 @@ def test_sums_that_fill_no_words_after_the_host(
 ) -> None:
     """The transposed operand comes from an earlier region, so its other lanes are not known to be blank.
 
-    After a Transpose, which the host does not run, the product itself is given the model's order for the host.
+    After a Transpose, which the host does not run, the product itself is given the model's order for the host, or
+    becomes an image where it has one head.
     """
     m = OnnxMaker(rng)
     width = 64
@@ -113,7 +114,7 @@ def test_sums_that_fill_no_words_after_the_host(
     y = product(m, values, m.pair(name, scores.shape, 1 / 256 if op == "Softmax" else scores.scale * 1.1, 0), 1)
     m.output(m.conv(reshaped(m, y, (1, heads * width, 2, 2)), width))
     found = assert_equal(m.model(), seed)
-    assert len(found.folded.regions) == 2
+    assert len(found.folded.regions) == (1 if (op, heads) == ("Transpose", 1) else 2)
     folded, feeds = found.folded, random_feeds(m.model(), seed)
 
     def run(number: int, inputs: Arrays) -> Arrays:
