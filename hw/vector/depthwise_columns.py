@@ -70,8 +70,9 @@ class DepthwiseColumns(wiring.Component):
 
     Requirements
     ------------
-    The words of a column come from top to bottom; it has no more of them than weights are stored. `kernel_w` is stable
-    from 2 cycles before the first word of an instruction until its last sums.
+    The words of a column come from top to bottom; it has no more of them than weights are stored. Weights are not
+    written in the cycle after a word. `kernel_w` is stable from 2 cycles before the first word of an instruction until
+    its last sums.
 
     Reset and faults
     ----------------
@@ -154,11 +155,14 @@ class DepthwiseColumns(wiring.Component):
         row = Signal(KERNEL_BITS, name=f"row{kx}", reset_less=True, attrs={REGISTER_COPY: 1})
         with m.If(self.valid):
             m.d.sync += row.eq(Mux(self.tap.first, 0, row + 1))
+        # One address for both ports: a LUT of the 7 series then stores two bits instead of one and a half.
+        address = Signal(KERNEL_BITS, name=f"address{kx}")
         m.d.comb += [
+            address.eq(Mux(self.write.weights[kx], self.write.row, row)),
             write.en.eq(self.write.weights[kx]),
-            write.addr.eq(self.write.row),
+            write.addr.eq(address),
             write.data.eq(self.write.word),
-            read.addr.eq(row),
+            read.addr.eq(address),
         ]
         weights = Signal(8 * self._word_bytes, name=f"kernel_column{kx}", reset_less=True)
         m.d.sync += weights.eq(read.data)

@@ -1,6 +1,6 @@
 """Requantizes the sums of a depthwise convolution, one group of channels after the other."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -51,8 +51,8 @@ class DepthwiseEpilogue(wiring.Component):
 
     Requirements
     ------------
-    From one `valid` to the next: at least `GROUPS` cycles. `write` has had the constants before `valid`. `zp_out` is
-    stable while windows are in flight.
+    From one `valid` to the next: at least `GROUPS` cycles. `write` has had the constants before `valid`, and has none
+    while windows are in flight. `zp_out` is stable meanwhile.
 
     Reset and faults
     ----------------
@@ -149,11 +149,14 @@ class DepthwiseEpilogue(wiring.Component):
         memory = Memory(shape=len(word), depth=GROUPS, init=[])
         m.submodules[name] = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
+        # One address for both ports: a LUT of the 7 series then stores two bits instead of one and a half.
+        address = Signal(range(GROUPS), name=f"{name}_address")
         m.d.comb += [
+            address.eq(Mux(enable, self.write.group, group)),
             write.en.eq(enable),
-            write.addr.eq(self.write.group),
+            write.addr.eq(address),
             write.data.eq(word),
-            read.addr.eq(group),
+            read.addr.eq(address),
         ]
         found = Signal(len(word), name=f"{name}_read", reset_less=True)
         m.d.sync += found.eq(read.data)
