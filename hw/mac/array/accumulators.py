@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.mac.array.accumulator_memory import AccumulatorMemory
 from intloom.hw.mac.array.mac_array import dot_bits
 from intloom.hw.mac.array.product import sum_with_carry
+from intloom.hw.one_hot import one_hot_value
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import wrap
@@ -136,9 +137,7 @@ class Accumulators(wiring.Component):
         m.d.sync += group.eq(self._readout_groups)
         for lane in range(lanes):
             chosen = Signal(self._sum, name=f"chosen{lane}")
-            for number in range(self._groups):
-                with m.If(group[number]):
-                    m.d.comb += chosen.eq(readouts[number * lanes + lane])
+            m.d.comb += chosen.eq(one_hot_value(group, readouts[lane::lanes]))
             if self._params.weight_sums:
                 # Of both operands the register is the first one, whose bits a carry chain of Yosys passes on.
                 corrected = sum_with_carry(self.inverted_corrections[lane], chosen, Const(1))

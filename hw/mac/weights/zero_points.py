@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.one_hot import one_hot_value
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
@@ -76,9 +77,7 @@ class ZeroPoints(wiring.Component):
         zero_points = self._zero_points(m)
         next_one, here = Signal(signed(8)), Signal(signed(8), reset_less=True)
         # The memory's words come in a known order, so the choice is made in the cycle before, outside the subtraction.
-        for column in range(self._cols):
-            with m.If(self.load_next[column]):
-                m.d.comb += next_one.eq(zero_points[column])
+        m.d.comb += next_one.eq(one_hot_value(self.load_next, zero_points))
         weights = output_register(m, self.weights, "weights")
         load = Signal(self._cols)
         m.d.sync += [here.eq(next_one), load.eq(self.load_next), self.load.eq(load)]
