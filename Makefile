@@ -11,7 +11,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types generated docs bench figures fpga asic area-model front forecast formal coverage python-coverage mutate stale nightly wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model front forecast formal coverage python-coverage mutate stale nightly wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,7 +57,10 @@ generated: $(READY)  ## rewrite the files derived from hw/spec: C header, System
 docs: $(READY)  ## documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall time; BASELINE=an earlier npu.v
+baseline: $(READY)  ## Verilog and workload of COMMIT, for BASELINE of make bench, in build/baseline-COMMIT
+	$(BIN)/python -m tools.baseline $(COMMIT)
+
+bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall time; BASELINE=an earlier npu.v or the folder of make baseline
 	$(BIN)/intloom bench $(if $(BASELINE),--baseline $(BASELINE))
 
 figures: $(READY)  ## run every network of README's table, checked, and rewrite the table; about ten minutes

@@ -23,6 +23,7 @@ from intloom.files import check_output, write_text
 from intloom.flow.networks import load_network
 from intloom.hw.spec.params import HardwareParams, preset_name
 from intloom.sim.backend import GoldenBackend, RtlBackend
+from intloom.sim.bench.baseline import read_baseline
 from intloom.sim.bench.compare import compare_benches
 from intloom.sim.bench.measure import Speed
 from intloom.sim.compare import compare
@@ -71,7 +72,7 @@ class _Options:
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="npu.v of an earlier version of the same hardware and instruction set.",
+            help="npu.v of an earlier version of the same hardware, or a folder that tools.baseline wrote.",
         ),
     ] = None
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file for the results.")] = Path(
@@ -88,7 +89,7 @@ def _run(
     if not 0 <= given.within < math.inf:
         raise UsageError(f"--within must be a finite percentage of at least 0, not {given.within}")
     check_output(given.output)
-    earlier = None if given.baseline is None else _verilog(given.baseline)
+    earlier = None if given.baseline is None else read_baseline(given.baseline)
     networks = [(word, _load(word)) for word in given.network or _NETWORKS]
     with _simulators(given.fresh):
         speeds = []
@@ -102,13 +103,6 @@ def _run(
     write_text(given.output, json.dumps(record, indent=1))
     terminal.give(record, lambda: _show(terminal, record))
     _require_forecast(record, given.within)
-
-
-def _verilog(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--baseline must be a readable Verilog file: {path}: {error}") from None
 
 
 def _load(word: str) -> Network:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from intloom.hw.spec.params import HardwareParams
+from intloom.sim.bench.baseline import Baseline
 from intloom.sim.bench.measure import Speed, measure_bare, measure_bench
 from intloom.sim.bench.workload import dense_program
 from intloom.sim.rtl.fast import FastBench
@@ -12,10 +13,10 @@ _BLOCKS = 4
 _REPEATS = 3
 
 
-def compare_benches(params: HardwareParams, baseline: str | None = None) -> Iterator[Speed]:
+def compare_benches(params: HardwareParams, baseline: Baseline | None = None) -> Iterator[Speed]:
     """The bare loop first, then the fast bench.
 
-    With `baseline`, the Verilog of an earlier version, also the bare loop of that version.
+    With `baseline`, an earlier version, also the bare loop of that version.
     """
     long, inputs = dense_program(params, blocks=_BLOCKS, **_LONG)
     yield from measure_bare(long, inputs, _REPEATS, baseline)

@@ -7,6 +7,7 @@ from intloom.common.errors import SimulationError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.memory import initial_memory
 from intloom.compiler.program.program import Program
+from intloom.sim.bench.baseline import Baseline
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.backend import make_job
 from intloom.sim.rtl.bare import build_bare, run_bare
@@ -40,17 +41,23 @@ def _job(program: Program) -> Job:
     return make_job(program, RtlOptions(watchdog=_WATCHDOG), ())
 
 
-def measure_bare(program: Program, inputs: Arrays, repeats: int, baseline: str | None = None) -> Iterator[Speed]:
-    """The bare C++ loop, the best of some runs; then that of the Verilog `baseline`, run alternately with the first."""
-    simulators = {"bare loop": build_bare(verilog_of(program.params))}
+def measure_bare(program: Program, inputs: Arrays, repeats: int, baseline: Baseline | None = None) -> Iterator[Speed]:
+    """The bare C++ loop, the best of some runs; then that of the `baseline`, run alternately with the first."""
+    designs = {"bare loop": Baseline(verilog_of(program.params))}
     if baseline is not None:
-        simulators["bare loop, baseline"] = build_bare(baseline)
-    speeds: dict[str, list[Speed]] = {name: [] for name in simulators}
+        designs["bare loop, baseline"] = baseline
+    simulators = {name: build_bare(design.verilog) for name, design in designs.items()}
+    speeds: dict[str, list[Speed]] = {name: [] for name in designs}
     with temporary_folder("intloom-bench-") as folder:
         files = RunFiles(folder)
         for name, simulator in [*simulators.items()] * repeats:
-            initial_memory(program, inputs).tofile(files.memory)
-            result = run_bare(simulator, _job(program), files)
+            job, workload = _job(program), designs[name].workload
+            if workload is None:
+                initial_memory(program, inputs).tofile(files.memory)
+            else:
+                workload.write_memory(files)
+                job = workload.job(job)
+            result = run_bare(simulator, job, files)
             if not result.finished:
                 raise SimulationError(f"the {name} did not finish {program.name!r} in {result.cycles} cycles")
             # The gates also count the few cycles before the start command.
