@@ -1,7 +1,7 @@
 """Pass `absorb_pads`: merge explicit padding with the zero point into the padding of the convolutions that read it.
 
 Runs before `merge_tables`, since a padding node with a table is not recognized. Afterwards no padding node is read only
-by convolutions that pad with the same byte, but for long kernels over a sequence, which can read no padding.
+by convolutions that pad with the same byte, but for long kernels and strides over a sequence, which read no padding.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY
-from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
+from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.ir import AvgPool, Conv, IntGraph, Node, Tensor
 
 
@@ -48,7 +48,9 @@ def _absorbable(graph: IntGraph, node: Node) -> bool:
 
 
 def _pads(node: Node) -> TypeGuard[Conv]:
-    return type(node) is Conv and max(*node.weights.shape[2:], *node.dilations) <= LARGEST_KERNEL
+    if type(node) is not Conv or max(node.strides) > LARGEST_STRIDE:
+        return False
+    return max(*node.weights.shape[2:], *node.dilations) <= LARGEST_KERNEL
 
 
 def _absorb(node: Node, gone: Mapping[str, Node], tensors: Mapping[str, Tensor]) -> Node:
