@@ -136,7 +136,7 @@ class MacUnit(wiring.Component):
             correction.read.eq(self._readout.corrected),
             correction.read_set.eq(self._readout.correction_set),
             correction.group.eq(self._readout.group),
-            self._accumulators.inverted_corrections.eq(correction.inverted),
+            self._epilogue.corrections.eq(correction.corrections),
         ]
         return correction.to_sum.valid | correction.read
 

@@ -3,25 +3,17 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from amaranth.hdl import Const, Module, Mux, Shape, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.array.accumulator_memory import AccumulatorMemory
 from intloom.hw.mac.array.mac_array import dot_bits
-from intloom.hw.mac.array.product import sum_with_carry
 from intloom.hw.one_hot import one_hot_value
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import wrap
 from intloom.hw.spec.params import HardwareParams
-
-_BIAS_BITS = 32
-
-
-def readout_shape(params: HardwareParams) -> Shape:
-    """The shape of a sum that is read: a correction is subtracted with all bits of a bias."""
-    return signed(_BIAS_BITS if params.weight_sums else params.acc_bits)
 
 
 class Accumulators(wiring.Component):
@@ -38,10 +30,8 @@ class Accumulators(wiring.Component):
         The dot products.
     readout_groups, readout_address:
         Bit g reads the sums of columns g*lanes and up of a pixel; at most one bit is set.
-    inverted_corrections:
-        With `weight_sums`: what to subtract from the sums of a readout, all bits inverted.
     readout_sums:
-        One sum per lane, less its correction.
+        One sum per lane.
 
     Handshake
     ---------
@@ -50,8 +40,7 @@ class Accumulators(wiring.Component):
     Timing
     ------
     One pixel and one readout a cycle. `valid` leads the dots by `ADDRESS_LEAD` = 2 cycles. From dots to a readout that
-    returns the new sum: `WRITE_LATENCY` = 2 cycles. From a readout to its sums: `READOUT_LATENCY` = 3 cycles, to
-    its corrections `CORRECTION_STAGE` = 2.
+    returns the new sum: `WRITE_LATENCY` = 2 cycles. From a readout to its sums: `READOUT_LATENCY` = 3 cycles.
 
     Requirements
     ------------
@@ -67,17 +56,14 @@ class Accumulators(wiring.Component):
     REVISIT = 4
     WRITE_LATENCY = timing.ACCUMULATOR_WRITE
     READOUT_LATENCY = timing.ACCUMULATOR_READ
-    CORRECTION_STAGE = READOUT_LATENCY - 1
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._sum = signed(params.acc_bits)
         self._groups = params.cols // params.lanes
         address_bits = params.strip.bit_length()
-        corrections = data.ArrayLayout(self._sum, params.lanes)
         super().__init__(
             {
-                **({"inverted_corrections": In(corrections, init=[-1] * params.lanes)} if params.weight_sums else {}),
                 "valid": In(1),
                 "first": In(1),
                 "continued": In(1),
@@ -85,7 +71,7 @@ class Accumulators(wiring.Component):
                 "dots": In(data.ArrayLayout(signed(dot_bits(params.rows)), params.cols)),
                 "readout_groups": In(self._groups),
                 "readout_address": In(address_bits),
-                "readout_sums": Out(data.ArrayLayout(readout_shape(params), params.lanes)),
+                "readout_sums": Out(data.ArrayLayout(self._sum, params.lanes)),
             }
         )
 
@@ -131,17 +117,9 @@ class Accumulators(wiring.Component):
         return m
 
     def _select_group(self, m: Module, readouts: Sequence[Value]) -> None:
-        """Choose the sums of a group; the subtraction shares the choice's LUTs on the 7 series."""
-        lanes, group = self._params.lanes, Signal(self._groups)
+        group = Signal(self._groups)
         selected = output_register(m, self.readout_sums, "selected")
         m.d.sync += group.eq(self._readout_groups)
-        for lane in range(lanes):
-            chosen = Signal(self._sum, name=f"chosen{lane}")
-            m.d.comb += chosen.eq(one_hot_value(group, readouts[lane::lanes]))
-            if self._params.weight_sums:
-                # Of both operands the register is the first one, whose bits a carry chain of Yosys passes on.
-                corrected = sum_with_carry(self.inverted_corrections[lane], chosen, Const(1))
-                m.d.sync += selected[lane].eq(corrected)
-            else:
-                with m.If(group.any()):
-                    m.d.sync += selected[lane].eq(chosen)
+        for lane in range(self._params.lanes):
+            with m.If(group.any()):
+                m.d.sync += selected[lane].eq(one_hot_value(group, readouts[lane :: self._params.lanes]))

@@ -11,6 +11,7 @@ from intloom.hw.mac.epilogue.scale_normalizer import EXPONENT_BITS, ScaleNormali
 from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE, ConstantKind
 from intloom.hw.memory.macro import LEAST_BITS
 from intloom.hw.pipeline import output_register, pipeline_stages
+from intloom.hw.spec.arith import wrap
 from intloom.hw.spec.formats import unpack_scale
 from intloom.hw.spec.params import HardwareParams
 
@@ -29,8 +30,10 @@ class ChannelStore(wiring.Component):
         Set to write, set to read.
     read, group:
         Read the parameters of a group of `lanes` channels.
+    corrections:
+        What to subtract from the biases of the group.
     bias:
-        The biases, with the sums.
+        The biases less their corrections, with the sums.
     mantissa, exponent:
         The normalized scales, at the requantizers' scale stage.
 
@@ -40,9 +43,9 @@ class ChannelStore(wiring.Component):
 
     Timing
     ------
-    One write and one group read a cycle. From `read` to `bias`: `BIAS_LATENCY` = 3 cycles; to `mantissa` and
-    `exponent`: `SCALE_LATENCY` = 8. A bias is stored 1 cycle after its write, a scale 1 + `ScaleNormalizer.LATENCY` = 5
-    cycles after it.
+    One write and one group read a cycle. From `read` to `corrections`: `CORRECTION_STAGE` = 2 cycles; to `bias`:
+    `BIAS_LATENCY` = 3; to `mantissa` and `exponent`: `SCALE_LATENCY` = 8. A bias is stored 1 cycle after its write, a
+    scale 1 + `ScaleNormalizer.LATENCY` = 5 cycles after it.
 
     Requirements
     ------------
@@ -54,6 +57,7 @@ class ChannelStore(wiring.Component):
     """
 
     BIAS_LATENCY = Accumulators.READOUT_LATENCY
+    CORRECTION_STAGE = BIAS_LATENCY - 1
     SCALE_LATENCY = BIAS_LATENCY + RequantizerLane.SCALE_STAGE
 
     def __init__(self, params: HardwareParams) -> None:
@@ -69,6 +73,7 @@ class ChannelStore(wiring.Component):
                 "read": In(1),
                 "read_set": In(1),
                 "group": In(range(self._groups)),
+                "corrections": In(data.ArrayLayout(signed(params.acc_bits), lanes)),
                 "bias": Out(data.ArrayLayout(signed(_WORD_BITS), lanes)),
                 "mantissa": Out(data.ArrayLayout(params.mantissa_bits, lanes)),
                 "exponent": Out(data.ArrayLayout(EXPONENT_BITS, lanes)),
@@ -76,10 +81,12 @@ class ChannelStore(wiring.Component):
         )
 
     @staticmethod
-    def model(bias: int, scale: int, mantissa_bits: int) -> tuple[int, int, int]:
-        """What is read of a channel: its bias, and mantissa and exponent of its packed scale."""
+    def model(bias: int, correction: int, scale: int, mantissa_bits: int) -> tuple[int, int, int]:
+        """What is read of a channel: its corrected bias, and mantissa and exponent of its packed scale."""
         unpacked = unpack_scale(scale)
-        return bias, *ScaleNormalizer.model(unpacked.mantissa, unpacked.shift, mantissa_bits)
+        return wrap(bias - correction, _WORD_BITS), *ScaleNormalizer.model(
+            unpacked.mantissa, unpacked.shift, mantissa_bits
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Biases are stored as they arrive, scales after the normalizer; reads are delayed to their stage."""
@@ -98,15 +105,16 @@ class ChannelStore(wiring.Component):
         word = pipeline_stages(m, "word", self.write.word, 1, reset_less=True)
         m.d.comb += normalizer.word.eq(word)
         read = Cat(self.read, self._address(self.group, self.read_set))
-        bias_stage = self.BIAS_LATENCY - 1
-        bias_read = pipeline_stages(m, "bias_read", read, bias_stage - self._clocked, reset_less=True)
-        scale_read = pipeline_stages(m, "scale_read", bias_read, self.SCALE_LATENCY - bias_stage, reset_less=True)
+        bias_read = pipeline_stages(m, "bias_read", read, self.CORRECTION_STAGE - self._clocked, reset_less=True)
+        scale_read = pipeline_stages(
+            m, "scale_read", bias_read, self.SCALE_LATENCY - self.CORRECTION_STAGE, reset_less=True
+        )
         biases = output_register(m, self.bias, "biases")
         scale = Cat(normalizer.mantissa, normalizer.exponent)
         for lane in range(self._params.lanes):
             bias = self._memory(m, f"bias{lane}", lane, bias_write, word, bias_read)
             scale_data = self._memory(m, f"scale{lane}", lane, scale_write, scale, scale_read)
-            m.d.sync += biases[lane].eq(bias)
+            m.d.sync += biases[lane].eq(bias.as_signed() - self.corrections[lane])
             m.d.comb += Cat(self.mantissa[lane], self.exponent[lane]).eq(scale_data)
         return m
 

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from intloom.hw.mac.array.accumulators import Accumulators, readout_shape
+from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.epilogue.channel_store import ChannelStore
 from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
@@ -32,6 +32,8 @@ class Epilogue(wiring.Component):
         An item.
     sums:
         Its sums, from the accumulators.
+    corrections:
+        What to subtract from them.
     activate, shift, even:
         To the residual adder.
     residual_arrived, residual:
@@ -47,7 +49,7 @@ class Epilogue(wiring.Component):
     ------
     One item a cycle. From an item to its result: `LATENCY` = 17 cycles (3 readout, 12 requantize, 2 table), with
     residual `RESIDUAL_LATENCY` = 24. Sums come `Accumulators.READOUT_LATENCY` = 3 cycles, residual bytes `READ_LATENCY`
-    = 5 cycles after the item.
+    = 5 cycles after the item, corrections `ChannelStore.CORRECTION_STAGE` = 2 cycles after it.
 
     Requirements
     ------------
@@ -77,7 +79,8 @@ class Epilogue(wiring.Component):
                 "tag": In(TAG),
                 "group": In(range(params.cols // lanes)),
                 "channel_set": In(1),
-                "sums": In(data.ArrayLayout(readout_shape(params), lanes)),
+                "sums": In(data.ArrayLayout(signed(params.acc_bits), lanes)),
+                "corrections": In(data.ArrayLayout(signed(params.acc_bits), lanes)),
                 "activate": In(1),
                 "shift": In(SHIFT_BITS),
                 "even": In(1),
@@ -136,11 +139,12 @@ class Epilogue(wiring.Component):
             channels.read.eq(self.valid),
             channels.read_set.eq(self.channel_set),
             channels.group.eq(self.group),
+            channels.corrections.eq(self.corrections),
         ]
         first = Accumulators.READOUT_LATENCY
         values = Signal(data.ArrayLayout(8, self._params.lanes))
         for number in range(self._params.lanes):
-            lane = RequantizerLane(self._params.replace(acc_bits=readout_shape(self._params).width))
+            lane = RequantizerLane(self._params)
             m.submodules[f"requantizer{number}"] = lane
             m.d.comb += [
                 lane.enable.eq(Cat(valid[first : first + lane.LATENCY])),

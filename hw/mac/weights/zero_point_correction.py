@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.mac.weights.fetcher import WEIGHTS_TO_SUM
 from intloom.hw.mac.weights.zero_points import ZeroPoints
 from intloom.hw.memory.macro import LEAST_BITS
-from intloom.hw.pipeline import output_register, pipeline_stages
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.arith import WEIGHT_BITS, wrap
 from intloom.hw.spec.params import HardwareParams
@@ -68,8 +68,8 @@ class ZeroPointCorrection(wiring.Component):
         Its weights, one for each row, `WEIGHTS_STAGE` cycles later.
     read, read_set, group:
         Read the corrections of a group of `lanes` columns. The first block has set 0, the next one set 1.
-    inverted:
-        The corrections modulo 2^acc_bits, with all bits inverted; those of 0 without `read`.
+    corrections:
+        The corrections, modulo 2^acc_bits; 0 without `read`.
 
     Handshake
     ---------
@@ -77,7 +77,7 @@ class ZeroPointCorrection(wiring.Component):
 
     Timing
     ------
-    One word and one read a cycle. From `read` to `inverted`: `READ_LATENCY` = 2 cycles. From a block's last word to
+    One word and one read a cycle. From `read` to `corrections`: `READ_LATENCY` = 2 cycles. From a block's last word to
     the first read that returns its corrections: `latency(rows)` = 11 + log2(rows) cycles.
 
     Requirements
@@ -97,7 +97,6 @@ class ZeroPointCorrection(wiring.Component):
         self._params = params
         self._sum = signed(params.acc_bits)
         self._levels = (params.rows - 1).bit_length()
-        self._wide = params.wide_multipliers
         self._lane_bits = (params.lanes - 1).bit_length()
         self._groups = params.cols // params.lanes
         super().__init__(
@@ -107,7 +106,7 @@ class ZeroPointCorrection(wiring.Component):
                 "read": In(1),
                 "read_set": In(CORRECTION_SET_BITS),
                 "group": In(range(self._groups)),
-                "inverted": Out(data.ArrayLayout(self._sum, params.lanes)),
+                "corrections": Out(data.ArrayLayout(self._sum, params.lanes)),
             }
         )
 
@@ -127,8 +126,7 @@ class ZeroPointCorrection(wiring.Component):
         word = pipeline_stages(m, "word", self.to_sum, self.WEIGHTS_STAGE, reset_less=False)
         total = self._tree(m)
         word = pipeline_stages(m, "summed", word, self._levels, reset_less=False)
-        # A multiplier's adder adds: it takes the negative zero point.
-        product = multiply_wide(m, total, -word.zp_in) if self._wide else multiply(m, total, word.zp_in)
+        product = (multiply_wide if self._params.wide_multipliers else multiply)(m, total, word.zp_in)
         word = pipeline_stages(m, "multiplied", word, PRODUCT_STAGES - 1, reset_less=False)
         self._accumulate(m, word, product)
         return m
@@ -144,7 +142,7 @@ class ZeroPointCorrection(wiring.Component):
         return terms[0]
 
     def _accumulate(self, m: Module, word: data.View[data.StructLayout], product: Value) -> None:
-        """Add a product to its column's sum, which is kept inverted; with the last tile, the sum is the correction.
+        """Add a product to its column's sum; with the last tile, the sum is the correction.
 
         `word` leads the product by one cycle, in which the sum so far is read. Its column recurs no earlier than
         `cols` >= 4 cycles later: 2 cycles after its new sum is stored.
@@ -156,8 +154,7 @@ class ZeroPointCorrection(wiring.Component):
         m.submodules.sums = memory
         read, write = memory.read_port(domain="comb"), memory.write_port()
         operand, total = Signal(self._sum, reset_less=True), Signal(self._sum, reset_less=True)
-        added = operand + product if self._wide else operand - product
-        m.d.sync += [operand.eq(Mux(word.first, -1, read.data)), total.eq(added)]
+        m.d.sync += [operand.eq(Mux(word.first, 0, read.data)), total.eq(operand + product)]
         stored = data.StructLayout({"valid": 1, "last": 1, "column": column.shape()})
         request = Signal(stored)
         m.d.comb += [request.valid.eq(word.valid), request.last.eq(word.last), request.column.eq(column)]
@@ -178,12 +175,11 @@ class ZeroPointCorrection(wiring.Component):
             m.d.sync += number.eq(number + 1)
         group_bits = (self._groups - 1).bit_length()
         depth = self._groups << CORRECTION_SET_BITS
-        # A small memory is distributed RAM with a register behind its port; a larger one may be a macro, whose port is
-        # clocked.
+        # A small memory is distributed RAM, which needs no register behind it; a larger one may be a macro.
         clocked = self._sum.width * depth >= LEAST_BITS
-        used = pipeline_stages(m, "used", self.read, self.READ_LATENCY - 1 + clocked, reset_less=False)
-        address = pipeline_stages(m, "address", Cat(self.group[:group_bits], self.read_set), 1, reset_less=True)
-        inverted = self.inverted if clocked else output_register(m, self.inverted, "register")
+        used = pipeline_stages(m, "used", self.read, self.READ_LATENCY, reset_less=False)
+        address = Cat(self.group[:group_bits], self.read_set)
+        address = pipeline_stages(m, "address", address, self.READ_LATENCY - clocked, reset_less=True)
         for lane in range(self._params.lanes):
             memory = Memory(shape=self._sum, depth=depth, init=[], attrs=NO_COLLISIONS)
             m.submodules[f"sets{lane}"] = memory
@@ -194,4 +190,4 @@ class ZeroPointCorrection(wiring.Component):
                 write.addr.eq(Cat(request.column[self._lane_bits :], number)),
                 write.data.eq(total),
             ]
-            m.d["comb" if clocked else "sync"] += inverted[lane].eq(Mux(used, read.data, -1))
+            m.d.comb += self.corrections[lane].eq(Mux(used, read.data, 0))

@@ -7,11 +7,13 @@ import pytest
 
 from intloom.hw.mac.epilogue.channel_store import ChannelStore
 from intloom.hw.mac.weights.constants_loader import ConstantKind
+from intloom.hw.spec.arith import wrap
 from intloom.hw.spec.params import preset
 from tests.hw.mac.constants import write_constant
 from tests.hw.streams import made, run
 
 NANO = preset("nano")
+_CORRECTIONS = (0, 1, -1, 12345, (1 << 31) - 1, -(1 << 31))
 Channels = list[tuple[int, int, int]]
 
 
@@ -34,6 +36,7 @@ async def _write_other(ctx: Any, store: ChannelStore, rng: random.Random) -> Non
 async def _read_block(ctx: Any, store: ChannelStore, expected: Channels, lanes: int, rng: random.Random) -> None:
     """Read groups in any order, with gaps; biases come first, scales at the requantizers' scale stage."""
     late, count = store.SCALE_LATENCY, len(expected) // lanes
+    corrections = [rng.choice(_CORRECTIONS) for _ in range(40)]
     groups = [rng.randrange(count) if rng.random() < 0.8 else None for _ in range(40)]
     for cycle in range(len(groups) + late):
         for latency, names in ((store.BIAS_LATENCY, ("bias",)), (late, ("mantissa", "exponent"))):
@@ -41,10 +44,14 @@ async def _read_block(ctx: Any, store: ChannelStore, expected: Channels, lanes: 
             for lane in range(lanes) if group is not None else ():
                 found = tuple(ctx.get(getattr(store, name)[lane]) for name in names)
                 bias, *scale = expected[group * lanes + lane]
-                assert found == ((bias,) if names == ("bias",) else tuple(scale))
+                corrected = wrap(bias - corrections[cycle - latency], 32)
+                assert found == ((corrected,) if names == ("bias",) else tuple(scale))
         now = groups[cycle] if cycle < len(groups) else None
         ctx.set(store.read, now is not None)
         ctx.set(store.group, now or 0)
+        asked = cycle - store.CORRECTION_STAGE
+        for lane in range(lanes):
+            ctx.set(store.corrections[lane], corrections[asked] if 0 <= asked < len(groups) else 99)
         await ctx.tick()
 
 
@@ -76,7 +83,7 @@ def test_channels_are_read_while_others_are_written(lanes: int, cols: int, rng: 
                 await ctx.tick()
             ctx.set(store.read_set, block % 2)
             channels = zip(biases[block], scales[block], strict=True)
-            expected = [ChannelStore.model(bias, scale, params.mantissa_bits) for bias, scale in channels]
+            expected = [ChannelStore.model(bias, 0, scale, params.mantissa_bits) for bias, scale in channels]
             await _read_block(ctx, store, expected, lanes, rng)
             done += 1
 

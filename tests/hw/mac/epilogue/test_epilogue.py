@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from intloom.hw.mac.array.accumulators import Accumulators
+from intloom.hw.mac.epilogue.channel_store import ChannelStore
 from intloom.hw.mac.epilogue.epilogue import Epilogue
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.ports import READ_LATENCY
-from intloom.hw.spec.arith import Affine, RoundingMode, Scale
+from intloom.hw.spec.arith import Affine, RoundingMode, Scale, wrap
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.constants import write_affine, write_constant
@@ -51,13 +52,19 @@ class Work:
         self.items = [
             (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(30)
         ]
+        self.corrections = [[rng.randint(-reach, reach) for _ in range(self.lanes)] for _ in self.items]
         self.operands = [rng.randbytes(self.lanes) for _ in self.items]
         if tie is not None:
             self._tie(tie, rng)
         self.channel_set, self.table_set = rng.sample((0, 1), 2)
         self.expected = [
-            [self._result(params, group * self.lanes + lane, sums[lane], operands[lane]) for lane in range(self.lanes)]
-            for (group, sums), operands in zip(self.items, self.operands, strict=True)
+            [
+                self._result(
+                    params, group * self.lanes + lane, wrap(sums[lane] - corrections[lane], 32), operands[lane]
+                )
+                for lane in range(self.lanes)
+            ]
+            for (group, sums), corrections, operands in zip(self.items, self.corrections, self.operands, strict=True)
         ]
 
     def _tie(self, first: int, rng: random.Random) -> None:
@@ -72,9 +79,13 @@ class Work:
             for channel in range(len(self.scales))
         ]
         self.biases = [rng.randint(-99, 99) for _ in self.scales]
+        self.corrections = [[rng.randint(-99, 99) for _ in range(self.lanes)] for _ in self.items]
         self.items = [
-            (group, [total - self.biases[group * self.lanes + lane] for lane in range(self.lanes)])
-            for group, _ in self.items
+            (
+                group,
+                [total + corrections[lane] - self.biases[group * self.lanes + lane] for lane in range(self.lanes)],
+            )
+            for (group, _), corrections in zip(self.items, self.corrections, strict=True)
         ]
 
     def _result(self, params: HardwareParams, channel: int, total: int, operand: int) -> int:
@@ -131,9 +142,12 @@ async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -
             noise = {"kind": ConstantKind.RESIDUAL, "index": rng.randrange(4), "word": rng.getrandbits(32)}
             ctx.set(epilogue.write, noise)
         sums, arrived = gone[-Accumulators.READOUT_LATENCY], gone[-READ_LATENCY]
+        corrected = gone[-ChannelStore.CORRECTION_STAGE]
         ctx.set(epilogue.residual_arrived, int(arrived is not None and bool(work.residual)))
         for lane in range(work.lanes):
             ctx.set(epilogue.sums[lane], rng.randint(-999, 999) if sums is None else work.items[sums][1][lane])
+            correction = rng.randint(-999, 999) if corrected is None else work.corrections[corrected][lane]
+            ctx.set(epilogue.corrections[lane], correction)
             ctx.set(epilogue.residual[lane], rng.randrange(256) if arrived is None else work.operands[arrived][lane])
         gone.append(now)
         await ctx.tick()

@@ -125,7 +125,7 @@ def test_sums_of_weights_are_corrections_from_the_stated_latency_on(name: str, r
                 if (due := asked[cycle - unit.READ_LATENCY]) is not None:
                     expected = blocks[due[0]].corrections[due[1] * params.lanes :][: params.lanes]
                     checked += 1
-                assert [~ctx.get(unit.inverted[lane]) for lane in range(params.lanes)] == expected
+                assert [ctx.get(unit.corrections[lane]) for lane in range(params.lanes)] == expected
             await ctx.tick()
 
     run(unit, bench)
