@@ -35,7 +35,7 @@ def features(p: HardwareParams) -> dict[str, list[float]]:
     plain_depthwise = p.depthwise_products - lut_depthwise
     return {
         "array": [plain * (not wide), plain * wide, luts, p.cols, _tree_bits(p)],
-        "accumulators": [p.cols, p.cols * deep, p.cols * (not deep), p.cols * p.strip, p.lanes * p.weight_sums],
+        "accumulators": [p.cols, p.cols * deep, p.cols * (not deep), p.cols * p.strip],
         "epilogue": [1, p.lanes, p.lanes * slow, p.cols, p.rows],
         "MAC control": [
             1,
