@@ -1,10 +1,12 @@
 """Yosys as a Python package, its checks of a netlist, and its counts of cells."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -43,24 +45,37 @@ def _compile_once() -> None:
         subprocess.run([*_YOSYS, "-V"], capture_output=True, check=False)
 
 
+@dataclass(frozen=True)
+class Preparation:
+    """Commands of Yosys before a mapping, which may name the module, `{top}`, and the files that they read by name."""
+
+    commands: str = ""
+    files: Sequence[Path] = ()
+
+
+_NONE = Preparation()
+
+
 def flat_cells(
     verilog: str,
     modules: Sequence[str],
     synthesis: str,
     change: Callable[[Path], object] | None = None,
-    prepare: str = "",
+    prepare: Preparation = _NONE,
 ) -> list[dict[str, int]]:
     """Cells by their name of each module and those in it, after a command of Yosys that maps and flattens it.
 
-    `change` is what a flow does to the netlist, a file of JSON; `prepare` are commands before the mapping, which may
-    name the module, `{top}`.
+    `change` is what a flow does to the netlist, a file of JSON.
     """
     steps = [
-        f"{prepare.format(top=module)}{synthesis} -top {module}; write_json {n}.json; design -load all"
+        f"{prepare.commands.format(top=module)}{synthesis} -top {module}; write_json {n}.json; design -load all"
         for n, module in enumerate(modules)
     ]
     with temporary_folder() as folder:
         (folder / "design.v").write_text(verilog, encoding="utf-8")
+        # Yosys from WebAssembly sees its own folder, and not every other one.
+        for file in prepare.files:
+            shutil.copy(file, folder)
         run_yosys("; ".join(["read_verilog design.v; design -save all", *steps]), folder)
         files = [folder / f"{n}.json" for n in range(len(modules))]
         for file in files:

@@ -9,7 +9,7 @@ from intloom.common import evidence
 from intloom.hw.area.components import CELLS, FAMILY_FIELDS
 from intloom.hw.generate import generate_verilog
 from intloom.hw.npu import TOP_NAME
-from intloom.hw.resources import count_kinds, flat_cells
+from intloom.hw.resources import Preparation, count_kinds, flat_cells
 from intloom.hw.spec.params import HardwareParams, changed
 from intloom.hw.yosys_attributes import LUT_PRODUCT
 
@@ -27,10 +27,11 @@ class Family:
     """Parameters that suit the family."""
 
 
+_MAPPING = Path(__file__).with_name("products.v")
 _PRODUCTS = f"""\
 hierarchy -top {{top}}; proc; flatten; opt_clean; wreduce; select -set products a:{LUT_PRODUCT} %ci3 t:$mul %i;
 chtype -set $__INTLOOM_PRODUCT @products; select -clear;
-techmap -map {Path(__file__).with_name("products.v")} t:$__INTLOOM_PRODUCT; select -assert-none t:$__INTLOOM_PRODUCT;
+techmap -map {_MAPPING.name} t:$__INTLOOM_PRODUCT; select -assert-none t:$__INTLOOM_PRODUCT;
 """
 """What keeps products in look-up tables, before the mapping: it would take a DSP block for each part of them."""
 FAMILIES = {
@@ -99,6 +100,6 @@ def counted(verilog: str, top: str, family: str) -> Count:
         Yosys is missing or failed.
     """
     of = FAMILIES[family]
-    prepare = _PRODUCTS if LUT_PRODUCT in verilog else ""
+    prepare = Preparation(_PRODUCTS, [_MAPPING]) if LUT_PRODUCT in verilog else Preparation()
     (cells,) = flat_cells(verilog, [top], of.synthesis, prepare=prepare)
     return Count(of.device, count_kinds(cells, of.cells), of.available, evidence.content_hash([verilog.encode()]))
