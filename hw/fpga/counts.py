@@ -27,11 +27,12 @@ class Family:
     """Parameters that suit the family."""
 
 
-_MAPPING = Path(__file__).with_name("products.v")
+MAPPING = Path(__file__).with_name("products.v")
+"""Of products in look-up tables."""
 _PRODUCTS = f"""\
 hierarchy -top {{top}}; proc; flatten; opt_clean; wreduce; select -set products a:{LUT_PRODUCT} %ci3 t:$mul %i;
 chtype -set $__INTLOOM_PRODUCT @products; select -clear;
-techmap -map {_MAPPING.name} t:$__INTLOOM_PRODUCT; select -assert-none t:$__INTLOOM_PRODUCT;
+techmap -map {MAPPING.name} t:$__INTLOOM_PRODUCT; select -assert-none t:$__INTLOOM_PRODUCT;
 """
 """What keeps products in look-up tables, before the mapping: it would take a DSP block for each part of them."""
 FAMILIES = {
@@ -100,6 +101,6 @@ def counted(verilog: str, top: str, family: str) -> Count:
         Yosys is missing or failed.
     """
     of = FAMILIES[family]
-    prepare = Preparation(_PRODUCTS, [_MAPPING]) if LUT_PRODUCT in verilog else Preparation()
+    prepare = Preparation(_PRODUCTS, [MAPPING]) if LUT_PRODUCT in verilog else Preparation()
     (cells,) = flat_cells(verilog, [top], of.synthesis, prepare=prepare)
     return Count(of.device, count_kinds(cells, of.cells), of.available, evidence.content_hash([verilog.encode()]))

@@ -11,7 +11,7 @@ module intloom_product (A, B, Y);
 	input [B_WIDTH-1:0] B;
 	output [Y_WIDTH-1:0] Y;
 	wire _TECHMAP_FAIL_ = !A_SIGNED || !B_SIGNED || A_WIDTH != 8 || B_WIDTH < 2 || B_WIDTH > 3 || Y_WIDTH != 10;
-	// A weight of eight bits has a last digit of two, which wreduce finds.
+	// A weight of eight bits has a last digit of two, which wreduce finds: its upper bit is its sign.
 	wire [2:0] digit = {B[B_WIDTH-1], B[1:0]};
 	wire [9:0] one = {{2{A[7]}}, A};
 	wire [9:0] three = one + (one << 1);
@@ -19,6 +19,5 @@ module intloom_product (A, B, Y);
 	wire [9:0] minus_three = -three;
 	wire [9:0] upper = digit[1] ? (digit[0] ? minus_one : minus_one << 1) : (digit[0] ? minus_three : minus_one << 2);
 	wire [9:0] lower = digit[1] ? (digit[0] ? three : one << 1) : (digit[0] ? one : 10'd0);
-	// Without a third bit, 1 is the only number that is not negative.
-	assign Y = B_WIDTH == 2 ? (digit[1] ? (digit[0] ? minus_one : minus_one << 1) : lower) : digit[2] ? upper : lower;
+	assign Y = digit[2] ? upper : lower;
 endmodule

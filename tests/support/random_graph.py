@@ -7,7 +7,9 @@ import numpy as np
 from intloom.common.errors import ParameterError
 from intloom.compiler.ir import Conv, IntGraph, Node
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, RoundingMode
+from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.vector.operation import kinds_of
 from intloom.sim.regress.graphs import GraphMaker
 
 _MOST_VALUES = 20_000
@@ -147,8 +149,8 @@ _OPERATIONS = (
 )
 
 
-_OPTIONS = {"mul": "vector_multiply", "avg_pool": "vector_average"}
-"""Operations that only hardware with an option has."""
+_KINDS = {"mul": Kind.VMUL, "avg_pool": Kind.VAVG}
+"""Instructions of operations that need an option of the hardware."""
 
 
 def random_graph(seed: int, nodes: int = 7, params: HardwareParams | None = None) -> tuple[IntGraph, GraphMaker]:
@@ -162,7 +164,7 @@ def random_graph(seed: int, nodes: int = 7, params: HardwareParams | None = None
     made.pool.append(made.maker.input(made.channels(), height, width if rng.integers(2) else height))
     if rng.integers(4) == 0:
         made.pool.append(made.maker.input(made.channels(), height, width))
-    lacks = {name for name, option in _OPTIONS.items() if params is not None and not getattr(params, option)}
+    lacks = {name for name, kind in _KINDS.items() if params is not None and kind not in kinds_of(params)}
     operations = [name for name in _OPERATIONS if name not in lacks]
     for _ in range(nodes):
         name = getattr(made, str(rng.choice(operations)))()

@@ -57,15 +57,19 @@ def test_pixels_between_taps_are_not_loaded():
     assert_equal_to_golden(m.graph(output), m, program)
 
 
+def _assert_equal_on_the_rtl(m: GraphMaker, output: str) -> None:
+    graph, inputs, params = m.graph(output), m.random_inputs(), preset("nano")
+    made = RtlBackend().run(compile_graph(graph, params), inputs).outputs
+    for tensor, array in run_graph(graph, inputs, match=params.match).items():
+        np.testing.assert_array_equal(made[tensor], array, err_msg=f"tensor {tensor}")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["apart", "long", "long stride"])
 def test_on_the_rtl(name):
     *window, changes = WINDOWS[name]
     m, output = sequence(2, *window, **changes)
-    graph, inputs, params = m.graph(output), m.random_inputs(), preset("nano")
-    found = RtlBackend().run(compile_graph(graph, params), inputs).outputs
-    for tensor, array in run_graph(graph, inputs, match=params.match).items():
-        np.testing.assert_array_equal(found[tensor], array, err_msg=f"tensor {tensor}")
+    _assert_equal_on_the_rtl(m, output)
 
 
 @pytest.mark.slow
@@ -73,7 +77,4 @@ def test_a_crop_on_the_rtl():
     m = GraphMaker(5)
     x, one = m.conv(m.input(5, 9, 40), 7), Affine(1, 0, 0, 0)
     cropped = m.node(AvgPool, (x,), (7, 4, 25), kernel=(1, 1), pads=(-3, -20, -2, 5), affine=one, zp_in=-7)
-    graph, inputs, params = m.graph(m.conv(cropped, 3)), m.random_inputs(), preset("nano")
-    found = RtlBackend().run(compile_graph(graph, params), inputs).outputs
-    for tensor, array in run_graph(graph, inputs, match=params.match).items():
-        np.testing.assert_array_equal(found[tensor], array, err_msg=f"tensor {tensor}")
+    _assert_equal_on_the_rtl(m, m.conv(cropped, 3))

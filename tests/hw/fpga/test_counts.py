@@ -6,15 +6,13 @@ from pathlib import Path
 import pytest
 
 from intloom.common.errors import EnvironmentFault
-from intloom.hw.fpga import counts
-from intloom.hw.fpga.counts import FAMILIES, counted
+from intloom.hw.fpga.counts import FAMILIES, MAPPING, counted
 from intloom.hw.fpga.table import PAGE, count_row, update_count
 from intloom.hw.mac.array.product import PRODUCT_MODULE
 from intloom.hw.resources import run_yosys
 from intloom.hw.verilog import product_module
 
 DOCS = Path(__file__).parents[3] / "docs"
-PRODUCTS = Path(counts.__file__).with_name("products.v")
 DESIGN = """
 module design(input clk, input signed [17:0] a, b, output reg signed [35:0] p, input [7:0] x, y, output [7:0] s,
               input we, input [8:0] at, input [35:0] in, output reg [35:0] out);
@@ -69,11 +67,11 @@ def _compare(folder: Path, digit: tuple[int, str], mapping: str) -> None:
 
 @pytest.mark.parametrize("digit", [(2, "b"), (1, "$signed({1'b0, b})"), (1, "b")])
 def test_parts_of_products_are_mapped_to_the_same_function(digit: tuple[int, str], tmp_path: Path) -> None:
-    _compare(tmp_path, digit, PRODUCTS.read_text(encoding="utf-8"))
+    _compare(tmp_path, digit, MAPPING.read_text(encoding="utf-8"))
 
 
 def test_a_wrong_multiple_is_found(tmp_path: Path) -> None:
-    wrong = PRODUCTS.read_text(encoding="utf-8").replace("minus_one << 2", "minus_one << 1")
+    wrong = MAPPING.read_text(encoding="utf-8").replace("minus_one << 2", "minus_one << 1")
     with pytest.raises(EnvironmentFault, match="proof did fail"):
         _compare(tmp_path, (2, "b"), wrong)
 

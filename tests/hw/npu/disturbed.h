@@ -59,7 +59,7 @@ class Memory {
     void begin(const Bytes& contents, uint64_t seed) {
         bytes = contents;
         random.state = seed;
-        for (uint32_t& share : stalls_) share = random.chance(300) ? 0 : random.below(800);
+        for (uint32_t& share : stalls_) share = random.chance(300) ? 0 : random.below(BENCH_STALLS);
     }
     void clear() {
         reads_.clear(), writes_.clear(), responses_.clear();

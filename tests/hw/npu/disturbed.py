@@ -37,7 +37,7 @@ _BASE = 0x4000_0000
 _CYCLES = 1000
 """Longer than a program without stalls."""
 _STALLS = 800
-"""Of a channel, in a thousand cycles, at most; as in disturbed.h."""
+"""Of a channel, in a thousand cycles, at most."""
 _HEADER = """\
 #pragma once
 #include "Vtop.h"
@@ -79,6 +79,7 @@ def _header(params: HardwareParams) -> str:
         "BENCH_BEAT": params.beat_bytes,
         "BENCH_PORT": params.port_bytes,
         "BENCH_CYCLES": _CYCLES,
+        "BENCH_STALLS": _STALLS,
         "BENCH_START": regs.pack("CONTROL", start=1),
         "BENCH_RESET": regs.pack("CONTROL", reset=1),
         "BENCH_DONE": regs.pack("IRQ_STATUS", done=1),
@@ -191,14 +192,14 @@ def run_network(design: Design, folder: Path, seed: int, network: Network, input
 
     Memories begin as zeros, as in the instruction simulator: stores take lanes along that no channel uses.
     """
-    machine = IsaSimulator(network)
-    machine.run(inputs)
+    reference = IsaSimulator(network)
+    reference.run(inputs)
     options = RtlOptions(memory=MemorySettings(stall_permille=_STALLS))
     program = Program(
         network.instructions_at,
         len(network.instructions),
         initial_memory(network, inputs).tobytes(),
-        machine.machine.dram.tobytes(),
+        reference.machine.dram.tobytes(),
         limit_of(network, options),
         watchdog_of(network, options),
     )
