@@ -37,8 +37,8 @@ def _macs(model: Model, node: OnnxNode) -> int:
     if node.op not in (*_PRODUCTS, *_CONVOLUTIONS):
         return 0
     first, second, out = (model.shape(name) for name in (*node.inputs[:2], node.outputs[0]))
-    if not first or not second or not out:
+    if not first or not second or out is None:
         return 0
     if node.op in _PRODUCTS:
-        return math.prod(out) * (second[-1] if node.op == "Gemm" and node.attributes.get("transB") else second[-2])
+        return math.prod(out) * (first[0] if node.op == "Gemm" and node.attributes.get("transA") else first[-1])
     return math.prod(first if node.op == "ConvTranspose" else out) * math.prod(second[1:])

@@ -80,13 +80,18 @@ def _operands(
     # Positions take time to compute, and most values are in the model's order.
     plain = all(map(builder.in_model_order, moving))
     first = None if plain else builder.ordered(moving[0])
-    operands, order = {}, None
+    alike: dict[str, Operand] = {}
+    operands: dict[str, Operand] = {}
+    order = None
     # Of a table, the order of the bytes does not matter.
     if first is not None and all(_is_ordered_as(first, builder.ordered(leaf)) for leaf in moving[1:]):
-        operands, order = {leaf: builder.operand_in_any_order(leaf) for leaf in moving}, first
-        size = operands[moving[0]].tensor.shape[2:]
-        for leaf, operand in operands.items():
+        alike = {leaf: builder.operand_in_any_order(leaf) for leaf in moving}
+    # One tensor may have along channels what is an image in another.
+    if first is not None and len({operand.tensor.channels for operand in alike.values()}) == 1:
+        size = alike[moving[0]].tensor.shape[2:]
+        for leaf, operand in alike.items():
             operands[leaf] = replace(operand, tensor=resized(builder, operand.tensor, size, unit.origins))
+        order = first
     else:
         with contextlib.suppress(UnsupportedPattern):
             operands = {leaf: builder.operand(leaf) for leaf in moving}

@@ -9,6 +9,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.refusals import Refusal
+from tests.compiler.fold.lowering.test_matmul import moved, reshaped
 from tests.support.lowered import compared
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import assert_equal
@@ -102,4 +103,20 @@ def test_pixels_of_a_channel_and_channels_of_a_pixel(turned, rng, seed):
     made = m.pair(value, (1, 30), row.scale * 20, 100)
     (total,) = m.node("Add", [made.name, row.name] if turned else [row.name, made.name])
     m.output(m.pair(total, (1, 30), row.scale * 21, 100))
+    compared(m, seed)
+
+
+def test_columns_of_tokens_that_are_pixels_and_of_tokens_that_are_channels(rng, seed):
+    """A box of two columns each: the product has tokens along channels, and is added to a column of pixels."""
+    m = OnnxMaker(rng)
+    image = reshaped(m, m.image(4, 6, 5), (1, 4, 30))
+    pixels = moved(m, "Transpose", image, (1, 30, 4), perm=[0, 2, 1])
+    channels = reshaped(m, m.image(30, 1, 4), (1, 30, 4))
+
+    def column(x, index):
+        (value,) = m.node("Gather", [x.name, m.constant(np.array(index))], axis=2)
+        return m.pair(value, (1, 30), x.scale)
+
+    product = m.binary("Mul", column(channels, 2), column(pixels, 1))
+    m.output(m.binary("Add", column(pixels, 0), product))
     compared(m, seed)
