@@ -37,9 +37,10 @@ def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     _check_form(main)
     columns = main.op == "Gemm" and main.integer("transB", 0) == 1
     weights = read_weights(builder.model, main.input(1), channel_axis=0 if columns else 1)
-    if weights.values.ndim != 2:
+    if weights.values.ndim > 2:
         raise Refusal.DIMENSIONS(f"its weights have {weights.values.ndim} dimensions", "multiply by a matrix")
-    matrix = weights.values if columns else weights.values.T
+    # A vector is a matrix of one column.
+    matrix = weights.values if columns else weights.values.reshape(len(weights.values), -1).T
     shape = builder.model.shape(main.input(0)) or ()
     if not shape or matrix.shape[1] != shape[-1]:
         raise Refusal.INVALID(

@@ -139,7 +139,7 @@ class _Chain:
             inverse = self._makers.get(node.input(index))
             if inverse is None or inverse.op not in ("Div", "Reciprocal"):
                 continue
-            one = self._model.constant(inverse.input(0)) if inverse.op == "Div" else _ONE
+            one = _constant(self._model, inverse.input(0)) if inverse.op == "Div" else _ONE
             if one is not None and (one == 1).all():
                 return node.input(1 - index), inverse.inputs[-1]
         return None
@@ -148,7 +148,7 @@ class _Chain:
         node = self._makers.get(value)
         if node is None or node.input(0) != base:
             return False
-        exponent = self._model.constant(node.input(1))
+        exponent = _constant(self._model, node.input(1))
         return (node.op == "Mul" and node.input(1) == base) or (
             node.op == "Pow" and exponent is not None and bool((exponent == 2).all())
         )

@@ -28,8 +28,8 @@ def norm(m: OnnxMaker, op: str, x: Value, axis: int, scale: float = 0.03) -> Val
 
 
 def chain(m: OnnxMaker, x: Value, axis: int, form: str) -> Value:
-    """The same as elementary operators: `form` says how it is centered, squared and divided."""
-    center, square, divide = form.split()
+    """The same as elementary operators: `form` says how it is centered, squared, divided, and if constants are quantized."""
+    center, square, divide, *stored = form.split()
     noise = np.random.default_rng(m.rng.getrandbits(32))
     along = [1] * (len(x.shape) - axis % len(x.shape) - 1)
     gamma, beta = (noise.uniform(-1, 1, [x.shape[axis], *along]).astype(np.float32) for _ in range(2))
@@ -37,15 +37,22 @@ def chain(m: OnnxMaker, x: Value, axis: int, form: str) -> Value:
     def mean(value: str) -> str:
         return m.node("ReduceMean", [value], axes=[axis])[0]
 
+    def number(value: float) -> str:
+        constant = np.float32(value)
+        if not stored:
+            return m.constant(constant)
+        pair = [m.constant(np.uint8(255)), m.constant(constant / np.float32(255)), m.constant(np.uint8(0))]
+        return m.node("DequantizeLinear", pair)[0]
+
     d = m.node("Sub", [x.name, mean(x.name)])[0] if center == "center" else x.name
-    squares = m.node("Pow", [d, m.constant(np.float32(2))])[0] if square == "Pow" else m.node("Mul", [d, d])[0]
+    squares = m.node("Pow", [d, number(2)])[0] if square == "Pow" else m.node("Mul", [d, d])[0]
     root = m.node("Sqrt", m.node("Add", [mean(squares), m.constant(np.float32(1e-6))]))[0]
     if divide == "Div":
         y = m.node("Div", [d, root])[0]
     elif divide == "Reciprocal":
         y = m.node("Mul", [m.node("Reciprocal", [root])[0], d])[0]
     else:
-        y = m.node("Mul", [d, m.node("Div", [m.constant(np.float32(1)), root])[0]])[0]
+        y = m.node("Mul", [d, m.node("Div", [number(1), root])[0]])[0]
     y = m.node("Mul", [m.constant(gamma), y])[0]
     if center == "center":
         y = m.node("Add", [y, m.constant(beta)])[0]
@@ -75,7 +82,9 @@ def test_over_the_last_axis_on_every_level(params, dtype: str, op: str, rng: ran
     assert not {op, "Sqrt"} & {n.op_type for n in form.graph.node}
 
 
-@pytest.mark.parametrize("form", ["center Pow Div", "center Mul Reciprocal", "plain Pow One", "plain Mul Div"])
+@pytest.mark.parametrize(
+    "form", ["center Pow Div", "center Mul Reciprocal", "plain Pow One", "plain Pow One stored", "plain Mul Div"]
+)
 def test_a_chain_over_channels_on_every_level(form: str, rng: random.Random, seed: int) -> None:
     m = OnnxMaker(rng)
     m.output(chain(m, image(m, rng, rng.randint(2, 90)), 1, form))

@@ -186,6 +186,16 @@ def test_a_batch_of_single_rows_stays_where_it_is(rng: random.Random) -> None:
     assert kinds(compared(m, rng.getrandbits(32))).count("Conv") == 2
 
 
+def test_a_product_with_a_vector(rng: random.Random) -> None:
+    """As the mean of a distribution over distances: the result has no axis of channels."""
+    m = OnnxMaker(rng)
+    x = patches(m, 9, (4, 3))
+    names = [m.constant(np.arange(-4, 5, dtype=np.int8)), m.constant(np.float32(0.1)), m.constant(np.int8(0))]
+    (value,) = m.node("MatMul", [x.name, m.node("DequantizeLinear", names)[0]])
+    m.output(m.pair(value, (1, 12), x.scale))
+    assert kinds(compared(m, rng.getrandbits(32))) == ["Conv", "Conv"]
+
+
 def test_an_image_that_is_transposed_before_it_is_flattened(rng: random.Random) -> None:
     """The order of values is folded into the weights."""
     m = OnnxMaker(rng)
