@@ -28,7 +28,7 @@ def norm(m: OnnxMaker, op: str, x: Value, axis: int, scale: float = 0.03) -> Val
 
 
 def chain(m: OnnxMaker, x: Value, axis: int, form: str) -> Value:
-    """The same as elementary operators: `form` says how it is centered, squared, divided, and if constants are quantized."""
+    """The same as elementary operators: `form` says how it is centered, squared, divided; constants may be `stored`."""
     center, square, divide, *stored = form.split()
     noise = np.random.default_rng(m.rng.getrandbits(32))
     along = [1] * (len(x.shape) - axis % len(x.shape) - 1)
