@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import count
 
+import numpy as np
 import onnx
 import onnxruntime
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail
@@ -60,6 +61,23 @@ def plain_session(model: bytes) -> onnxruntime.InferenceSession:
     options.log_severity_level = _SILENT
     avoid_abort(model, options)
     return _session(model, options)
+
+
+@cache
+def saturates_sums() -> bool:
+    """Whether onnxruntime by default saturates sums of two products on this processor, as on x86 without VNNI."""
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, [1, _PROBED])
+    y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.INT32, [1, 1])
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.INT8, [_PROBED, 1], [127] * _PROBED)
+    node = onnx.helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    graph = onnx.helper.make_graph([node], "probe", [x], [y], [weights])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    (total,) = plain_session(model.SerializeToString()).run(None, {"x": np.full((1, _PROBED), 255, np.uint8)})
+    return bool(total.item() != 255 * 127 * _PROBED)
+
+
+_PROBED = 64
+"""Products of a sum whose saturation is tried."""
 
 
 def avoid_abort(model: bytes, options: onnxruntime.SessionOptions) -> None:

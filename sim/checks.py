@@ -56,6 +56,8 @@ class OriginalComparison:
     runtime: str = ONNXRUNTIME
     defined_layers: tuple[str, ...] = ()
     """Operators of the accelerator whose results it defines by integers of its own, near the runtime's."""
+    saturated: bool = False
+    """Whether values differ and the runtime saturates sums of products on this processor."""
 
     @property
     def matches(self) -> bool:

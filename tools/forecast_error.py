@@ -7,7 +7,7 @@ runs only where Verilog or program have changed; the forecast is always the pres
 import argparse
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import count, islice
@@ -17,9 +17,9 @@ from typing import Any
 from intloom.common import evidence
 from intloom.common.errors import IntloomError, SimulationError
 from intloom.compiler.program.memory import encode_all
-from intloom.compiler.program.program import MemoryTiming
+from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.exploration.verify import run_point
-from intloom.flow.compiling import Compiled, compile_model
+from intloom.flow.compiling import compile_model
 from intloom.flow.networks import quantized_network
 from intloom.hw.spec.params import HardwareParams, changed
 from intloom.sim.processes import Processes, Work
@@ -78,7 +78,7 @@ def measure(known: Mapping[str, Any], seed: int) -> dict[str, Any]:
         return {"reason": str(error)}
     runs, verilog = list[dict[str, Any]](), verilog_of(params)
     for name, compiled in made.items():
-        content, predicted = content_of(verilog, compiled, timing), compiled.program.predicted_cycles
+        content, predicted = content_of(verilog, compiled.programs, timing), compiled.program.predicted_cycles
         if (run := known.get(content)) is None:
             run = replace(run_point("", models[name], compiled, timing), network=name).to_dict()
         if not run["equal"]:
@@ -87,9 +87,9 @@ def measure(known: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return {"parameters": params.to_dict(), "memory": asdict(timing), "runs": runs}
 
 
-def content_of(verilog: str, compiled: Compiled, timing: MemoryTiming) -> str:
+def content_of(verilog: str, programs: Iterable[Program], memory: object) -> str:
     """A hash of what the cycles of a run follow from: hardware, programs and memory."""
-    parts = [verilog.encode(), repr(timing).encode(), *(encode_all(p) + p.image for p in compiled.programs)]
+    parts = [verilog.encode(), repr(memory).encode(), *(encode_all(p) + p.image for p in programs)]
     return evidence.content_hash(parts)
 
 

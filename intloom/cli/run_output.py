@@ -83,6 +83,9 @@ def _show_original(terminal: Terminal, original: Mapping[str, Any]) -> None:
     runtime = original.get("runtime", ONNXRUNTIME)
     if floats := original["float_layers"]:
         terminal.say(f"{runtime} computes {len(floats)} layers of it in float", label="original file")
+    if original.get("saturated"):
+        text = f"{runtime} saturates sums of products on this processor, which lacks VNNI; docs/numerics.md has more"
+        terminal.say(text, label="original file")
     if defined := original.get("defined_layers"):
         text = f"in {runtime}; {len(defined)} operators (averages, Softmax) have an integer form of their own here"
         terminal.say(text, label="original file")

@@ -5,6 +5,7 @@ with int8 activations, and one differing byte changes the layers after it.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from intloom.arrays import Array
 from intloom.compiler.frontend import FoldedModel
-from intloom.compiler.reference import plain_session
+from intloom.compiler.reference import plain_session, saturates_sums
 from intloom.flow.host import run_session
 from intloom.preprocess import optimized
 from intloom.sim.checks import OriginalComparison, OutputDistance
@@ -31,7 +32,8 @@ def compare_original(
     except Exception as error:  # noqa: BLE001  # onnxruntime's exceptions have no documented base class
         return OriginalComparison(error=f"onnxruntime does not run the file itself: {' '.join(str(error).split())}")
     layers = tuple(sorted(float_nodes(file) & folded.accelerated))
-    return OriginalComparison(outputs=distances(folded, outputs, theirs), float_layers=layers)
+    compared = OriginalComparison(outputs=distances(folded, outputs, theirs), float_layers=layers)
+    return replace(compared, saturated=not compared.matches and saturates_sums())
 
 
 def distances(

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.importer.emit import to_proto
-from intloom.compiler.reference import open_session
+from intloom.compiler.reference import open_session, plain_session, saturates_sums
 from tests.support.onnx_maker import OnnxMaker
 
 Array = NDArray[np.generic]
@@ -49,6 +49,13 @@ def test_sums_of_the_largest_products_do_not_saturate(kind: type[np.uint8] | typ
     image = model_of("QLinearConv", kind, WEIGHTS[:, :, None, None], [[1, 64, 1, 1], [1, 2, 1, 1]])
     (y,) = open_session(image).run(None, {"x": row[:, :, None, None]})
     np.testing.assert_array_equal(y[:, :, 0, 0], expected)
+
+
+def test_whether_default_sessions_saturate_on_this_processor() -> None:
+    row = np.full((1, 64), 255, np.uint8)
+    matrix = model_of("QLinearMatMul", np.uint8, WEIGHTS.T.copy(), [[1, 64], [1, 2]])
+    (default,), (whole,) = (start(matrix).run(None, {"x": row}) for start in (plain_session, open_session))
+    assert saturates_sums() == (not np.array_equal(default, whole))
 
 
 @pytest.mark.parametrize("shared", ["weights", "zeros", "pair"])

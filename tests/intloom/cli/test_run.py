@@ -9,6 +9,7 @@ from PIL import Image
 
 from intloom.cli import main
 from intloom.common.errors import EnvironmentFault, ExitCode
+from intloom.compiler.reference import saturates_sums
 from intloom.hw.spec.params import preset
 from intloom.quantization import ActivationType
 from intloom.sim.rtl.verilog import verilog_of
@@ -123,6 +124,7 @@ def test_the_distance_of_the_file_itself_is_no_error_unless_asked_for(int8_progr
             break
     assert any("Conv" in layer for layer in record["original"]["float_layers"])
     assert max(o["largest"] for o in distances) > 0
+    assert record["original"]["saturated"] == saturates_sums()
     words = ("--backend", "golden", "--check", "--match-original", "--seed", seed)
     assert run(capsys, int8_program, *words)[0] == ExitCode.MISMATCH
     assert main(["run", str(int8_program), "--match-original"]) == ExitCode.USAGE
