@@ -21,9 +21,12 @@ from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.guarded_inference import guarded_inference
 from intloom.compiler.importer.load import check_valid
 from intloom.compiler.importer.old_opsets import converted
+from intloom.compiler.refusals import Refusal
 from intloom.models import content_hash, load_onnx
 
 STEP = "preprocess"
+_PIPELINES = "ai.onnx.ml"
+"""The domain of pipelines of scikit-learn, for whose operators ONNX infers few types."""
 _MOST_BYTES = (1 << 31) - 1
 
 
@@ -119,6 +122,12 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer, *, size
         raise
     except Exception as error:
         # onnx, onnxslim and onnxruntime raise exceptions without a common base class.
+        if pipeline := sorted({n.op_type for n in model.graph.node if n.domain == _PIPELINES}):
+            raise UnsupportedError(
+                f"{source}: the values of {', '.join(pipeline)} of {_PIPELINES} have no known types: "
+                "export the network without the pipeline around it",
+                Refusal.OPERATOR.number,
+            ) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if sized and "dimension" in reason:
             reason = f"its constants contradict the given sizes; export it with them ({reason})"

@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from intloom.common.cache.housekeeping import items
-from intloom.common.errors import FileFormatError, ModelError
+from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
+from intloom.compiler.refusals import Refusal
 from intloom.preprocess import Optimizer, preprocess
 
 
@@ -88,6 +89,23 @@ def test_a_broken_model_raises_and_leaves_no_entry(tmp_path, optimizer):
     with pytest.raises(ModelError, match="cannot be preprocessed"):
         preprocess(tmp_path / "bad.onnx", optimizer, cache)
     assert not items(cache)
+
+
+def test_a_pipeline_of_scikit_learn_is_refused_by_the_list(tmp_path):
+    """ONNX infers no type for what an Imputer gives."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2]) for name in "xy")
+    index = helper.make_tensor("index", TensorProto.INT64, [2], [1, 0])
+    nodes = [
+        helper.make_node("Imputer", ["x"], ["filled"], domain="ai.onnx.ml", imputed_value_floats=[0.0]),
+        helper.make_node("Gather", ["filled", "index"], ["turned"], axis=1),
+        helper.make_node("Relu", ["turned"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "pipeline", [x], [y], [index])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "p.onnx")
+    with pytest.raises(UnsupportedError, match="without the pipeline") as raised:
+        preprocess(tmp_path / "p.onnx", cache=tmp_path / "cache")
+    assert raised.value.row == Refusal.OPERATOR.number
 
 
 def test_something_else_is_no_model(tmp_path):
