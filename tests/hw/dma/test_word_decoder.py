@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 import pytest
+from amaranth.hdl import Cat
 
 from intloom.common.errors import EncodingError
 from intloom.compiler.program.word_code import decode_words, encode_words
@@ -12,6 +13,7 @@ from intloom.hw.spec.params import preset
 from tests.hw.streams import Process, made, run, source
 
 SHAPES = ["nano", "base"]
+_BROKEN_CYCLES = 8
 
 
 def random_words(rng: random.Random, count: int, rows: int, widths: range = range(9)) -> bytes:
@@ -57,9 +59,19 @@ class DecoderBench:
                     *_, fire, word, self.broken = await ctx.tick().sample(fired, decoder.o.payload, decoder.broken)
                     self.cycles += 1
                     if self.broken:
+                        await self._drain(ctx)
                         return
                 self.words.append(word.to_bytes(self.rows, "little"))
         ctx.set(decoder.active, 0)
+
+    async def _drain(self, ctx: Any) -> None:
+        """A broken decoder takes all beats and offers no word, until reset."""
+        decoder = self.decoder
+        for _ in range(_BROKEN_CYCLES):
+            ctx.set(decoder.o.ready, self.rng.random() < self.take)
+            ctx.set(decoder.active, self.rng.getrandbits(1))
+            *_, state = await ctx.tick().sample(Cat(decoder.i.ready, decoder.broken, decoder.o.valid))
+            assert state == 0b011
 
     def simulate(self) -> None:
         """Run to the end of the words, or of the beats if they are broken: none of them may hang."""
