@@ -102,10 +102,13 @@ def _residual(m: OnnxMaker, x: Value, fixed: bool) -> None:
 
 
 def _function_of_a_sum(m: OnnxMaker, x: Value, fixed: bool) -> None:
-    (value,) = m.node("Add", [x.name, m.conv(x, 8).name])
-    value = m.pair(value, x.shape, 2 * x.scale, 128).name if fixed else value
+    """Scales are powers of two: of others, some cause irregular rounding of the sum, which has a remedy of its own."""
+    scale = 1 / 32
+    terms = [m.pair(term, x.shape, scale).name for term in (x.name, m.conv(x, 8).name)]
+    (value,) = m.node("Add", terms)
+    value = m.pair(value, x.shape, 2 * scale, 128).name if fixed else value
     (silu,) = m.node("Mul", [value, *m.node("Sigmoid", [value])])
-    m.output(m.pair(silu, x.shape, 2 * x.scale, 128))
+    m.output(m.pair(silu, x.shape, 2 * scale, 128))
 
 
 CASES: dict[str, tuple[str, str, Build]] = {
