@@ -9,7 +9,7 @@ from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.norm import FALL_BITS, LARGEST_COUNT, ROOT_BITS, SEGMENTS
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.regs import COUNTERS
+from intloom.hw.spec.regs import COUNTER_BITS, COUNTER_INDEX_BITS, SHORT_COUNTER_BITS
 from intloom.hw.spec.softmax import EXPONENTIAL_BITS, EXPONENTIAL_BYTES, QUEUE_GROUPS
 from intloom.hw.spec.timing import PREFETCH_INSTRUCTIONS
 
@@ -22,8 +22,7 @@ _SMALLEST = {"xc7": 128, "ecp5": 64}
 _SMALLEST_SINGLE_PORTED = {"xc7": 512, "ecp5": 64}
 _BYTE = 9
 """Bits of a block with a write enable of their own."""
-_SCAN_BITS = (len(COUNTERS) - 1).bit_length()
-COUNTER_MEMORY_BITS = 32 - _SCAN_BITS
+COUNTER_MEMORY_BITS = COUNTER_BITS - SHORT_COUNTER_BITS + 1
 """Bits of a counter that its short counter does not have, and the short counter's top bit."""
 _DEEP = ((4096, 2), (2048, 4), (0, 36))
 """Words, and the widest shape that `hw/fpga/deep_ram.txt` leaves memories of the ECP5 with more words."""
@@ -73,7 +72,7 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
         "control": [
             Memory(1, len(QUEUED_UNITS) * p.queue_depth * slots, p.word_bits),
             Memory(1, prefetched, p.word_bits + 1),
-            Memory(1, 1 << _SCAN_BITS, COUNTER_MEMORY_BITS, forced=True),
+            Memory(1, 1 << COUNTER_INDEX_BITS, COUNTER_MEMORY_BITS, forced=True),
         ],
     }
     if p.vector_softmax:

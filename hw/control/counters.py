@@ -6,25 +6,16 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
-from intloom.hw.spec.regs import COUNTERS, Stall, stall_counter
+from intloom.hw.spec.regs import COUNTER_BITS, COUNTER_INDEX_BITS, COUNTERS, SHORT_COUNTER_BITS, Stall, stall_counter
 from intloom.hw.yosys_attributes import NO_COLLISIONS
-
-COUNTER_BITS = 32
-SCAN_BITS = ceil_log2(len(COUNTERS))
-SHORT_BITS = SCAN_BITS + 1
-"""Bits of a short counter: within one scan period it grows by at most half of its range."""
-
-BLOCK_RAM = NO_COLLISIONS | {"ram_style": "block"}
-"""Attributes that force a block RAM: by itself synthesis would use distributed RAM for a memory this small."""
 
 UNIT_EVENTS_LAYOUT = data.StructLayout({"busy": 1, "stall": len(Stall), "waiting": 1, "empty": 1, "done": 1})
 """Events of a unit and its queue in one cycle; see `UnitPort` and `InstructionQueues`."""
 
 
-_UPPER_LAYOUT = data.StructLayout({"high": COUNTER_BITS - SHORT_BITS, "top": 1})
+_UPPER_LAYOUT = data.StructLayout({"high": COUNTER_BITS - SHORT_COUNTER_BITS, "top": 1})
 """An entry of the memory: upper bits, and the top bit of the short counter at its last visit."""
 
 
@@ -68,7 +59,7 @@ class Counters(wiring.Component):
     `launch`. No faults.
     """
 
-    SCAN_PERIOD = 1 << ceil_log2(len(COUNTERS))
+    SCAN_PERIOD = 1 << COUNTER_INDEX_BITS
     LATENCY = 3
 
     def __init__(self) -> None:
@@ -79,12 +70,12 @@ class Counters(wiring.Component):
                 "read_beat": In(1),
                 "write_beat": In(1),
                 "units": In(data.ArrayLayout(UNIT_EVENTS_LAYOUT, len(QUEUED_UNITS))),
-                "scan_index": Out(SCAN_BITS),
+                "scan_index": Out(COUNTER_INDEX_BITS),
                 "value": Out(COUNTER_BITS),
             }
         )
         # An attribute, because tests write counts that no simulation reaches.
-        self.upper = Memory(shape=_UPPER_LAYOUT, depth=self.SCAN_PERIOD, init=[], attrs=BLOCK_RAM)
+        self.upper = Memory(shape=_UPPER_LAYOUT, depth=self.SCAN_PERIOD, init=[], attrs=NO_COLLISIONS)
 
     @staticmethod
     def model(unit: Unit, event: Mapping[str, int]) -> list[str]:
@@ -101,7 +92,7 @@ class Counters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Scan the counters: read short counter and upper bits, register both, combine them."""
         m = Module()
-        at, read_index = Signal(SCAN_BITS), Signal(SCAN_BITS)
+        at, read_index = Signal(COUNTER_INDEX_BITS), Signal(COUNTER_INDEX_BITS)
         first_scan = Signal(init=1)
         with m.If(self.launch):
             m.d.sync += [at.eq(0), first_scan.eq(1)]
@@ -110,7 +101,7 @@ class Counters(wiring.Component):
             with m.If(at == self.SCAN_PERIOD - 1):
                 m.d.sync += first_scan.eq(0)
         # Two stages, as many as the upper bits take through the memory and the register behind it.
-        read_low, low = Signal(SHORT_BITS), Signal(SHORT_BITS)
+        read_low, low = Signal(SHORT_COUNTER_BITS), Signal(SHORT_COUNTER_BITS)
         m.d.sync += [
             read_index.eq(at),
             self.scan_index.eq(read_index),
@@ -122,9 +113,9 @@ class Counters(wiring.Component):
 
     def _short_count(self, m: Module, at: Signal) -> Signal:
         """The short counter that the scan visits."""
-        selected = Signal(SHORT_BITS)
+        selected = Signal(SHORT_COUNTER_BITS)
         events = self._events(m)
-        shorts = [Signal(SHORT_BITS, name=f"short_{register.name.lower()}") for register in COUNTERS]
+        shorts = [Signal(SHORT_COUNTER_BITS, name=f"short_{register.name.lower()}") for register in COUNTERS]
         for short, register in zip(shorts, COUNTERS, strict=True):
             with m.If(self.launch):
                 m.d.sync += short.eq(0)
@@ -144,7 +135,7 @@ class Counters(wiring.Component):
         write, read = memory.write_port(), memory.read_port(domain="sync")
         # Set by reset: a reset of one cycle leaves what the memory read before it in the read register.
         old, in_first_scan = Signal(_UPPER_LAYOUT), Signal(init=1)
-        high = Signal(COUNTER_BITS - SHORT_BITS)
+        high = Signal(COUNTER_BITS - SHORT_COUNTER_BITS)
         m.d.comb += [
             read.addr.eq(at),
             high.eq(old.high + (old.top & ~low[-1])),

@@ -9,11 +9,12 @@ from amaranth.utils import exact_log2
 
 from intloom.hw.bus.axi4 import Resp
 from intloom.hw.bus.axi4_lite import DATA_BITS, Axi4Lite
-from intloom.hw.control.counters import COUNTER_BITS, SCAN_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import (
     ADDRESS_BITS,
     CAPABILITIES,
+    COUNTER_BITS,
+    COUNTER_INDEX_BITS,
     COUNTERS,
     REGISTER_BYTES,
     REGISTERS,
@@ -95,7 +96,7 @@ class Registers(wiring.Component):
         self._constants = constants(params)
         members: dict[str, Any] = {
             "bus": Out(Axi4Lite(ADDRESS_BITS)),
-            "scan_index": In(SCAN_BITS),
+            "scan_index": In(COUNTER_INDEX_BITS),
             "count": In(COUNTER_BITS),
         }
         for r in _PLAIN_REGISTERS:
@@ -145,17 +146,17 @@ class Registers(wiring.Component):
         bus, pending = self.bus, self.read_pending
         word = Signal(ADDRESS_BITS - exact_log2(REGISTER_BYTES))
         # The counters' block is aligned to its size: the upper bits select it, and the lower ones are the scan index.
-        is_counter = word[SCAN_BITS:] == COUNTERS[0].offset // REGISTER_BYTES >> SCAN_BITS
+        is_counter = word[COUNTER_INDEX_BITS:] == COUNTERS[0].offset // REGISTER_BYTES >> COUNTER_INDEX_BITS
         available = Signal()
         plain = Signal(DATA_BITS)
         m.d.comb += [
             bus.ar.ready.eq(~pending & (~bus.r.valid | bus.r.ready)),
-            available.eq(pending & (~is_counter | (word[:SCAN_BITS] == self.scan_index))),
+            available.eq(pending & (~is_counter | (word[:COUNTER_INDEX_BITS] == self.scan_index))),
         ]
         error = Signal()
         if self._params.register_errors:
             counters = len(COUNTERS)
-            m.d.comb += error.eq(Mux(is_counter, word[:SCAN_BITS] >= counters, 1))
+            m.d.comb += error.eq(Mux(is_counter, word[:COUNTER_INDEX_BITS] >= counters, 1))
         with m.Switch(word):
             for register in _PLAIN_REGISTERS:
                 with m.Case(register.offset // REGISTER_BYTES):

@@ -239,6 +239,11 @@ def _counters() -> tuple[Register, ...]:
 
 
 COUNTERS = _counters()
+COUNTER_BITS = 8 * REGISTER_BYTES
+COUNTER_INDEX_BITS = (len(COUNTERS) - 1).bit_length()
+SHORT_COUNTER_BITS = COUNTER_INDEX_BITS + 1
+"""Bits of a counter that are registers. A memory has the upper ones, which a scan of all counters updates: in one scan
+a short counter grows by at most half of its range."""
 CAPABILITIES = tuple(
     Register(name, _FIRST_CAPABILITY + 4 * i, Access.RO, f"Parameter {f.name}. {f.metadata['doc']}")
     for i, (name, f) in enumerate(zip(capability_names(), dataclasses.fields(HardwareParams), strict=True))

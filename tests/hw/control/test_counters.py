@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 
-from intloom.hw.control.counters import COUNTER_BITS, SHORT_BITS, Counters
+from intloom.hw.control.counters import Counters
 from intloom.hw.spec.isa import QUEUED_UNITS
-from intloom.hw.spec.regs import COUNTERS, Stall, stall_counter
+from intloom.hw.spec.regs import COUNTER_BITS, COUNTERS, SHORT_COUNTER_BITS, Stall, stall_counter
 from tests.hw.streams import made, run
 
 assert COUNTER_BITS == 32, "a counter fills its register"
@@ -129,12 +129,12 @@ def test_a_value_is_exact_at_its_turn() -> None:
 
 async def _preload(ctx: Any, bench: Counters, high: int) -> list[int]:
     """Set the upper bits of every counter while nothing counts; the values that the counters then have."""
-    low = [value % (1 << SHORT_BITS) for value in await _values(ctx, bench)]
+    low = [value % (1 << SHORT_COUNTER_BITS) for value in await _values(ctx, bench)]
     for _ in range(Counters.LATENCY + 1):
         for row, value in enumerate(low):
-            ctx.set(bench.upper.data[row], {"high": high, "top": value >> (SHORT_BITS - 1)})
+            ctx.set(bench.upper.data[row], {"high": high, "top": value >> (SHORT_COUNTER_BITS - 1)})
         await ctx.tick()
-    return [high << SHORT_BITS | value for value in low]
+    return [high << SHORT_COUNTER_BITS | value for value in low]
 
 
 def test_every_counter_carries_through_all_of_its_bits() -> None:
@@ -148,7 +148,7 @@ def test_every_counter_carries_through_all_of_its_bits() -> None:
         before = await _preload(ctx, bench, high)
         expected = dict(zip((r.name for r in COUNTERS), before, strict=True))
         ctx.set(bench.running, 1)
-        for cycle in range(len(events) << SHORT_BITS):
+        for cycle in range(len(events) << SHORT_COUNTER_BITS):
             event = {"busy": 0, "stall": 0, "waiting": 0, "empty": 0, "done": 1} | events[cycle % len(events)]
             names = ["CYCLES", "READ_BEATS", "WRITE_BEATS"]
             for unit in QUEUED_UNITS:
@@ -160,19 +160,19 @@ def test_every_counter_carries_through_all_of_its_bits() -> None:
         _idle(ctx, bench)
         found = dict(zip((r.name for r in COUNTERS), await _values(ctx, bench), strict=True))
         assert found == expected, f"from {high:#x} upper bits on"
-        carried.update((name, (high + 1).bit_length()) for name in found if found[name] >> SHORT_BITS != high)
+        carried.update((name, (high + 1).bit_length()) for name in found if found[name] >> SHORT_COUNTER_BITS != high)
 
     async def body(ctx: Any) -> None:
         await _launch(ctx, bench)
         for name in ("read_beat", "write_beat"):
             ctx.set(getattr(bench, name), 1)
-        for bits in (0, 13, COUNTER_BITS - SHORT_BITS):
+        for bits in (0, 13, COUNTER_BITS - SHORT_COUNTER_BITS):
             await count(ctx, (1 << bits) - 1)
 
     _simulate(bench, body)
     # No unit but MAC has these causes; the counters exist all the same and carry.
     assert {stall_counter(unit, Stall.ACCUMULATORS) for unit in QUEUED_UNITS} <= {name for name, _ in carried}
-    assert {name for name, bits in carried if bits > COUNTER_BITS - SHORT_BITS} == {r.name for r in COUNTERS}
+    assert {name for name, bits in carried if bits > COUNTER_BITS - SHORT_COUNTER_BITS} == {r.name for r in COUNTERS}
 
 
 def test_a_reset_of_one_cycle_leaves_no_count() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from intloom.hw.bus.axi4 import Resp
-from intloom.hw.control.counters import SCAN_BITS
 from intloom.hw.control.registers import Registers, constants, writable_mask
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.hw.spec.regs import COUNTERS, REGISTERS, Access
+from intloom.hw.spec.regs import COUNTER_INDEX_BITS, COUNTERS, REGISTERS, Access
 from intloom.hw.spec.regs import register as named
 from tests.hw.streams import made, run
 
@@ -82,7 +81,7 @@ def _scan_counters(bank: Registers) -> Callable[[Any], Awaitable[None]]:
 
     async def process(ctx: Any) -> None:
         while True:
-            for turn in range(1 << SCAN_BITS):
+            for turn in range(1 << COUNTER_INDEX_BITS):
                 ctx.set(bank.scan_index, turn)
                 ctx.set(bank.count, _count(turn))
                 await ctx.tick()

@@ -253,7 +253,7 @@ def test_holes_and_writes_that_nothing_takes_end_in_an_error_or_in_none_at_all(e
 
 _BANK_FAULTS = {
     "no error on writes": ("r.access is not Access.RO)", "r.access is not None)"),
-    "no error on reads": ("word[:SCAN_BITS] >= counters, 1", "word[:SCAN_BITS] > counters, 1"),
+    "no error on reads": ("word[:COUNTER_INDEX_BITS] >= counters, 1", "word[:COUNTER_INDEX_BITS] > counters, 1"),
     "an address that is decoded in part": ("with m.Switch(word):", "with m.Switch(word[:5]):"),
 }  # fmt: skip
 

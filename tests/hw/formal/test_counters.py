@@ -11,9 +11,9 @@ import pytest
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, ResetSignal, Signal, Value
 
-from intloom.hw.control.counters import COUNTER_BITS, SCAN_BITS, SHORT_BITS, Counters
+from intloom.hw.control.counters import Counters
 from intloom.hw.spec.isa import QUEUED_UNITS
-from intloom.hw.spec.regs import COUNTERS, Stall, stall_counter
+from intloom.hw.spec.regs import COUNTER_BITS, COUNTER_INDEX_BITS, COUNTERS, SHORT_COUNTER_BITS, Stall, stall_counter
 from tests.hw.formal.order import FreeBench
 from tests.hw.formal.planted import each_night, planted, rebased, with_locals
 from tests.hw.formal.prover import prove
@@ -50,9 +50,9 @@ class CheckedCounters(Counters):
 
     def elaborate(self, platform: object) -> Module:
         m, found = with_locals(super().elaborate, platform)
-        chosen = Signal(SCAN_BITS, name="chosen")
+        chosen = Signal(COUNTER_INDEX_BITS, name="chosen")
         event = Signal(name="chosen_event")
-        m.d.comb += [chosen.eq(AnyConst(SCAN_BITS)), Assume(chosen < len(COUNTERS))]
+        m.d.comb += [chosen.eq(AnyConst(COUNTER_INDEX_BITS)), Assume(chosen < len(COUNTERS))]
         for unit in QUEUED_UNITS:
             stall = self.units[unit].stall
             # A unit names at most one cause, and none that the queue names.
@@ -97,8 +97,8 @@ class CheckedCounters(Counters):
         with m.Elif(since_launch != 2):
             m.d.sync += since_launch.eq(since_launch + 1)
         visited = ~first_scan | (at > chosen)
-        age = Signal(SCAN_BITS + 1)
-        m.d.comb += age.eq((at - chosen - 1)[:SCAN_BITS] + 1)
+        age = Signal(COUNTER_INDEX_BITS + 1)
+        m.d.comb += age.eq((at - chosen - 1)[:COUNTER_INDEX_BITS] + 1)
 
         def grown(late: Value, early: Value) -> Value:
             return (late - early)[:COUNTER_BITS]
@@ -107,20 +107,23 @@ class CheckedCounters(Counters):
         m.d.comb += port.addr.eq(chosen)
 
         def entry(count: Value) -> Value:
-            return Cat(count[SHORT_BITS:], count[SHORT_BITS - 1])
+            return Cat(count[SHORT_COUNTER_BITS:], count[SHORT_COUNTER_BITS - 1])
 
         m.d.comb += [
-            Assert(shorts[chosen] == shadow[:SHORT_BITS]),
+            Assert(shorts[chosen] == shadow[:SHORT_COUNTER_BITS]),
             Assert(Mux(visited, grown(shadow, visit) <= age, (visit == 0) & (shadow <= at))),
-            Assert((read_index != chosen) | (read_low == before[:SHORT_BITS])),
+            Assert((read_index != chosen) | (read_low == before[:SHORT_COUNTER_BITS])),
             Assert((read_index != chosen) | (grown(before, previous) <= self.SCAN_PERIOD)),
             Assert((read_index != chosen) | Mux(in_first_scan, previous == 0, read == entry(previous))),
-            Assert((self.scan_index != chosen) | ((low == earlier[:SHORT_BITS]) & (Value.cast(old) == entry(older)))),
+            Assert(
+                (self.scan_index != chosen)
+                | ((low == earlier[:SHORT_COUNTER_BITS]) & (Value.cast(old) == entry(older)))
+            ),
             Assert((self.scan_index != chosen) | (grown(earlier, older) <= self.SCAN_PERIOD)),
             Assert((since_launch == 2) | ((at == since_launch) & first_scan)),
             Assert((since_launch != 2) | ~first_scan | (at >= 2)),
-            Assert((since_launch == 0) | (read_index == (at - 1)[:SCAN_BITS])),
-            Assert((since_launch != 2) | (self.scan_index == (at - 2)[:SCAN_BITS])),
+            Assert((since_launch == 0) | (read_index == (at - 1)[:COUNTER_INDEX_BITS])),
+            Assert((since_launch != 2) | (self.scan_index == (at - 2)[:COUNTER_INDEX_BITS])),
             Assert(~visited | (age != 1) | (visit == before)),
             Assert(~visited | (age != 2) | (visit == earlier)),
             Assert(~visited | (age < 3) | (Value.cast(port.data) == entry(visit))),
