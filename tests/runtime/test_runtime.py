@@ -187,7 +187,7 @@ def test_inputs_are_packed_and_outputs_unpacked_as_in_python(
     if kind == "floats":
         given = rng.normal(0, 3, tensor.shape).astype(np.float32)
         # Ties, saturation and the largest numbers.
-        given.flat[:8] = np.float32(0.0371) * np.array([0.5, 1.5, -0.5, -2.5, 400, -400, 0, 0.49999997], np.float32)
+        given.flat[:8] = np.float32(0.0371) * np.array([0.5, 1.5, -0.5, -1.5, -2.5, 400, -400, 0.49999997], np.float32)
         given.flat[8:10] = [1e30, -np.inf]
     else:
         given = rng.integers(0, 256, tensor.shape).astype(np.uint8).view(model_type)
