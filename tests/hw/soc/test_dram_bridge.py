@@ -21,10 +21,11 @@ PORTS = {
 
 
 async def _writes(bridge: DramBridge, ctx: Any) -> None:
-    """The bridge is not idle while a write has no response."""
+    """The bridge is not idle and reads nothing while a write has no response."""
     data, b, outstanding = bridge.data, bridge.memory.b, 0
-    async for *_, sent, answered, idle in ctx.tick().sample(data.ack & data.we, b.valid & b.ready, bridge.idle):
-        assert idle == (outstanding == 0)
+    signals = (data.ack & data.we, b.valid & b.ready, bridge.idle, bridge.memory.ar.valid)
+    async for *_, sent, answered, idle, reads in ctx.tick().sample(*signals):
+        assert idle == (outstanding == 0) and not (reads and outstanding)
         outstanding += sent - answered
 
 
