@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intloom.hw.spec.arith import Scale
-from intloom.hw.spec.formats import pack_channels
+from intloom.hw.spec.arith import Affine, Scale
+from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.formats import pack_channels, pack_residual
 from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit, encode, make
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, TableUse, Unit, encode, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.vector.operation import kinds_of
@@ -22,12 +23,17 @@ _TARGET = 1024
 """First word in memory of what stores write."""
 _INPUTS, _MAC_RESULTS, _VECTOR_RESULTS, _LOADED = range(48), range(48, 64), range(64, 80), range(80, 128)
 """Words of the scratchpad."""
-_WEIGHT_WORDS = 48
+_WEIGHT_WORDS = 96
 _WEIGHTS_AT = 256
 """Word in memory of the weights."""
 _TABLES = {Kind.VTABLE, Kind.VEXP, Kind.VSOFTMAX}
 """Instructions that need, or load, more words than a short program moves."""
 _ILLEGAL = bytes([0x7F]) + bytes(INSTRUCTION_BYTES - 1)
+
+
+def _blocks_at(params: HardwareParams) -> int:
+    """First word of every CONV's blocks: a table and residual constants fit before it."""
+    return params.table_words + params.residual_words
 
 
 class _Writer:
@@ -78,8 +84,22 @@ class _Writer:
             zero = {"zp_in": rng.randint(-128, 127), "subtract_zp_in": rng.randrange(1 + self._params.weight_sums)}
             # Short strips of several blocks wait for an accumulator bank.
             blocks = {"out_blocks": rng.randint(1, 3), "out_plane": 4 * shape["out_h"]}
-            return make(kind, **shape, **inputs, **zero, **blocks, out_base=_MAC_RESULTS[0], kernel_w=rng.randint(1, 2))
+            return make(
+                kind, **shape, **inputs, **zero, **blocks, **self._epilogue_fields(),
+                out_base=_MAC_RESULTS[rng.randrange(8)], kernel_w=rng.randint(1, 2),
+            )  # fmt: skip
         return make(kind, **shape, **self._vector_fields(kind), out_base=_VECTOR_RESULTS[0])
+
+    def _epilogue_fields(self) -> dict[str, int]:
+        """Options of a CONV that each have constants of their own."""
+        rng = self._rng
+        options = {"weight_zero_points": rng.getrandbits(1), "zp_out": rng.randint(-128, 127)}
+        options["table"] = TableUse.LOAD if rng.random() < 0.2 else TableUse.NONE
+        if rng.getrandbits(1):
+            residual = {"res_base": rng.randrange(12), "res_row": 4, "res_plane": rng.randint(0, 12)}
+            options |= residual | {"residual": 1, "res_shift": 9, "res_even": rng.getrandbits(1)}
+        stream = conv_stream(make(Kind.CONV, **options), self._params)
+        return options | {"weights": _blocks_at(self._params) - stream.blocks_start}
 
     def _vector_fields(self, kind: Kind) -> dict[str, int]:
         """Operands and constants."""
@@ -124,7 +144,13 @@ def _memory(rng: random.Random, params: HardwareParams, code: bytes, first_word:
     memory = bytearray(rng.randbytes(MEMORY_WORDS * params.word_bytes))
     biases = [rng.randint(-3000, 3000) for _ in range(params.cols)]
     scales = [Scale(rng.getrandbits(params.mantissa_bits), params.mantissa_bits + 8) for _ in biases]
-    for word, data in ((_WEIGHTS_AT, pack_channels(biases, scales)), (first_word, code)):
+    blocks = _WEIGHTS_AT + _blocks_at(params)
+    residual = pack_residual(Affine(rng.randint(50, 400), rng.randint(50, 400), rng.randint(-900, 900), 9))
+    for word, data in (
+        (blocks - params.residual_words, residual),
+        (blocks, pack_channels(biases, scales)),
+        (first_word, code),
+    ):
         at = word * params.word_bytes
         memory[at : at + len(data)] = data
     return bytes(memory)

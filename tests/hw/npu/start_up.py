@@ -14,7 +14,7 @@ from intloom.sim.rtl.ports import parse_ports
 from tests.hw.npu.short_programs import MEMORY_WORDS, Program
 
 _BASE = 0x4000_0000
-_LIMIT = 2500
+_LIMIT = 3500
 _CHANNELS = ("m_axi_aw", "m_axi_w", "m_axi_ar", "s_axi_b", "s_axi_r")
 """Channels on which the accelerator sends."""
 _MODULE = re.compile(rf"^module \\?({TOP_NAME}(?:\.\S+)?)\s*\(.*?^endmodule", re.MULTILINE | re.DOTALL)

@@ -7,8 +7,8 @@ those of the instruction simulator; counters, status and interrupts follow from 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import pytest
@@ -17,10 +17,10 @@ from amaranth.sim import Simulator
 
 from intloom.hw.spec import regs
 from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import INSTRUCTION_BYTES, Kind, Unit, decode, encode, make
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit, decode, encode, make
 from intloom.hw.spec.regs import COUNTERS, Cause
 from intloom.sim.rtl.counter_checks import BenchCounts, contradictions
-from tests.hw.npu.short_programs import MEMORY_WORDS, random_short_program
+from tests.hw.npu.short_programs import MEMORY_WORDS, Program, random_short_program
 from tests.sim.random_programs.short_runs import DONE, Ending, altered, checked
 from tests.support.shapes import SHAPES
 from tools.timing_diagrams.system import DOMAINS, System
@@ -121,35 +121,32 @@ class Machine(System):
         return Ending(Cause(status["cause"]), Unit(status["unit"]), index) if status["error"] else DONE
 
 
-def _simulate(bench: Callable[[Machine, Any], Coroutine[Any, Any, None]]) -> None:
-    machine = Machine([], PARAMS, memory=bytearray())
-    simulator = Simulator(Fragment.get(machine.npu, None))
-    for domain in DOMAINS:
-        simulator.add_clock(1e-6, domain=domain)
-
-    async def testbench(ctx: Any) -> None:
-        await bench(machine, ctx)
-
-    simulator.add_testbench(testbench)
-    for process in (machine.read_memory, machine.write_memory):
-        simulator.add_testbench(process, background=True)
-    simulator.run()
+def _instructions(program: Program) -> list[Instruction]:
+    first = program.first_word * PARAMS.word_bytes
+    code = program.before[first : first + program.instructions * INSTRUCTION_BYTES]
+    return [decode(code[at : at + INSTRUCTION_BYTES]) for at in range(0, len(code), INSTRUCTION_BYTES)]
 
 
-def test_a_program_leaves_what_the_instruction_simulator_leaves() -> None:
-    async def bench(machine: Machine, ctx: Any) -> None:
-        program = random_short_program(random.Random(1), PARAMS, 0)
-        await machine.run(ctx, program.before, program.first_word, program.instructions)
-        assert await machine.end(ctx) == DONE
-        assert machine.memory == program.after
-        counters = {c.name: await machine.read(ctx, c.name) for c in COUNTERS}
-        first = program.first_word * PARAMS.word_bytes
-        code = program.before[first : first + program.instructions * INSTRUCTION_BYTES]
-        instructions = [decode(code[at : at + INSTRUCTION_BYTES]) for at in range(0, len(code), INSTRUCTION_BYTES)]
-        seen = BenchCounts(cycles=machine.cycles, **machine.beats)
-        assert not [*contradictions(counters, instructions, seen)]
+def _connects_all(program: Program) -> bool:
+    """Whether a program has all units work between its first loads and last store, and CONVs use every option."""
+    instructions = _instructions(program)
+    convs = [i for i in instructions if i.kind is Kind.CONV]
+    options = ("weight_zero_points", "subtract_zp_in", "residual", "table")
+    units = {i.unit for i in instructions[3:-2]}
+    has_options = all(len({i[name] for i in convs}) == 2 for name in options)
+    return has_options and units == {*QUEUED_UNITS}
 
-    _simulate(bench)
+
+async def _check_results(machine: Machine, ctx: Any) -> None:
+    """A program leaves what the instruction simulator leaves, and counters agree."""
+    programs = (random_short_program(random.Random(seed), PARAMS, 0) for seed in count())
+    program = next(filter(_connects_all, programs))
+    await machine.run(ctx, program.before, program.first_word, program.instructions)
+    assert await machine.end(ctx) == DONE
+    assert machine.memory == program.after
+    counters = {c.name: await machine.read(ctx, c.name) for c in COUNTERS}
+    seen = BenchCounts(cycles=machine.cycles, **machine.beats)
+    assert not [*contradictions(counters, _instructions(program), seen)]
 
 
 _FAULTY = {
@@ -171,15 +168,30 @@ _FAULTY = {
 }
 
 
-def test_faults_have_their_cause_unit_and_index() -> None:
-    async def bench(machine: Machine, ctx: Any) -> None:
-        for code, expected in _FAULTY.values():
-            codes = (code[at : at + INSTRUCTION_BYTES] for at in range(0, len(code), INSTRUCTION_BYTES))
-            program = checked(PARAMS, *codes)
-            memory = program.ljust(MEMORY_WORDS * PARAMS.word_bytes, b"\0")
-            await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES)
-            assert await machine.end(ctx) == expected
-        await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES, limit=2)
-        assert (await machine.end(ctx)).cause is Cause.OUTSIDE_WINDOW
+async def _check_faults(machine: Machine, ctx: Any) -> None:
+    """Faults have their cause, unit and index."""
+    for code, expected in _FAULTY.values():
+        codes = (code[at : at + INSTRUCTION_BYTES] for at in range(0, len(code), INSTRUCTION_BYTES))
+        program = checked(PARAMS, *codes)
+        memory = program.ljust(MEMORY_WORDS * PARAMS.word_bytes, b"\0")
+        await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES)
+        assert await machine.end(ctx) == expected
+    await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES, limit=2)
+    assert (await machine.end(ctx)).cause is Cause.OUTSIDE_WINDOW
 
-    _simulate(bench)
+
+def test_results_counters_and_faults_of_short_programs() -> None:
+    """One test, since the simulator takes as long to build as to run."""
+    machine = Machine([], PARAMS, memory=bytearray())
+    simulator = Simulator(Fragment.get(machine.npu, None))
+    for domain in DOMAINS:
+        simulator.add_clock(1e-6, domain=domain)
+
+    async def bench(ctx: Any) -> None:
+        await _check_results(machine, ctx)
+        await _check_faults(machine, ctx)
+
+    simulator.add_testbench(bench)
+    for process in (machine.read_memory, machine.write_memory):
+        simulator.add_testbench(process, background=True)
+    simulator.run()
