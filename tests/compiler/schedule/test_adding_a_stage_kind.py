@@ -6,21 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 from intloom.compiler.ir import Mul, Tensor
 from intloom.compiler.ir.node import Context
 from intloom.compiler.ir.tensor import Image, Shape
-from intloom.compiler.program.soundness import check_program
-from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.stages.stage_list import SCHEDULES
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
-from intloom.sim.golden import run_graph
-from intloom.sim.isa_sim import IsaSimulator
 from intloom.sim.regress.graphs import GraphMaker
+from tests.support.golden import golden_program
 
 GUIDE = Path(__file__).parents[3] / "docs" / "adding-a-stage-kind.md"
 AFFINE = Affine(5000, 0, 1 << 10, 20)
@@ -63,11 +59,7 @@ def test_the_example_computes_squares(scratch_kib: int) -> None:
     fields = {"affine": AFFINE, "zero_a": 3, "zero_b": -2}
     y = maker.node(Square, (x,), maker.shape(x), table=maker.table(), **fields)
     graph = maker.graph(maker.conv(y, 8, 3))
-    program = compile_graph(graph, params)
-    check_program(program)
+    program = golden_program(graph, maker.random_inputs(), params)
     products = [i for i in program.instructions if i.kind is Kind.VMUL]
     assert products
     assert all(i["a_base"] == i["b_base"] for i in products)
-    inputs = maker.random_inputs()
-    for name, values in run_graph(graph, inputs, match=params.match).items():
-        np.testing.assert_array_equal(IsaSimulator(program).run(inputs)[name], values)

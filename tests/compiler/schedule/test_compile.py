@@ -18,6 +18,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
 from intloom.sim.regress.graphs import GraphMaker
+from tests.support.golden import assert_golden
 from tests.support.random_graph import random_graph, random_params
 from tests.support.yolo_graph import yolo_graph
 
@@ -29,12 +30,7 @@ def compiled(graph: IntGraph, params: HardwareParams, **options: bool) -> Progra
 
 
 def assert_equal_to_golden(graph: IntGraph, maker: GraphMaker, program: Program) -> None:
-    inputs = maker.random_inputs()
-    expected = run_graph(graph, inputs, match=program.params.match)
-    found = IsaSimulator(program).run(inputs)
-    assert set(found) == set(expected)
-    for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array, err_msg=f"{graph.name}: tensor {name}")
+    assert_golden(graph, program, maker.random_inputs())
 
 
 def check(maker: GraphMaker, output: str, params: HardwareParams) -> Program:

@@ -6,24 +6,15 @@ import numpy as np
 import pytest
 
 from intloom.common.errors import UnsupportedError
-from intloom.compiler.ir import IntGraph, MatMul, Tensor
+from intloom.compiler.ir import MatMul, Tensor
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.passes.blank_lanes import fill_blank_lanes
 from intloom.hw.spec.arith import RoundingMode, scale_from_float
 from intloom.hw.spec.isa import Kind
-from intloom.hw.spec.params import HardwareParams, changed, preset
-from intloom.sim.backend import IsaBackend
+from intloom.hw.spec.params import changed, preset
 from intloom.sim.golden import run_graph
 from intloom.sim.regress.graphs import GraphMaker, matmul, transposed_constant
-
-
-def equal(graph: IntGraph, inputs: dict[str, np.ndarray], params: HardwareParams, effort: int = 1) -> Kind:
-    """Compile, run with checks of every access, and compare."""
-    program = compile_graph(graph, params, effort=effort)
-    made = IsaBackend(check=True).run(program, inputs).outputs
-    for name, values in run_graph(graph, inputs, match=RoundingMode.ORT).items():
-        np.testing.assert_array_equal(made[name], values)
-    return program
+from tests.support.golden import golden_program
 
 
 @pytest.mark.parametrize("name", ["nano", "small", "base"])
@@ -32,7 +23,7 @@ def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
     maker = GraphMaker(rng.getrandbits(32))
     size = (rng.choice([16, 32, 64]), rng.randint(1, 20), rng.randint(1, 12))
     graph, inputs = maker.finish(matmul(maker, maker.input(*size), columns=rng.randint(1, 90)))
-    equal(graph, inputs, preset(name).replace(weight_sums=True), effort)
+    golden_program(graph, inputs, preset(name).replace(weight_sums=True), effort)
 
 
 def _with_zero_points(maker: GraphMaker, zero_point: int) -> str:
@@ -50,7 +41,7 @@ def _with_zero_points(maker: GraphMaker, zero_point: int) -> str:
 def test_zero_points(zero_point: int, rng: random.Random) -> None:
     maker = GraphMaker(rng.getrandbits(32))
     graph, inputs = maker.finish(_with_zero_points(maker, zero_point))
-    program = equal(graph, inputs, preset("nano"))
+    program = golden_program(graph, inputs, preset("nano"))
     convs = [i for i in program.instructions if i.kind is Kind.CONV]
     assert {i["subtract_zp_in"] for i in convs} == {int(zero_point != 0)}
     assert {i["kernel_h"] for i in convs} == {1}
@@ -63,7 +54,7 @@ def test_hardware_without_sums_of_weights(zero_point: int, rng: random.Random) -
     graph, inputs = maker.finish(name)
     params = preset("nano").replace(weight_sums=False)
     if zero_point == 0:
-        equal(graph, inputs, params)
+        golden_program(graph, inputs, params)
         return
     with pytest.raises(UnsupportedError, match=r"moving operand has the zero point 1; set weight_sums = true"):
         compile_graph(graph, params)
@@ -75,7 +66,7 @@ def test_channels_and_pixels_exchanged(channels: int, rng: random.Random) -> Non
     graph, inputs = maker.finish(
         transposed_constant(maker, maker.input(channels, rng.randint(1, 6), rng.randint(1, 6)))
     )
-    equal(graph, inputs, preset("small"))
+    golden_program(graph, inputs, preset("small"))
     (x,) = inputs.values()
     (y,) = run_graph(graph, inputs, match=RoundingMode.ORT).values()
     np.testing.assert_array_equal(y.reshape(-1, channels).T, x.reshape(channels, -1))
@@ -91,7 +82,7 @@ def test_a_product_of_a_result_waits_for_its_store(rng: random.Random) -> None:
     # Also as an ordinary operand of a later stage, in the scratchpad.
     graph, inputs = maker.finish(maker.conv(y, 5))
     for effort in (0, 1, 2):
-        equal(graph, inputs, preset("base"), effort)
+        golden_program(graph, inputs, preset("base"), effort)
 
 
 @pytest.mark.parametrize("effort", [0, 1])
@@ -101,7 +92,7 @@ def test_sums_over_parts_of_words_read_a_copy_by_the_array(
 ) -> None:
     maker = GraphMaker(rng.getrandbits(32))
     graph, inputs = maker.finish(matmul(maker, maker.input(channels, 4, 4), columns=5))
-    program = equal(graph, inputs, preset("nano"), effort)
+    program = golden_program(graph, inputs, preset("nano"), effort)
     layers = {program.layers[p.layer].op for i, p in zip(program.instructions, program.provenance, strict=True)}
     assert layers == {"MatMul"}
     assert len(fill_blank_lanes(graph, preset("nano")).nodes) == len(graph.nodes) + copies

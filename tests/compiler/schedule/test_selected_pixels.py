@@ -14,9 +14,11 @@ from intloom.compiler.schedule.passes.selected_pixels import read_images
 from intloom.hw.spec.arith import scale_from_float
 from intloom.hw.spec.params import PRESETS, preset
 from intloom.sim.backend import RtlBackend
+from intloom.sim.compare import compare
 from intloom.sim.golden import run_graph
 from intloom.sim.regress.graphs import GraphMaker
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting_program
+from tests.support.golden import assert_golden
 
 BASE = preset("base")
 
@@ -75,10 +77,8 @@ def test_random_selections() -> None:
         graph = m.graph(with_focus(m, int(m.rng.choice([1, 3, 4, 7])), size, step))
         inputs = m.random_inputs()
         changed = read_images(graph, BASE)
-        expected = run_graph(graph, inputs, match=BASE.match)
-        outputs = run_graph(changed, inputs, match=BASE.match)
-        for name, array in expected.items():
-            np.testing.assert_array_equal(outputs[name], array, err_msg=f"seed {seed}: tensor {name}")
+        expected, outputs = (run_graph(g, inputs, match=BASE.match) for g in (graph, changed))
+        compare(expected, outputs).require_equal()
         merged += len(changed.nodes) < len(graph.nodes)
         params = PRESETS[str(m.rng.choice(["nano", "small", "base", "large"]))]
         assert_equal_to_golden(graph, m, fitting_program(graph, params, keep=seed % 5 == 0))
@@ -89,11 +89,8 @@ def test_random_selections() -> None:
 def test_a_focus_layer_on_the_rtl() -> None:
     m = GraphMaker(3)
     graph = m.graph(with_focus(m, 3, (10, 12)))
-    inputs = m.random_inputs()
     params = preset("nano").replace(rows=16, cols=16, lanes=4, axi_data_bits=128, vector_lanes=0, weight_kib=32)
-    found = RtlBackend().run(compile_graph(graph, params), inputs).outputs
-    for name, array in run_graph(graph, inputs, match=params.match).items():
-        np.testing.assert_array_equal(found[name], array, err_msg=f"tensor {name}")
+    assert_golden(graph, compile_graph(graph, params), m.random_inputs(), RtlBackend())
 
 
 def test_the_image_is_read_packed() -> None:

@@ -2,31 +2,21 @@
 
 import random
 
-import numpy as np
 import pytest
 
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.ir import Concat, Softmax
 from intloom.compiler.program.forecast import bound
 from intloom.compiler.schedule import compile_graph, tuning
-from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import IsaBackend
-from intloom.sim.golden import run_graph
+from intloom.sim.compare import compare
 from intloom.sim.regress.graphs import GraphMaker, softmax
 from intloom.sim.tiles import tile_slices
+from tests.support.golden import golden_program
 
 HARDWARE = {name: preset(name).replace(vector_softmax=True) for name in ("nano", "small", "base")}
-
-
-def equal(graph, inputs, params, effort: int = 1):
-    """Compile, run with checks of every access, and compare."""
-    program = compile_graph(graph, params, effort=effort)
-    made = IsaBackend(check=True).run(program, inputs).outputs
-    for name, values in run_graph(graph, inputs, match=RoundingMode.ORT).items():
-        np.testing.assert_array_equal(made[name], values)
-    return program
 
 
 @pytest.mark.parametrize("name", HARDWARE)
@@ -36,7 +26,7 @@ def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
     graph, inputs = maker.finish(
         softmax(maker, maker.input(rng.randint(1, 90), rng.randint(1, 20), rng.randint(1, 12)))
     )
-    equal(graph, inputs, HARDWARE[name], effort)
+    golden_program(graph, inputs, HARDWARE[name], effort)
 
 
 @pytest.mark.parametrize("name", HARDWARE)
@@ -49,13 +39,13 @@ def test_two_with_other_exponentials_between_convolutions(name: str, rng: random
     c = maker.node(Softmax, (b,), shape, **maker.exponentials(channels))
     joined = maker.node(Concat, (a, c), (2 * channels, height, width))
     graph, inputs = maker.finish(maker.conv(joined, 5))
-    equal(graph, inputs, HARDWARE[name])
+    golden_program(graph, inputs, HARDWARE[name])
 
 
 def test_exponentials_are_loaded_once(rng: random.Random) -> None:
     maker = GraphMaker(rng.getrandbits(32))
     graph, inputs = maker.finish(softmax(maker, maker.input(200, 60, 40)))
-    program = equal(graph, inputs, HARDWARE["small"])
+    program = golden_program(graph, inputs, HARDWARE["small"])
     kinds = [i.kind for i in program.instructions]
     assert kinds.count(Kind.VEXP) == 3
     assert kinds.count(Kind.VSOFTMAX) > 1
@@ -69,7 +59,7 @@ def test_convolutions_overlap_with_bands_of_whole_tensors(
     # So many weights that stripes would load them again in every step.
     x = maker.conv(maker.input(768, *size), 192)
     graph, inputs = maker.finish(maker.conv(softmax(maker, x), 768))
-    program = equal(graph, inputs, HARDWARE["base"])
+    program = golden_program(graph, inputs, HARDWARE["base"])
     assert [i.kind for i in program.instructions].count(Kind.VSOFTMAX) == tuning.PARALLEL_BANDS
     monkeypatch.setattr(tuning, "PARALLEL_BANDS", 1)
     in_turn = compile_graph(graph, HARDWARE["base"])
@@ -79,11 +69,10 @@ def test_convolutions_overlap_with_bands_of_whole_tensors(
 def test_a_tile_alone_has_its_exponentials(rng: random.Random) -> None:
     maker = GraphMaker(rng.getrandbits(32))
     graph, inputs = maker.finish(softmax(maker, maker.input(20, 5, 4)))
-    program = equal(graph, inputs, HARDWARE["small"])
+    program = golden_program(graph, inputs, HARDWARE["small"])
     (found,) = tile_slices(program, inputs, {program.layers[0].name}, 0)
     made = IsaBackend(check=False).run(found.program, {}).outputs
-    for name, expected in found.expected.items():
-        np.testing.assert_array_equal(made[name], expected)
+    compare(found.expected, made).require_equal()
 
 
 @pytest.mark.parametrize(("channels", "reason"), [(8, "lacks the instruction"), (1025, "blocks must be")])

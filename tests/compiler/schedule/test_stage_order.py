@@ -2,19 +2,16 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from intloom.compiler.schedule import DEFAULT_MEMORY, compile_graph
+from intloom.compiler.schedule import DEFAULT_MEMORY
 from intloom.compiler.schedule.plan import make_plan
 from intloom.compiler.schedule.plan.dataflow import Dataflow
 from intloom.compiler.schedule.plan.groups import Goal
 from intloom.compiler.schedule.stages.build import build_stages
-from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
-from intloom.sim.backend import IsaBackend
-from intloom.sim.golden import run_graph
 from intloom.sim.regress.graphs import GraphMaker, matmul, softmax
+from tests.support.golden import golden_program
 from tests.support.random_graph import random_graph
 
 BASE = preset("base")
@@ -108,7 +105,4 @@ def test_the_array_makes_a_stationary_operand_during_the_softmax_of_one_row(heig
 @pytest.mark.parametrize("name", ["nano", "small", "base"])
 def test_the_bytes_are_those_of_the_golden_model(name):
     made, params = Branches(), preset(name).replace(vector_softmax=True, weight_sums=True)
-    inputs = made.maker.random_inputs()
-    results = IsaBackend(check=True).run(compile_graph(made.graph, params), inputs).outputs
-    for output, values in run_graph(made.graph, inputs, match=RoundingMode.ORT).items():
-        np.testing.assert_array_equal(results[output], values)
+    golden_program(made.graph, made.maker.random_inputs(), params)

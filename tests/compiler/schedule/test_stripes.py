@@ -6,7 +6,6 @@ import pytest
 from intloom.compiler.ir import AvgPool, ConvTranspose, IntGraph, Slice, Softmax
 from intloom.compiler.program.cost import conv_busy, instruction_cost
 from intloom.compiler.program.program import Program
-from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.plan.dataflow import Dataflow, on_both_units
 from intloom.compiler.schedule.plan.stripes import Stripes, plan_stripes
@@ -14,24 +13,12 @@ from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind, LoadTarget
-from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.golden import run_graph
-from intloom.sim.isa_sim import IsaSimulator
+from intloom.hw.spec.params import preset
 from intloom.sim.regress.graphs import GraphMaker
+from tests.support.golden import assert_golden, golden_program
 
 BASE = preset("base")
 SMALL_SCRATCHPAD = BASE.replace(scratch_kib=16)
-
-
-def checked(maker: GraphMaker, graph: IntGraph, params: HardwareParams) -> Program:
-    """The program, sound and equal to the golden model."""
-    program = compile_graph(graph, params)
-    check_program(program)
-    inputs = maker.random_inputs()
-    expected = run_graph(graph, inputs, match=params.match)
-    for name, array in IsaSimulator(program).run(inputs).items():
-        np.testing.assert_array_equal(array, expected[name], err_msg=name)
-    return program
 
 
 def moved(program: Program) -> tuple[int, int, int]:
@@ -59,7 +46,7 @@ def test_a_chain_moves_only_input_weights_and_output():
     maker = GraphMaker(1)
     x = maker.input(16, 64, 40)
     y = maker.conv(maker.conv(maker.conv(x, 16, 3, table=False), 16, 5, table=False), 16, 3, table=False)
-    program = checked(maker, maker.graph(y), SMALL_SCRATCHPAD)
+    program = golden_program(maker.graph(y), maker.random_inputs(), SMALL_SCRATCHPAD)
     image = len(program.image) // BASE.word_bytes
     assert moved(program) == (image, 64 * 40, 64 * 40)
     # Each tensor has 2,560 words, of which the scratchpad holds 1,024.
@@ -82,7 +69,7 @@ def test_stripes_cross_every_operation(kib):
     maker = GraphMaker(2)
     graph = maker.graph(everything(maker))
     params = BASE.replace(scratch_kib=kib)
-    program = checked(maker, graph, params)
+    program = golden_program(graph, maker.random_inputs(), params)
     apart = compile_graph(graph, params, effort=0)
     assert sum(moved(program)[1:]) < sum(moved(apart)[1:]) * 2 / 3
 
@@ -98,7 +85,7 @@ def test_stripes_cross_averages_of_blocks_and_a_broadcast_pixel(height):
     fields = {"kernel": (4, 4), "strides": (4, 4), "pads": pads, "affine": Affine(1, 0, 0, 4), "zp_in": -7}
     pooled = maker.node(AvgPool, (x,), (32, rows, 10), **fields)
     scaled = maker.conv(maker.add(maker.mul(x, gate), x), 16, 3)
-    program = checked(maker, maker.graph(pooled, scaled), BASE.replace(scratch_kib=32))
+    program = golden_program(maker.graph(pooled, scaled), maker.random_inputs(), BASE.replace(scratch_kib=32))
     assert moved(program)[1:] == (height * 40 + 2, rows * 10 * 2 + height * 40)
 
 
@@ -110,7 +97,7 @@ def array_cycles(program: Program) -> int:
 def test_the_array_does_not_wait_for_rows_that_the_vector_unit_enlarges():
     maker = GraphMaker(7)
     x = maker.conv(maker.input(128, 20, 40), 128, 1)
-    program = checked(maker, maker.graph(maker.conv(maker.resize(x), 64, 1)), BASE)
+    program = golden_program(maker.graph(maker.conv(maker.resize(x), 64, 1)), maker.random_inputs(), BASE)
     # The two convolutions take 76,800 cycles of the array, the copies 51,200 cycles of the vector unit.
     assert program.predicted_cycles < 1.05 * array_cycles(program)
 
@@ -118,7 +105,7 @@ def test_the_array_does_not_wait_for_rows_that_the_vector_unit_enlarges():
 def test_the_array_does_not_wait_for_rows_that_the_vector_unit_reads():
     maker = GraphMaker(8)
     x = maker.conv(maker.input(64, 40, 40), 64, 3)
-    program = checked(maker, maker.graph(maker.max_pool(x, 5, pad=2)), BASE)
+    program = golden_program(maker.graph(maker.max_pool(x, 5, pad=2)), maker.random_inputs(), BASE)
     assert program.predicted_cycles < 1.1 * array_cycles(program)
 
 
@@ -164,9 +151,7 @@ def test_a_phase_reads_the_blocks_that_have_weights(low, stop, blocks):
     graph, inputs = maker.finish(maker.node(ConvTranspose, (x,), (24, 10, 8), **values))
     program = compile_graph(graph, BASE)
     assert {i["in_blocks"] for i in program.instructions if i.kind is Kind.CONV} == {blocks}
-    made = IsaSimulator(program).run(inputs)
-    for name, expected in run_graph(graph, inputs, match=BASE.match).items():
-        np.testing.assert_array_equal(made[name], expected, err_msg=name)
+    assert_golden(graph, program, inputs)
 
 
 def test_weights_that_do_not_fit_together_are_loaded_in_every_step():
@@ -175,7 +160,7 @@ def test_weights_that_do_not_fit_together_are_loaded_in_every_step():
     for _ in range(4):
         x = maker.conv(x, 16, 3)
     params = BASE.replace(weight_kib=8)
-    program = checked(maker, maker.graph(x), params)
+    program = golden_program(maker.graph(x), maker.random_inputs(), params)
     weights, inputs, stores = moved(program)
     assert weights > len(program.image) // BASE.word_bytes
     assert (inputs, stores) == (512 * 16, 512 * 16)

@@ -9,15 +9,13 @@ import pytest
 from intloom.compiler.ir import Conv, IntGraph
 from intloom.compiler.program.program import MemoryTiming
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.backend import IsaBackend
-from intloom.sim.golden import run_graph
 from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
+from tests.support.golden import assert_golden
 
 NANO = preset("nano")
 CODED = NANO.replace(word_code=True, constant_check=True)
@@ -39,20 +37,16 @@ def test_words_are_coded_where_that_saves_some(bits: int, params: HardwareParams
     loads = [i["coded"] for i in coded.instructions if i.kind is Kind.LOAD]
     assert any(loads) == (bits < 8)
     assert len(coded.image) < 0.8 * len(plain.image) if bits < 8 else len(coded.image) == len(plain.image)
-    made = IsaBackend(check=True).run(coded, inputs).outputs
-    for name, values in run_graph(graph, inputs, match=RoundingMode.ORT).items():
-        np.testing.assert_array_equal(made[name], values)
+    assert_golden(graph, coded, inputs)
 
 
 def test_a_slow_memory_bounds_a_coded_network_less() -> None:
     graph, inputs = _network(3, 60)
-    expected = run_graph(graph, inputs, match=RoundingMode.ORT)
     cycles: dict[tuple[bool, float], int] = {}
     for params, bandwidth in itertools.product((NANO, CODED), (1.0, 0.5)):
         program = compile_graph(graph, params, memory=MemoryTiming(bandwidth=bandwidth))
-        result = RtlBackend(RtlOptions(memory=MemorySettings(bandwidth=bandwidth))).run(program, inputs)
-        for name, values in expected.items():
-            np.testing.assert_array_equal(result.outputs[name], values)
+        backend = RtlBackend(RtlOptions(memory=MemorySettings(bandwidth=bandwidth)))
+        result = assert_golden(graph, program, inputs, backend)
         assert result.cycles is not None
         # At half bandwidth instructions, which are not forecast, take a part of it.
         assert bandwidth < 1 or abs(program.predicted_cycles / result.cycles - 1) < 0.02

@@ -10,11 +10,9 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.host import HostSide
 from intloom.flow.regions import run_regions
-from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
-from intloom.sim.backend import IsaBackend
-from intloom.sim.golden import run_graph
 from intloom.sim.result import Arrays
+from tests.support.golden import assert_golden
 from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import TYPES, OnnxMaker, Value
 from tests.support.parity import assert_equal, folded, random_feeds
@@ -118,10 +116,8 @@ def test_sums_that_fill_no_words_after_the_host(
     folded, feeds = found.folded, random_feeds(m.model(), seed)
 
     def run(number: int, inputs: Arrays) -> Arrays:
-        made = IsaBackend(check=True).run(compile_graph(folded.regions[number], preset(preset_name)), inputs).outputs
-        for name, expected in run_graph(folded.regions[number], inputs, match=RoundingMode.ORT).items():
-            np.testing.assert_array_equal(made[name], expected, err_msg=name)
-        return made
+        graph = folded.regions[number]
+        return assert_golden(graph, compile_graph(graph, preset(preset_name)), inputs).outputs
 
     run_regions(folded, HostSide(folded), feeds, run)
 
