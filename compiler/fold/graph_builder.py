@@ -17,6 +17,7 @@ from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
 from intloom.compiler.ir.ops.conv_transpose import spreading_conv
+from intloom.compiler.limits import LARGEST_STRIDE
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import BY_KIND, Kind
@@ -25,8 +26,6 @@ Shape4 = tuple[int, int, int, int]
 
 MOST_COPIES = 1 << 20
 """Weights of a convolution that moves bytes; most are zeros, which the array multiplies, too."""
-_LARGEST_BLOCK = BY_KIND[Kind.CONV].field("stride_h").maximum
-"""Rows or columns of blocks of pixels that are joined."""
 _MOST_JOINED = 3584
 """Pixels of a block times channels, so that the weights of an output block fit the memory of every preset."""
 _MOST_SPREAD = BY_KIND[Kind.CONV].field("out_x").maximum
@@ -219,7 +218,7 @@ class GraphBuilder:
         order = self.orders[stored]
         x = self.tensors[order.tensor]
         sources = block_sources(order.positions, (x.height, x.width))
-        if sources is None or not 1 < max(sources.shape[1:]) <= _LARGEST_BLOCK:
+        if sources is None or not 1 < max(sources.shape[1:]) <= LARGEST_STRIDE:
             return False
         if sources.size * x.channels > MOST_COPIES or sources[0].size * x.channels > _MOST_JOINED:
             return False

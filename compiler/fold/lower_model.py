@@ -48,8 +48,7 @@ def lower_units(model: Model, options: FoldOptions) -> GraphBuilder:
         unit = builder.units.get(node.name)
         if unit is not None and unit.output not in builder.views and unit.output not in builder.orders:
             builder.producing_nodes[unit.output] = tuple(n.name for n in unit.nodes)
-            lowered = _attempt(builder, unit.nodes, partial(_lower, builder, unit))
-            if not lowered and not _lower_images(builder, unit) and not _lower_after_host_movement(builder, unit):
+            if not _lower_in_some_order(builder, unit):
                 _restore_for_host(builder, unit.leaves)
                 _add_host_computed_input(builder, unit)
         elif node.domain and find(node.domain, node.op) is not None:
@@ -66,44 +65,52 @@ def leave_for_host(builder: GraphBuilder) -> None:
     builder.views |= builder.left_in_order
 
 
-def _lower_images(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
-    """Lower a unit that needs images, with operands transposed by products."""
+def _lower_in_some_order(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+    """Lower a unit with operands as they are; if that fails, with those in another order than the model's moved."""
+    if _attempt(builder, unit.nodes, partial(_lower, builder, unit)):
+        return True
     stored = dict.fromkeys(stored_value(builder.model, leaf) for leaf in unit.leaves)
-    waiting = [v for v in stored if v in builder.orders and v not in builder.views]
+    reordered = [v for v in stored if v in builder.orders and v not in builder.views]
+    return bool(reordered) and (
+        _lower_images(builder, unit, reordered) or _lower_after_host_movement(builder, unit, reordered)
+    )
+
+
+def _lower_images(builder: GraphBuilder, unit: QuantizationUnit, reordered: Sequence[str]) -> bool:
+    """Lower a unit that needs images, with operands transposed by products."""
 
     def lower() -> None:
-        if waiting and all(turn_to_image(builder, v) for v in waiting):
-            _lower(builder, unit)
-        else:
-            raise Refusal.ORDER("its operands are no transposed images", "transpose on the host")
+        for stored in reordered:
+            turn_to_image(builder, stored)
+        _lower(builder, unit)
 
-    kept = dict(builder.findings)
-    for node in unit.nodes:
-        builder.findings.pop(node.name, None)
-    if _attempt(builder, unit.nodes, lower):
-        return True
-    builder.findings = kept
-    return False
+    return _attempt_again(builder, unit, lower)
 
 
-def _lower_after_host_movement(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+def _lower_after_host_movement(builder: GraphBuilder, unit: QuantizationUnit, reordered: Sequence[str]) -> bool:
     """Lower a unit that needs its operands in the model's order, with the movement before it on the host."""
-    undo = builder.checkpoint()
+    sources = [(v, builder.units.get(builder.model.producers[v].name)) for v in reordered]
+    moved = [(v, s) for v, s in sources if s is not None and s.main and is_reordering(s.main.op)]
+
+    def lower() -> None:
+        for stored, source in moved:
+            # The host may have needed this value in the model's order for an earlier one.
+            if stored not in builder.views:
+                _assign_host(builder, source)
+                del builder.orders[stored]
+                _add_host_computed_input(builder, source)
+        _lower(builder, unit)
+
+    return bool(moved) and _attempt_again(builder, unit, lower)
+
+
+def _attempt_again(builder: GraphBuilder, unit: QuantizationUnit, action: Callable[[], None]) -> bool:
+    """Lower a unit in another way; on failure keep the findings of the first."""
     kept = list(builder.inputs), list(builder.host_computed), dict(builder.findings)
-    moved = False
-    for leaf in unit.leaves:
-        stored = stored_value(builder.model, leaf)
-        source = builder.units.get(builder.model.producers[stored].name) if stored in builder.orders else None
-        if source is not None and stored not in builder.views and source.main and is_reordering(source.main.op):
-            moved = True
-            _assign_host(builder, source)
-            del builder.orders[stored]
-            _add_host_computed_input(builder, source)
     for node in unit.nodes:
         builder.findings.pop(node.name, None)
-    if moved and _attempt(builder, unit.nodes, partial(_lower, builder, unit)):
+    if _attempt(builder, unit.nodes, action):
         return True
-    undo()
     builder.inputs, builder.host_computed, builder.findings = kept
     return False
 

@@ -15,7 +15,6 @@ from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_br
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
 from intloom.compiler.fold.byte_order import as_rows
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
-from intloom.compiler.fold.lowering.common.limits import LARGEST_WINDOW
 from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, windows_of_blocks
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, rows_along, token_tensor
@@ -27,6 +26,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import AvgPool, Constant, Conv, MatMul, Tensor
 from intloom.compiler.ir.node import Pair
+from intloom.compiler.limits import LARGEST_WINDOW
 from intloom.compiler.refusals import Refusal
 
 _LARGEST_SUM = 1 << 17

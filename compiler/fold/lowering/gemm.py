@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.convolution import convolution
-from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
 from intloom.compiler.fold.lowering.matmul import lower_products
@@ -23,6 +22,7 @@ from intloom.compiler.fold.patterns.qparams import stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
+from intloom.compiler.limits import LARGEST_KERNEL
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 

@@ -5,13 +5,13 @@ from math import prod
 
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
-from intloom.compiler.fold.lowering.common.limits import LARGEST_WINDOW
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.window import Window, read_pool
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MaxPool, Tensor
 from intloom.compiler.ir.node import Pads, Pair
+from intloom.compiler.limits import LARGEST_WINDOW
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.timing import SLIDING_TAPS
 

@@ -15,7 +15,6 @@ from intloom.compiler.fold.arithmetic.weights import Weights
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.convolution import biased_convolution
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
-from intloom.compiler.fold.lowering.common.limits import LARGEST_FACTOR
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.pad import repeated
 from intloom.compiler.fold.lowering.registry import lowers
@@ -25,6 +24,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.importer.interpolation import TRANSFORMS, linear_axis
 from intloom.compiler.ir import Resize, Tensor
+from intloom.compiler.limits import LARGEST_FACTOR
 from intloom.compiler.refusals import Refusal
 
 _LARGEST_INTERPOLATION = 4

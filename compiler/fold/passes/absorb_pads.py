@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY
-from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.ir import AvgPool, Conv, IntGraph, Node, Tensor
+from intloom.compiler.limits import LARGEST_KERNEL, LARGEST_STRIDE
 
 
 def absorb_pads(graph: IntGraph) -> IntGraph:

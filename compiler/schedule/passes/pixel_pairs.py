@@ -15,16 +15,13 @@ import numpy as np
 
 from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph, Node, Tensor
 from intloom.compiler.ir.ops.conv_transpose import transposed
+from intloom.compiler.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.program.memory import paired_name
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Placement, node_input
 from intloom.compiler.schedule.stages.weights import Weights, kernel_words, node_cycles, weight_tiles
-from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
-
-_MAX_STRIDE = BY_KIND[Kind.CONV].field("stride_w").maximum
-_MAX_KERNEL = BY_KIND[Kind.CONV].field("kernel_w").maximum
 
 
 def pair_pixels(graph: IntGraph, params: HardwareParams) -> IntGraph:
@@ -90,8 +87,8 @@ class _Pairing:
         # Where memory is tight, a wider kernel may be too large although the original one is not.
         words = weight_tiles(node, self._params, packed=packed) * self._params.tile_words
         small = words <= self._params.weight_words // tuning.PAIR_SHARE
-        narrow = kernel_words(node, self._params, packed=packed) <= _MAX_KERNEL
-        return small and narrow and node.strides[1] <= _MAX_STRIDE
+        narrow = kernel_words(node, self._params, packed=packed) <= LARGEST_KERNEL
+        return small and narrow and node.strides[1] <= LARGEST_STRIDE
 
     def _cycles(self, nodes: Sequence[Conv], tensors: Mapping[str, Tensor]) -> int:
         return sum(node_cycles(n, tensors, self._params, packed=self._packed(n)) for n in nodes)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.limits import LARGEST_DILATION, LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.program.cost import array_cycles
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.stages.depthwise import DepthwiseStage, is_expressible, pays_on_vector_unit
@@ -33,12 +34,8 @@ from intloom.hw.spec import timing
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.conv_stream import ConvStream
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.isa import BY_KIND, ConvMode, Kind, TableUse, Unit
+from intloom.hw.spec.isa import ConvMode, Kind, TableUse, Unit
 
-LARGEST_KERNEL = BY_KIND[Kind.CONV].field("kernel_w").maximum
-"""Columns of a kernel, and from one to the next."""
-LARGEST_STRIDE = BY_KIND[Kind.CONV].field("stride_w").maximum
-"""From one pixel of the result to the next."""
 GUARD_WORDS = 1
 """Words around a packed input, since the array also reads the neighboring word."""
 
@@ -308,9 +305,9 @@ class ConvStage(Stage):
     def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
         source, g, run = context.operands[0], part.geometry, part.run
         column = first[1] if g.pitch else 0
-        place = self._sequence_fields(context) if g.pitch else self.padded_fields(source, "in", *first)
+        geometry_fields = self._sequence_fields(context) if g.pitch else self.padded_fields(source, "in", *first)
         return {
-            **place,
+            **geometry_fields,
             "in_base": source.word(g.first_block + run.start - context.chunk.in_first, None, column),
             "in_plane": source.plane,
             "in_block_step": run.step * source.plane,
@@ -432,18 +429,18 @@ def _reads_runs(stages: StageList, node: Conv) -> bool:
     """Whether taps or pixels of a convolution over a sequence are more, or farther apart, than an instruction's are."""
     taps, dilation, stride = node.weights.shape[3], node.dilations[1], node.strides[1]
     sequence = stages.graph.tensors[node_input(node)].height == 1 and node.weights.shape[2] == 1
-    fits = max(taps, dilation) <= LARGEST_KERNEL and stride <= LARGEST_STRIDE
+    fits = taps <= LARGEST_KERNEL and dilation <= LARGEST_DILATION and stride <= LARGEST_STRIDE
     if not sequence or fits or any(node.pads) or stages.is_packed(node):
         return False
     return int(taps) % _kernel_rows(node) == 0 and (stride <= LARGEST_STRIDE or dilation == 1)
 
 
 def _kernel_rows(node: Conv) -> int:
-    """Kernel rows for the taps of a sequence: one for each tap where they are too far apart for columns."""
+    """Kernel rows for the taps of a sequence: one for each tap where the dilation exceeds that of columns."""
     taps, stride = int(node.weights.shape[3]), node.strides[1]
     if stride > LARGEST_STRIDE:
         return 1 if taps <= LARGEST_KERNEL else -(-taps // stride)
-    return taps if node.dilations[1] > LARGEST_KERNEL else -(-taps // LARGEST_KERNEL)
+    return taps if node.dilations[1] > LARGEST_DILATION else -(-taps // LARGEST_KERNEL)
 
 
 def _runs_of_sequence(node: Conv) -> tuple[Geometry, Weights]:

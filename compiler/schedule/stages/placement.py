@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from intloom.compiler.ir import Concat, Conv, ConvTranspose, IntGraph, Node, Slice
+from intloom.compiler.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.memory import PIXEL_CHANNELS, channel_blocks, row_words
 from intloom.compiler.program.program import Layout
-from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -207,10 +207,6 @@ def _clipped(first: int, stop: int, length: int) -> tuple[int, int]:
     return first, stop if stop > first else first + 1
 
 
-_LARGEST_KERNEL = BY_KIND[Kind.CONV].field("kernel_h").maximum
-_LARGEST_STRIDE = BY_KIND[Kind.CONV].field("stride_w").maximum
-
-
 class Placement:
     """Finds every tensor's view, from the graph alone."""
 
@@ -307,9 +303,9 @@ class Placement:
             and not isinstance(n, ConvTranspose)
             and n.group == 1
             and n.dilations[1] == 1
-            and n.strides[1] <= _LARGEST_STRIDE
+            and n.strides[1] <= LARGEST_STRIDE
             # The field of the kernel's width counts words of `group` pixels in a packed convolution.
-            and n.weights.shape[3] <= _LARGEST_KERNEL * group
+            and n.weights.shape[3] <= LARGEST_KERNEL * group
             for n in users
         )
 

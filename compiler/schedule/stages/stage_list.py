@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import UnsupportedError
 from intloom.common.registry import Registry
 from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
+from intloom.compiler.limits import LARGEST_FACTOR
 from intloom.compiler.program.program import Layout
 from intloom.compiler.refusals import Refusal
 from intloom.compiler.schedule.stages.placement import Buffer, Placement, View, node_input
@@ -106,7 +107,6 @@ def check_sizes(graph: IntGraph) -> None:
 
 
 _SAME = Motion()
-_LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -182,7 +182,7 @@ class StageList:
     def _can_copy(self, stage: Stage, motion: Motion, target: View) -> bool:
         """Whether a stage can make the copy: a convolution's chunks must fill whole words of the target."""
         shifted = (motion.start - target.channel) % self.params.rows
-        return max(motion.factors) <= _LARGEST_FACTOR and not (shifted and stage.unit is Unit.MAC)
+        return max(motion.factors) <= LARGEST_FACTOR and not (shifted and stage.unit is Unit.MAC)
 
     def finish(self) -> Stages:
         """The stages that lead to an output: what a kept stage reads is kept."""

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.weights import Weights
-from intloom.compiler.fold.lowering.common.limits import LARGEST_DILATION, LARGEST_KERNEL, LARGEST_SIZE, LARGEST_STRIDE
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.ir import Tensor
 from intloom.compiler.ir.node import Pads, Pair
 from intloom.compiler.ir.ops.conv import moving_conv
+from intloom.compiler.limits import LARGEST_DILATION, LARGEST_KERNEL, LARGEST_SIZE, LARGEST_STRIDE
 from intloom.compiler.refusals import Refusal
 
 _MOST_STRIDE = 64

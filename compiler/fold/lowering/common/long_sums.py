@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.lowering.common.limits import MOST_CHANNELS
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.ir import AvgPool, Table, Tensor
+from intloom.compiler.limits import MOST_CHANNELS
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 

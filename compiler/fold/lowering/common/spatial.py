@@ -10,10 +10,10 @@ import numpy as np
 
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SUM
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.ir import Add, AvgPool, Node, Tensor
 from intloom.compiler.ir.node import Pads
 from intloom.compiler.ir.ops.conv import moving_conv
+from intloom.compiler.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.refusals import Refusal
 
 _MOST_CROPS = 4

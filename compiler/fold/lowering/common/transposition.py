@@ -80,10 +80,15 @@ def restore_order(builder: GraphBuilder, stored: str) -> None:
     builder.views[stored] = (builder.join(parts, f"{stored}/in_order").name, order.shape)
 
 
-def turn_to_image(builder: GraphBuilder, stored: str) -> bool:
-    """Emit an image of the values of `stored` whose pixels lie along channels, and channels along pixels, if they do.
+def turn_to_image(builder: GraphBuilder, stored: str) -> None:
+    """Emit an image of the values of `stored` whose pixels lie along channels, and channels along pixels.
 
-    As after a normalization of each channel, whose pixels were its last axis.
+    They do after a normalization of each channel, whose pixels were its last axis.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The values are in another order, or a sequence.
     """
     order = builder.orders[stored]
     whole, shape = builder.tensors[order.tensor], as_image(order.shape)
@@ -92,7 +97,6 @@ def turn_to_image(builder: GraphBuilder, stored: str) -> bool:
     if min(shape[2:]) == 1 or not np.array_equal(
         order.positions.reshape(shape[1], -1), channels[:, None] + pixels * channels.size
     ):
-        return False
+        raise Refusal.ORDER("its values are not a transposed image", "transpose on the host")
     image = transpose(builder, whole, f"{stored}/image", builder.producing_nodes.get(stored, ()), shape[2:])
     builder.views[stored] = image.name, order.shape
-    return True

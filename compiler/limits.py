@@ -1,4 +1,4 @@
-"""Limits of instructions and memories that operator lowerings use, from the instruction table and the presets."""
+"""Limits of instructions and memories for lowering and scheduling, from the instruction table and the presets."""
 
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import PRESETS, HardwareParams
