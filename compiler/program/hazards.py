@@ -150,11 +150,10 @@ class AccessTracker:
             words[_ROWS[memory, write, unit]] = number
 
     def mark_initialized(self, access: Access) -> None:
-        """Record that the words are initialized before the program starts."""
+        """Record that the words are initialized before the program starts, before any access is recorded."""
         for piece in self._pieces(access):
-            words = view(self._last[access.memory][0], piece)
             # Not 0, so the word counts as written, and below every instruction number, so it needs no wait.
-            words[words == 0] = -1
+            view(self._last[access.memory][0], piece)[...] = -1
 
     def uninitialized(self, access: Access) -> int | None:
         """The first uninitialized word of a read, or None."""

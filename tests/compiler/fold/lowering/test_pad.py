@@ -97,17 +97,25 @@ def test_rows_and_columns_repeat(mode, pads, rng, seed):
     compared(m, seed)
 
 
-@pytest.mark.parametrize(("attributes", "pads"), [({"mode": "wrap"}, None), ({}, [0, 1, 0, 0, 0, 0, 0, 0])])
-def test_unsupported_pads_have_a_reason(attributes, pads, rng):
+@pytest.mark.parametrize(
+    ("mode", "pads", "reason"),
+    [
+        ("wrap", [0, 0, 1, 1, 0, 0, 1, 1], "pads in mode wrap"),
+        ("constant", [0, 1, 0, 0, 0, 0, 0, 0], "pads channels"),
+        ("reflect", [0, 0, 6, 0, 0, 0, 0, 0], "reflects more than the image"),
+        ("edge", [0, 0, 3, 3, 0, 0, 2, 1], "repeats"),
+    ],
+)
+def test_unsupported_pads_have_a_reason(mode, pads, reason, rng):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 4)
-    (value,) = m.node("Pad", [x.name, m.constant(np.array(pads or [0, 0, 1, 1, 0, 0, 1, 1]))], **attributes)
+    (value,) = m.node("Pad", [x.name, m.constant(np.array(pads))], mode=mode)
     m.outputs.append(m.pair(value, (), x.scale).name)
     model = m.model()
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info(m.outputs[0], TensorProto.FLOAT, None))
     assignment = next(v for v in fold_model(from_proto(model, name="m")).assignments if v.op == "Pad")
     assert assignment.target is Target.HOST
-    assert "pads" in assignment.reason
+    assert reason in assignment.reason
     assert assignment.remedy
 
 
