@@ -4,6 +4,16 @@
  * from file WINDOW and writes the elements of all outputs to file VALUES. */
 #include "fake_device.h"
 
+static int transfer(struct intloom_device *device, const struct intloom_tensor *t, int floats,
+                    enum intloom_order order, void *values, uint32_t count)
+{
+    if (t->role == INTLOOM_ROLE_INPUT)
+        return floats ? intloom_write_floats(device, t, order, values, count)
+                      : intloom_write_bytes(device, t, order, values, count);
+    return floats ? intloom_read_floats(device, t, order, values, count)
+                  : intloom_read_bytes(device, t, order, values, count);
+}
+
 static int move(struct intloom_device *device, const struct intloom_tensor *t, int floats, enum intloom_order order,
                 FILE *file)
 {
@@ -14,17 +24,16 @@ static int move(struct intloom_device *device, const struct intloom_tensor *t, i
 
     if (!values)
         exit(130);
-    if (t->role == INTLOOM_ROLE_INPUT) {
-        if (fread(values, size, count, file) != count)
-            exit(131);
-        result = floats ? intloom_write_floats(device, t, order, values, count)
-                        : intloom_write_bytes(device, t, order, values, count);
-    } else {
-        result = floats ? intloom_read_floats(device, t, order, values, count)
-                        : intloom_read_bytes(device, t, order, values, count);
-        if (fwrite(values, size, count, file) != count)
-            exit(132);
-    }
+    if (t->role == INTLOOM_ROLE_INPUT && fread(values, size, count, file) != count)
+        exit(131);
+    /* A window that ends a byte before the tensor is refused. */
+    device->window.bytes = t->window_at + t->bytes - 1u;
+    if (transfer(device, t, floats, order, values, count) != INTLOOM_E_ARGUMENT)
+        exit(133);
+    device->window.bytes++;
+    result = transfer(device, t, floats, order, values, count);
+    if (t->role != INTLOOM_ROLE_INPUT && fwrite(values, size, count, file) != count)
+        exit(132);
     free(values);
     return result;
 }
@@ -58,9 +67,13 @@ int main(int argc, char **argv)
     if (!memory || !values || (!write && fread(window.memory, 1, window.bytes, memory) != window.bytes))
         return 4;
     for (uint32_t i = 0; !intloom_get_tensor(&image, i, &tensor); i++)
-        if (tensor.role == (write ? INTLOOM_ROLE_INPUT : INTLOOM_ROLE_OUTPUT))
+        if (tensor.role == (write ? INTLOOM_ROLE_INPUT : INTLOOM_ROLE_OUTPUT)) {
+            if (write) /* what was there before must not remain in the padding */
+                memset(window.memory + tensor.window_at, 0xA5, tensor.bytes);
             if (move(&device, &tensor, !strcmp(argv[3], "floats"), !strcmp(argv[4], "nhwc"), values))
                 return 5;
+            device.window.bytes = window.bytes;
+        }
     if (write && fwrite(window.memory, 1, window.bytes, memory) != window.bytes)
         return 6;
     if (!write && fake.invalidated == 0)
