@@ -30,8 +30,8 @@ def steps_wrap(accesses: list[Access], params: HardwareParams) -> bool:
 
 
 def may_claim_more(i: Instruction) -> bool:
-    """The last tap of packed pixels counts with its dilation."""
-    return i.kind is Kind.CONV and i["mode"] == ConvMode.PACKED and i["dilation_w"] > 1
+    """Reads of packed pixels: the last tap counts with its dilation, a window outside the tensor with a word of it."""
+    return i.kind is Kind.CONV and i["mode"] == ConvMode.PACKED
 
 
 @pytest.mark.parametrize("name", HARDWARE)
@@ -49,7 +49,7 @@ def test_footprints_are_the_words_that_instructions_read_and_write(name: str, se
                 for write, counted in ((False, expected.reads), (True, expected.writes)):
                     claimed = words(accesses, memory, write, params)
                     exact = {*counted.get(memory.name.lower(), ())}
-                    assert claimed == exact or (may_claim_more(i) and claimed > exact), (i, memory, write)
+                    assert claimed == exact or (may_claim_more(i) and not write and claimed > exact), (i, memory, write)
     assert kinds >= {Kind.LOAD, Kind.STORE, Kind.CONV}
 
 
