@@ -39,6 +39,8 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
     own optimizations produce with this entry or with its NHWC layout; the last attempt disables both. The sums of
     these convolutions are exact without the entry.
     """
+    if _MATRIX_PRODUCT.encode() in model and saturates_sums():
+        model = _with_unsigned_weights(model)
     disabled: tuple[str, ...] = _ROUNDED_ONCE + _MERGED_NODES
     if _has_subgraphs(model):
         disabled += _SUBGRAPHS
@@ -76,6 +78,7 @@ def saturates_sums() -> bool:
     return bool(total.item() != 255 * 127 * _PROBED)
 
 
+_MATRIX_PRODUCT = "QLinearMatMul"
 _PROBED = 64
 """Products of a sum whose saturation is tried."""
 
@@ -90,6 +93,26 @@ def _has_subgraphs(data: bytes) -> bool:
     if not any(name in data for name in _SUBGRAPH_NAMES):
         return False
     return any(a.HasField("g") for n in onnx.ModelProto.FromString(data).graph.node for a in n.attribute)
+
+
+def _with_unsigned_weights(data: bytes) -> bytes:
+    """Store int8 matrices that multiply uint8 values as uint8; onnxruntime 1.31 does so itself in two dimensions."""
+    model = onnx.ModelProto.FromString(data)
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    taken = {name for node in model.graph.node for name in (*node.input, *node.output)} | constants.keys()
+    for node in model.graph.node:
+        if node.op_type != _MATRIX_PRODUCT or not {node.input[2], node.input[3], node.input[5]} <= constants.keys():
+            continue
+        kinds = [constants[node.input[k]].data_type for k in (2, 3, 5)]
+        if kinds != [onnx.TensorProto.UINT8, onnx.TensorProto.INT8, onnx.TensorProto.INT8]:
+            continue
+        for k in (3, 5):
+            values = onnx.numpy_helper.to_array(constants[node.input[k]])
+            node.input[k] = _unused_name(node.input[k], taken)
+            unsigned = (values.astype(np.int16) + 128).astype(np.uint8)
+            model.graph.initializer.append(onnx.numpy_helper.from_array(unsigned, node.input[k]))
+    serialized: bytes = model.SerializeToString()
+    return serialized
 
 
 def _unshared(data: bytes) -> bytes:
