@@ -1,13 +1,9 @@
 """Checks a lowering: the integer graph equals onnxruntime, and the instruction simulator equals the golden model."""
 
-import numpy as np
 import onnx
 
-from intloom.compiler.schedule import compile_graph
-from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.backend import IsaBackend
-from intloom.sim.golden import run_graph
+from tests.support.golden import golden_program
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import Parity, assert_equal, folded, graph_inputs, random_feeds
 
@@ -21,11 +17,7 @@ def compared(maker: OnnxMaker, seed: int, params: HardwareParams = _OPTIONS) -> 
     found = assert_equal(model, seed, folded(model, softmax=params.vector_softmax, norm=params.vector_norm))
     assert found.folded.final_host_part is None, [v for v in found.folded.assignments if v.target == "host"]
     inputs = graph_inputs(found.folded, random_feeds(model, seed))
-    golden = run_graph(found.folded.graph, inputs, match=RoundingMode.ORT)
-    program = compile_graph(found.folded.graph, params)
-    made = IsaBackend(check=True).run(program, inputs).outputs
-    for name, values in golden.items():
-        np.testing.assert_array_equal(made[name], values, err_msg=name)
+    golden_program(found.folded.graph, inputs, params)
     return found
 
 
