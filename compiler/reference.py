@@ -34,7 +34,8 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
     merges equal nodes; onnxruntime has no integer kernel for a node whose unrounded result has other readers.
 
     On processors with VNNI, neither session entry changes a result. On other x86 processors, onnxruntime converts int8
-    weights and their zero points to uint8 for exact sums. This conversion fails for a tensor that two nodes read, so
+    weights and their zero points to uint8 for exact sums, but those of stacked matrices, which are converted before.
+    This conversion fails for a tensor that two nodes read, so
     the second attempt gives every node its own copy. onnxruntime also fails to load some int8 convolutions that its
     own optimizations produce with this entry or with its NHWC layout; the last attempt disables both. The sums of
     these convolutions are exact without the entry.

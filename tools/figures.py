@@ -192,9 +192,9 @@ def main(chosen: Sequence[str] = ()) -> None:
     hardware, program or memory has changed.
     """
     kept = evidence.read(FIGURES)
-    for row in ROWS:
-        known = None if row.preset in chosen else kept.get(row.key)
-        if row.preset in chosen or not (chosen or (known is not None and known.is_current(ROOT))):
+    for row in (row for row in ROWS if not chosen or row.preset in chosen):
+        known = None if chosen else kept.get(row.key)
+        if known is None or not known.is_current(ROOT):
             renew(row, known)
     if not chosen or READ in chosen:
         with temporary_folder() as folder:
