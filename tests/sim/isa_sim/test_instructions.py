@@ -20,7 +20,9 @@ from intloom.sim.random_programs.program import is_legal
 from intloom.sim.random_programs.values import any_fields
 from tests.support.slow_machine import SlowMachine
 
-ODD = preset("small").replace(rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=22, match=RoundingMode.EXACT)
+ODD = preset("small").replace(
+    rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=20, weight_sums=True, match=RoundingMode.EXACT
+)
 WIDE = preset("nano").replace(rows=4, cols=8, strip=16)
 PARAMS = [preset("nano"), preset("base"), ODD, WIDE]
 OUT = 1200
@@ -100,6 +102,21 @@ def test_conv(index, seed):
     i = make(Kind.CONV, **fields)
     set_scales(machine, i, rng)
     check(machine, i)
+
+
+@settings(max_examples=5)
+@given(st.integers(-128, -100) | st.integers(100, 127), seeds)
+def test_sums_and_corrections_leave_the_accumulators(zero_point, seed):
+    """Weights of one sign: those of the whole range cancel each other."""
+    rng = np.random.default_rng(seed)
+    machine = random_machine(ODD, rng)
+    machine.weights[:] = rng.integers(100, 128, machine.weights.shape, dtype=np.int8)
+    machine.scratch[:] = rng.integers(-128, -99, machine.scratch.shape, dtype=np.int8)
+    sizes = {"in_blocks": 3, "in_h": 3, "in_w": 4, "in_row": 4, "in_plane": 12, "kernel_h": 3, "kernel_w": 3}
+    i = make(Kind.CONV, **sizes, out_w=2, out_base=OUT, zp_in=zero_point, subtract_zp_in=1)
+    set_scales(machine, i, rng)
+    check(machine, i)
+    assert len(set(machine.scratch[OUT : OUT + 2].flat)) > 4, "a saturated result says little about its sum"
 
 
 @pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG, Kind.VSOFTMAX, Kind.VNORM])
