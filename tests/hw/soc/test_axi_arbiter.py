@@ -74,110 +74,106 @@ def _payload(ctx: Any, port: Any) -> dict[str, int]:
     return {name: payload[name] for name in port.payload.shape().members}
 
 
-@pytest.mark.parametrize("channel", ["ar", "aw"])
-@pytest.mark.parametrize("first", [0, 1])
-def test_a_grant_stays_until_the_address_is_taken(channel: str, first: int, rng: random.Random) -> None:
-    """Also if the other master requests meanwhile, which is then granted although the first requests again."""
-    arbiter = AxiArbiter(preset("nano"))
-    memory = getattr(arbiter.memory, channel)
-    masters = [arbiter.masters[first ^ n] for n in range(2)]
-    early, late = (getattr(master, channel) for master in masters)
-
-    async def bench(ctx: Any) -> None:
-        for _ in range(6):
-            ctx.set(early.valid, 1)
-            wanted = _set_random(ctx, early, rng) | {"id": first}
-            for _ in range(rng.randint(1, 3)):
-                assert ctx.get(memory.valid)
-                assert _payload(ctx, memory) == wanted
-                assert not ctx.get(early.ready)
-                await ctx.tick()
-            ctx.set(late.valid, 1)
-            following = _set_random(ctx, late, rng) | {"id": first ^ 1}
-            await ctx.tick().repeat(2)
-            ctx.set(memory.ready, 1)
-            for number, (port, other, payload) in enumerate(((early, late, wanted), (late, early, following))):
-                assert _payload(ctx, memory) == payload
-                assert ctx.get(port.ready)
-                assert not ctx.get(other.ready)
-                await ctx.tick()
-                if port is early:
-                    again = _set_random(ctx, early, rng) | {"id": first}
-                ctx.set(port.valid, port is early)
-                if channel == "aw":
-                    await _finish(ctx, masters[number])
-            assert _payload(ctx, memory) == again
-            await ctx.tick()
-            ctx.set(early.valid, 0)
-            ctx.set(memory.ready, 0)
-            if channel == "aw":
-                await _finish(ctx, masters[0])
-
-    async def _finish(ctx: Any, master: Any) -> None:
-        """The only beat of a write burst."""
-        assert not ctx.get(memory.valid), "the burst before it is not complete"
-        ctx.set(master.w.payload.last, 1)
-        ctx.set(master.w.valid, 1)
-        ctx.set(arbiter.memory.w.ready, 1)
-        await ctx.tick()
-        ctx.set(master.w.valid, 0)
-
-    run(arbiter, bench)
+_REQUESTS, _RESPONSES = ("ar", "aw", "w"), ("r", "b")
 
 
-@pytest.mark.parametrize("owner", [0, 1, 2])
-def test_write_data_pass_after_their_address_only(owner: int, rng: random.Random) -> None:
-    arbiter = AxiArbiter(preset("nano"), 3)
-    masters, memory = arbiter.masters, arbiter.memory
+class RandomTraffic:
+    """Random inputs of all ports, whose offers stay until they are taken, and what the arbiter does with them."""
 
-    async def bench(ctx: Any) -> None:
-        ctx.set(memory.aw.ready, 1)
-        ctx.set(memory.w.ready, 1)
-        payloads = [_set_random(ctx, master.w, rng) for master in masters]
-        for master in masters:
-            ctx.set(master.w.payload.last, 0)
-            ctx.set(master.w.valid, 1)
-        for _ in range(3):
-            assert not ctx.get(memory.w.valid)
-            assert not any(ctx.get(master.w.ready) for master in masters)
-            await ctx.tick()
-        ctx.set(masters[owner].aw.valid, 1)
-        await ctx.tick()
-        ctx.set(masters[owner].aw.valid, 0)
-        for last in (0, 0, 1):
-            ctx.set(masters[owner].w.payload.last, last)
-            payloads[owner]["last"] = last
-            assert ctx.get(memory.w.valid)
-            assert _payload(ctx, memory.w) == payloads[owner]
-            assert [ctx.get(master.w.ready) for master in masters] == [n == owner for n in range(3)]
-            await ctx.tick()
-        assert not ctx.get(memory.w.valid)
+    def __init__(self, count: int, rng: random.Random) -> None:
+        self.arbiter, self._rng = AxiArbiter(preset("nano"), count), rng
+        self._memory, self._masters = count, range(count)
+        self._offers: dict[tuple[str, int], dict[str, int]] = {}
+        self._last, self._kept = {"ar": 0, "aw": 0}, dict[str, int]()
+        self.address_rate = 0.5
+        self._owner: int | None = None
+        """The master whose write beats are awaited."""
 
-    run(arbiter, bench)
+    def _port(self, channel: str, number: int) -> Any:
+        return getattr(self.arbiter.memory if number == self._memory else self.arbiter.masters[number], channel)
 
+    def _drive(self, ctx: Any, channel: str, number: int, *, offers: bool) -> None:
+        port, at = self._port(channel, number), (channel, number)
+        if not offers:
+            ctx.set(port.ready, self._rng.getrandbits(1))
+            return
+        if at not in self._offers and self._rng.random() < (self.address_rate if channel in self._last else 0.5):
+            self._offers[at] = {name: self._rng.getrandbits(len(port.payload[name])) for name in _names(port)}
+            if number == self._memory:
+                self._offers[at]["id"] %= self._memory
+            ctx.set(port.payload, self._offers[at])
+        ctx.set(port.valid, at in self._offers)
 
-@pytest.mark.parametrize("channel", ["r", "b"])
-def test_a_response_goes_to_the_master_that_its_identifier_names(channel: str, rng: random.Random) -> None:
-    """With all of its bits, but the identifier."""
-    arbiter = AxiArbiter(preset("nano"), 3)
-    memory = getattr(arbiter.memory, channel)
-    masters = [getattr(master, channel) for master in arbiter.masters]
+    def _granted(self, channel: str) -> int | None:
+        """The master that a request channel passes."""
+        waiting = [n for n in self._masters if (channel, n) in self._offers]
+        if channel == "w":
+            return self._owner if self._owner in waiting else None
+        if not waiting or (channel == "aw" and self._owner is not None):
+            return None
+        return self._kept.get(channel, min(waiting, key=lambda n: (n - self._last[channel] - 1) % self._memory))
 
-    async def bench(ctx: Any) -> None:
-        taken = True
-        for _ in range(80):
+    def _passed(self, ctx: Any, channel: str, offer: tuple[int, int] | None) -> bool:
+        """Check that the port with an offer from one number to another has it, and no other; whether it is taken."""
+        source, target = offer or (None, None)
+        for number in self._masters if channel in _RESPONSES else (self._memory,):
+            assert ctx.get(self._port(channel, number).valid) == (number == target)
+        if source is None or target is None:
+            return False
+        # A request gets the number of its master, and a response identifier 0.
+        port, named = self._port(channel, target), {"id": source % self._memory} if channel != "w" else {}
+        payload = ctx.get(port.payload)
+        assert {name: payload[name] for name in _names(port)} == self._offers[channel, source] | named
+        return bool(ctx.get(port.ready))
+
+    async def cycle(self, ctx: Any) -> None:
+        """Drive and check all ports for one cycle."""
+        for channel in (*_REQUESTS, *_RESPONSES):
+            for number in (*self._masters, self._memory):
+                self._drive(ctx, channel, number, offers=(number == self._memory) == (channel in _RESPONSES))
+        granted = {channel: self._granted(channel) for channel in _REQUESTS}
+        for channel in _REQUESTS:
+            self._request(ctx, channel, granted[channel])
+        for channel in _RESPONSES:
+            response = self._offers.get((channel, self._memory))
+            taken = self._passed(ctx, channel, (self._memory, response["id"]) if response else None)
+            if response:
+                assert ctx.get(self._port(channel, self._memory).ready) == taken
             if taken:
-                payload, offered = _set_random(ctx, memory, rng), rng.getrandbits(1)
-                to = payload["id"] % 3
-                ctx.set(memory.payload.id, to)
-            ready = [rng.getrandbits(1) for _ in masters]
-            ctx.set(memory.valid, offered)
-            for master, accepts in zip(masters, ready, strict=True):
-                ctx.set(master.ready, accepts)
-            assert [ctx.get(master.valid) for master in masters] == [offered and n == to for n in range(3)]
-            assert ctx.get(memory.ready) == ready[to]
-            taken = not offered or ready[to]
-            assert _payload(ctx, masters[to]) == payload | {"id": 0}
-            await ctx.tick()
+                del self._offers[channel, self._memory]
+        await ctx.tick()
 
-    run(arbiter, bench)
+    def _request(self, ctx: Any, channel: str, granted: int | None) -> None:
+        taken = self._passed(ctx, channel, None if granted is None else (granted, self._memory))
+        for n in self._masters:
+            assert (channel, n) not in self._offers or ctx.get(self._port(channel, n).ready) == (taken and n == granted)
+        if granted is None:
+            return
+        if not taken:
+            self._kept[channel] = granted
+            return
+        offer = self._offers.pop((channel, granted))
+        self._kept.pop(channel, None)
+        if channel == "w":
+            self._owner = None if offer["last"] else granted
+            return
+        self._last[channel] = granted
+        if channel == "aw":
+            self._owner = granted
+
+
+def _names(port: Any) -> list[str]:
+    return [*port.payload.shape().members]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_every_cycle_follows_the_model(count: int, rng: random.Random) -> None:
+    """With many requests at a time, and with few: one master alone."""
+    traffic = RandomTraffic(count, rng)
+
+    async def bench(ctx: Any) -> None:
+        for cycle in range(2000):
+            traffic.address_rate = 0.02 if cycle & 128 else 0.5
+            await traffic.cycle(ctx)
+
+    run(traffic.arbiter, bench)
