@@ -216,21 +216,18 @@ class LoopSetup(wiring.Component):
         row_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
         count = Signal(range(SCRATCH_BITS))
         outside = Signal()
+        has_ring, difference = descriptor.in_ring != 0, row - descriptor.in_ring
         m.d.sync += [
-            row_minus_ring.eq(minus_ring_value(row, descriptor.in_ring)),
-            outside.eq(
-                (descriptor.in_ring != 0) & ((plan.row_first >= descriptor.in_ring) | (row >= descriptor.in_ring))
-            ),
+            row_minus_ring.eq(Mux(has_ring, difference[:SCRATCH_BITS], 0)),
+            # The sign of a difference that is computed anyway, in place of a second comparison.
+            outside.eq(has_ring & ((plan.row_first >= descriptor.in_ring) | ~difference[-1])),
         ]
-        m.d.sync += [
-            plan.stride_minus_ring.eq(minus_ring_value(plan.row_stride, descriptor.in_ring)),
-            plan.tap_minus_ring.eq(minus_ring_value(plan.row_tap, descriptor.in_ring)),
-        ]
+        multiple = self._multiples(m, count)
         reductions = ((row, descriptor.in_row), (plan.row_first, descriptor.in_row_off))
         with m.If(start):
             m.d.sync += [state.eq(_Step.LOOK), count.eq(0)]
             m.d.sync += [value.eq(initial) for value, initial in reductions]
-            m.d.sync += [plan.row_stride.eq(0), plan.row_tap.eq(0)]
+            m.d.sync += multiple.eq(0)
         with m.Elif(state == _Step.LOOK):
             m.d.sync += state.eq(_Step.BRANCH)
         with m.Elif(state == _Step.BRANCH):
@@ -242,20 +239,24 @@ class LoopSetup(wiring.Component):
         with m.Elif(state == _Step.SETTLE):
             m.d.sync += state.eq(_Step.SUM)
         with m.Elif(state == _Step.SUM):
-            self._accumulate(m, count, row, row_minus_ring)
+            m.d.sync += [count.eq(count + 1), multiple.eq(add_in_ring(multiple, row, row_minus_ring))]
+            with m.If((count + 1 >= descriptor.stride_h) & (count + 1 >= descriptor.dilation_h)):
+                m.d.sync += state.eq(_Step.READY)
         for value, initial in reductions:
             self._reduce(m, outside, start, value, initial)
         return state == _Step.READY
 
-    def _accumulate(self, m: Module, count: Signal, row: Signal, row_minus_ring: Signal) -> None:
+    def _multiples(self, m: Module, count: Signal) -> Signal:
+        """The row step times `count`, in the state SUM and after it; both steps of the plan are such multiples."""
         plan, descriptor = self._plan, self.descriptors.payload
-        m.d.sync += count.eq(count + 1)
-        with m.If(count < descriptor.stride_h):
-            m.d.sync += plan.row_stride.eq(add_in_ring(plan.row_stride, row, row_minus_ring))
-        with m.If(count < descriptor.dilation_h):
-            m.d.sync += plan.row_tap.eq(add_in_ring(plan.row_tap, row, row_minus_ring))
-        with m.If((count + 1 >= descriptor.stride_h) & (count + 1 >= descriptor.dilation_h)):
-            m.d.sync += self._state.eq(_Step.READY)
+        multiple = Signal(SCRATCH_BITS, reset_less=True)
+        multiple_minus_ring = minus_ring_value(multiple, descriptor.in_ring)
+        # The last multiple is copied in the first cycle of READY, before the plan is valid.
+        with m.If(count == descriptor.stride_h):
+            m.d.sync += [plan.row_stride.eq(multiple), plan.stride_minus_ring.eq(multiple_minus_ring)]
+        with m.If(count == descriptor.dilation_h):
+            m.d.sync += [plan.row_tap.eq(multiple), plan.tap_minus_ring.eq(multiple_minus_ring)]
+        return multiple
 
     def _reduce(self, m: Module, outside: Signal, start: Signal, value: Signal, initial: Value) -> None:
         """Serial division by the ring, one bit a cycle; the quotient is not kept."""

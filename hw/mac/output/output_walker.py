@@ -65,7 +65,7 @@ class OutputWalker(wiring.Component):
 
     Requirements
     ------------
-    `walk` is valid in the cycle of `start`; all sizes are at least 1.
+    `walk` is valid from the cycle before `start` to that of `start`; all sizes are at least 1.
 
     Reset and faults
     ----------------
@@ -107,16 +107,19 @@ class OutputWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Loop counters, and address sums beside them.
 
-        The skid buffer cuts the path from `o.ready` to the counters.
+        The skid buffer cuts the path from `o.ready` to the counters. Between walks all registers follow `walk`: a loop
+        then begins with the values with which it is repeated, without a multiplexer between `walk` and its copy.
         """
         m = Module()
         m.submodules.positions = positions = SkidBuffer(position_layout(self._params))
         wiring.connect(m, positions.o, wiring.flipped(self.o))
         walk = Signal(WALK, reset_less=True)
-        walking = Signal()
+        walking = self._walking = Signal()
         self._position, self._step = Signal(position_layout(self._params)), Signal()
+        with m.If(~walking):
+            m.d.sync += walk.eq(self.walk)
         with m.If(self.start):
-            m.d.sync += [walk.eq(self.walk), walking.eq(1)]
+            m.d.sync += walking.eq(1)
         with m.Elif(self._step & self._position.last):
             m.d.sync += walking.eq(0)
         row_end = self._count(m, walk)
@@ -142,20 +145,23 @@ class OutputWalker(wiring.Component):
             self._position.block_end.eq(self._position.pixel_end & columns.last & rows.last),
             self._position.last.eq(self._position.block_end & blocks.last),
         ]
-        with m.If(self.start):
-            for counter, count in ((columns, self.walk.out_w), (rows, self.walk.out_h), (blocks, self.walk.blocks)):
-                counter.load(m, count)
+        row_end = self._step & self._position.pixel_end & columns.last
+        block_end = self._step & self._position.block_end
+        with m.If(~self._walking):
             m.d.sync += group.eq(0)
+            blocks.load(m, self.walk.blocks)
         with m.Elif(self._step):
             m.d.sync += group.eq(Mux(self._position.pixel_end, 0, group + 1))
-            with m.If(self._position.pixel_end):
-                columns.step(m)
-                with m.If(columns.last):
-                    columns.load(m, walk.out_w)
-                    rows.step(m)
-                with m.If(self._position.block_end):
-                    rows.load(m, walk.out_h)
-                    blocks.step(m)
+        with m.If(self.start | row_end):
+            columns.load(m, walk.out_w)
+        with m.Elif(self._step & self._position.pixel_end):
+            columns.step(m)
+        with m.If(self.start | block_end):
+            rows.load(m, walk.out_h)
+        with m.Elif(row_end):
+            rows.step(m)
+        with m.If(block_end):
+            blocks.step(m)
         return columns.last
 
     def _channels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
@@ -169,25 +175,26 @@ class OutputWalker(wiring.Component):
         m.d.comb += [next_byte.eq(byte + lanes), next_plane.eq(plane)]
         with m.If(byte == rows - lanes):
             m.d.comb += [next_byte.eq(0), next_plane.eq(plane + walk.plane)]
-        with m.If(self.start):
-            m.d.sync += [plane.eq(self.walk.base), first_plane.eq(self.walk.base)]
-            m.d.sync += [byte.eq(self.walk.byte), first_byte.eq(self.walk.byte)]
+        with m.If(~self._walking):
+            m.d.sync += [first_plane.eq(self.walk.base), first_byte.eq(self.walk.byte)]
+        with m.Elif(self._step & self._position.block_end):
+            m.d.sync += [first_plane.eq(next_plane), first_byte.eq(next_byte)]
+        with m.If(self.start | (self._step & self._position.pixel_end & ~self._position.block_end)):
+            m.d.sync += [plane.eq(first_plane), byte.eq(first_byte)]
         with m.Elif(self._step):
             m.d.sync += [plane.eq(next_plane), byte.eq(next_byte)]
-            with m.If(self._position.block_end):
-                m.d.sync += [first_plane.eq(next_plane), first_byte.eq(next_byte)]
-            with m.Elif(self._position.pixel_end):
-                m.d.sync += [plane.eq(first_plane), byte.eq(first_byte)]
         return plane
 
     def _pixels(self, m: Module, walk: data.View[data.StructLayout], row_end: Signal) -> Signal:
         """Offset of the pixel in its plane."""
         pixel = Signal(SCRATCH_BITS, reset_less=True)
         row = Signal.like(pixel)
-        with m.If(self.start | (self._step & self._position.block_end)):
+        origin, distance = Mux(row_end, row, pixel), Mux(row_end, walk.row, walk.x)
+        following = (origin + distance)[:SCRATCH_BITS]
+        with m.If(~self._walking | (self._step & self._position.block_end)):
             m.d.sync += [pixel.eq(0), row.eq(0)]
         with m.Elif(self._step & self._position.pixel_end):
-            m.d.sync += pixel.eq(pixel + walk.x)
+            m.d.sync += pixel.eq(following)
             with m.If(row_end):
-                m.d.sync += [pixel.eq(row + walk.row), row.eq(row + walk.row)]
+                m.d.sync += row.eq(following)
         return pixel

@@ -171,7 +171,7 @@ def _shifted(faults: Mapping[int, Instruction]) -> dict[int, Instruction]:
 
 _FAULTS: dict[tuple[str, type[wiring.Component]], dict[Kind, tuple[str, str]]] = {
     ("dma.front_end", RunWalker): {Kind.LOAD: ("state.plane + move.dram_s2", "state.plane + move.dram_s1")},
-    ("mac.output.readout", OutputWalker): {Kind.CONV: ("row.eq(row + walk.row)]", "row.eq(pixel + walk.row)]")},
+    ("mac.output.readout", OutputWalker): {Kind.CONV: ("Mux(row_end, row, pixel)", "Mux(row_end, pixel, pixel)")},
     ("vector.datapath", WordAssembler): {Kind.VCOPY: ("rotate_left(8 << bit)", "rotate_right(8 << bit)")},
     ("vector.datapath", OperandStage): {
         Kind.VADD: ("Mux(single, 0, seconds[2])", "Mux(single, 0, seconds[2] & ~1)"),

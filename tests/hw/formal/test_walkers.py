@@ -235,6 +235,8 @@ class CheckedOutput(OutputWalker):
         rows, lanes, new, position = self._params.rows, self._params.lanes, self.walk, self._position
         groups = self._params.cols // lanes
         job, walking = Signal(WALK, name="job"), Signal()
+        offered, idle = Signal(WALK, name="offered"), Signal(init=1)
+        m.d.sync += [offered.eq(new), idle.eq(~walking)]
         block, y, x = (Signal.like(job[name], name=f"{name}_done") for name in ("blocks", "out_h", "out_w"))
         group = Signal(range(groups), name="groups_done")
         plane, block_plane, row, pixel = (
@@ -251,6 +253,7 @@ class CheckedOutput(OutputWalker):
         m.d.comb += [
             Assume((new.blocks != 0) & (new.out_h != 0) & (new.out_w != 0) & ~(self.start & self.active)),
             Assume((new.byte % lanes == 0) & (new.byte < rows)),
+            Assume(~self.start | (Value.cast(new) == Value.cast(offered))),
             next_plane.eq(plane + Mux(beyond, job.plane, 0)),
             next_byte.eq(byte + lanes - Mux(beyond, rows, 0)),
         ]
@@ -270,6 +273,14 @@ class CheckedOutput(OutputWalker):
         walker, channels, pixels = found["elaborate"], found["_channels"], found["_pixels"]
         counted = found["_count"]
         m.d.comb += Assert((walker["walking"] == walking) & (walking | ~self._step))
+        m.d.comb += Assert(walking | idle | self.active)
+        with m.If(idle & ~walking):
+            m.d.comb += [
+                Assert(Value.cast(walker["walk"]) == Value.cast(offered)),
+                Assert((position.group == 0) & (pixels["pixel"] == 0) & (pixels["row"] == 0)),
+                Assert((channels["first_plane"] == offered.base) & (channels["first_byte"] == offered.byte)),
+                Assert(counter_holds(counted["blocks"], offered.blocks)),
+            ]
         with m.If(walking):
             m.d.comb += [
                 Assert(position.address == (plane + pixel)[:SCRATCH_BITS]),

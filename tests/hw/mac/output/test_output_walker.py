@@ -20,6 +20,16 @@ _SHAPES = {
 }
 
 
+async def _begin(ctx: Any, walker: OutputWalker, walk: dict[str, int]) -> None:
+    """Start a walk that is valid in the cycle before and in that of the pulse, and in no other cycle."""
+    ctx.set(walker.walk, walk)
+    await ctx.tick()
+    ctx.set(walker.start, 1)
+    await ctx.tick()
+    ctx.set(walker.start, 0)
+    ctx.set(walker.walk, WALK.from_bits((1 << WALK.size) - 1))
+
+
 @pytest.mark.parametrize("name", _SHAPES)
 def test_walk_visits_every_group_in_order(name: str, rng: random.Random) -> None:
     p = _SHAPES[name]
@@ -38,10 +48,7 @@ def test_walk_visits_every_group_in_order(name: str, rng: random.Random) -> None
     async def bench(ctx: Any) -> None:
         nonlocal ends
         for walk in walks:
-            ctx.set(walker.walk, walk)
-            ctx.set(walker.start, 1)
-            await ctx.tick()
-            ctx.set(walker.start, 0)
+            await _begin(ctx, walker, walk)
             for _ in range(1, OutputWalker.LATENCY):
                 assert not ctx.get(walker.o.valid)
                 await ctx.tick()
@@ -96,10 +103,7 @@ def test_every_member_of_a_walk_has_its_whole_width(walk: dict[str, int]) -> Non
 
     async def bench(ctx: Any) -> None:
         ctx.set(walker.o.ready, 1)
-        ctx.set(walker.walk, walk)
-        ctx.set(walker.start, 1)
-        await ctx.tick()
-        ctx.set(walker.start, 0)
+        await _begin(ctx, walker, walk)
         await ctx.tick().repeat(OutputWalker.LATENCY - 1)
         for position in islice(OutputWalker.model(walk, _SHAPES["wide"]), PREFIX):
             assert ctx.get(walker.o.valid)
@@ -120,10 +124,7 @@ def test_the_second_round_of_a_long_loop_has_as_many_steps(name: str, size: int)
 
     async def bench(ctx: Any) -> None:
         ctx.set(walker.o.ready, 1)
-        ctx.set(walker.walk, walk)
-        ctx.set(walker.start, 1)
-        await ctx.tick()
-        ctx.set(walker.start, 0)
+        await _begin(ctx, walker, walk)
         payload, last = walker.o.payload, 0
         while not last:
             *_, valid, address, last = await ctx.tick().sample(
@@ -140,12 +141,9 @@ def test_a_walk_begins_at_its_base_after_a_reset_within_another_one() -> None:
     walker, reset = made(OutputWalker, _NANO), Signal()
 
     async def bench(ctx: Any) -> None:
-        ctx.set(walker.walk, SMALL | {"out_h": 5, "out_w": 5})
         ctx.set(walker.o.ready, 1)
         for steps in (7, 13, 1):
-            ctx.set(walker.start, 1)
-            await ctx.tick()
-            ctx.set(walker.start, 0)
+            await _begin(ctx, walker, SMALL | {"out_h": 5, "out_w": 5})
             await ctx.tick().repeat(OutputWalker.LATENCY - 1)
             assert ctx.get(walker.o.valid)
             assert ctx.get(walker.o.payload.address) == SMALL["base"]
