@@ -1,8 +1,9 @@
 """Performance counters: a short counter per event, and one memory for the upper bits of all."""
 
 from collections.abc import Mapping
+from itertools import accumulate
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Array, Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -19,13 +20,24 @@ _UPPER_LAYOUT = data.StructLayout({"high": COUNTER_BITS - SHORT_COUNTER_BITS, "t
 """An entry of the memory: upper bits, and the top bit of the short counter at its last visit."""
 
 
+def _shift(state: int) -> int:
+    """The next state of a short counter, as `_short_count` shifts it."""
+    top, second, lower = state >> SHORT_COUNTER_BITS - 1, state >> SHORT_COUNTER_BITS - 2 & 1, state << 1
+    return (lower | top ^ second ^ (lower % (1 << SHORT_COUNTER_BITS) == 0)) % (1 << SHORT_COUNTER_BITS)
+
+
+STATES = tuple(accumulate(range((1 << SHORT_COUNTER_BITS) - 1), lambda state, _: _shift(state), initial=0))
+"""States of a short counter by its count: a de Bruijn sequence, so that all counts occur."""
+assert len(set(STATES)) == 1 << SHORT_COUNTER_BITS and _shift(STATES[-1]) == 0, "these bits need other taps"
+
+
 class Counters(wiring.Component):
     """Counts events while a program runs.
 
     Per unit and cycle at most one of these counts: busy, stalled for a cause of its own, waiting for other units, no
     instruction. Each event has a short counter, which wraps. A memory holds the upper bits of all counters and is
     updated by a round-robin scan. The scan visits each counter every `SCAN_PERIOD` cycles, before its short counter can
-    wrap twice.
+    wrap twice. A short counter is a shift register with feedback, which takes two LUTs; the scan decodes its state.
 
     Members
     -------
@@ -106,13 +118,13 @@ class Counters(wiring.Component):
             read_index.eq(at),
             self.scan_index.eq(read_index),
             read_low.eq(self._short_count(m, at)),
-            low.eq(read_low),
+            low.eq(Array(STATES.index(state) for state in range(len(STATES)))[read_low]),
         ]
         self._extend(m, at, first_scan, low)
         return m
 
     def _short_count(self, m: Module, at: Signal) -> Signal:
-        """The short counter that the scan visits."""
+        """The state of the short counter that the scan visits."""
         selected = Signal(SHORT_COUNTER_BITS)
         events = self._events(m)
         shorts = [Signal(SHORT_COUNTER_BITS, name=f"short_{register.name.lower()}") for register in COUNTERS]
@@ -120,7 +132,7 @@ class Counters(wiring.Component):
             with m.If(self.launch):
                 m.d.sync += short.eq(0)
             with m.Elif(events[register.name]):
-                m.d.sync += short.eq(short + 1)
+                m.d.sync += short.eq(Cat(short[-1] ^ short[-2] ^ ~short[:-1].any(), short))
         with m.Switch(at):
             for i, short in enumerate(shorts):
                 with m.Case(i):
