@@ -9,6 +9,9 @@ REGISTER_COPY = "register_copy"
 """Duplicate register that synthesis must not merge with its copies: it shortens a high fan-out net."""
 NO_RW_CHECK = "no_rw_check"
 """Memory in which no address is read and written in one cycle: synthesis adds no bypass logic."""
-KEPT_ATTRIBUTES = (LUT_PRODUCT, NO_RW_CHECK, REGISTER_COPY)
+RAM_STYLE = "ram_style"
+"""Memory that synthesis is to put into look-up tables, `distributed`."""
+KEPT_ATTRIBUTES = (LUT_PRODUCT, NO_RW_CHECK, RAM_STYLE, REGISTER_COPY)
 
-NO_COLLISIONS = {NO_RW_CHECK: 1}
+NO_COLLISIONS: dict[str, int | str] = {NO_RW_CHECK: 1}
+IN_LUTS: dict[str, int | str] = {RAM_STYLE: "distributed"}

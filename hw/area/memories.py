@@ -61,10 +61,11 @@ def memories(p: HardwareParams) -> dict[str, list[Memory]]:
             Memory(
                 1,
                 2 * p.strip,
-                p.cols * p.acc_bits,
+                p.cols * p.acc_bits - p.accumulator_surplus,
                 reads=2 - p.single_ported_accumulators,
                 forced=not p.single_ported_accumulators,
-            )
+            ),
+            *[Memory(1, 2 * p.strip, p.accumulator_surplus, reads=2, in_luts=True)] * bool(p.accumulator_surplus),
         ],
         "epilogue": [Memory(p.lanes, 2 * TABLE_BYTES, 8)],
         # Two lanes share a table's ports.

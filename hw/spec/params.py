@@ -271,6 +271,13 @@ class HardwareParams:
         return self.strip <= _SMALL_STRIP and self.cols // self.lanes >= _SLOW_READOUT
 
     @property
+    def accumulator_surplus(self) -> int:
+        """Bits of a pixel's sums beyond whole block RAMs, if so few that look-up tables hold them."""
+        # Families with wide multipliers have block RAMs of 72 bits.
+        surplus = self.cols * self.acc_bits % 72
+        return surplus if surplus <= 8 and self.wide_multipliers and not self.single_ported_accumulators else 0
+
+    @property
     def pixels_per_word(self) -> int:
         """Pixels of four channels in a word of a packed first layer."""
         return self.word_bytes // 4

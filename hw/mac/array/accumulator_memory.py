@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.yosys_attributes import NO_COLLISIONS
+from intloom.hw.yosys_attributes import IN_LUTS, NO_COLLISIONS
 
 
 class AccumulatorMemory(wiring.Component):
@@ -49,6 +49,7 @@ class AccumulatorMemory(wiring.Component):
     def __init__(self, params: HardwareParams) -> None:
         self._strip = params.strip
         self._sums = data.ArrayLayout(signed(params.acc_bits), params.cols)
+        self._surplus = params.accumulator_surplus
         self._two_memories = params.single_ported_accumulators
         address = params.strip.bit_length()
         super().__init__(
@@ -70,7 +71,7 @@ class AccumulatorMemory(wiring.Component):
         return dict(writes).get(address, [0] * columns)
 
     def elaborate(self, platform: object) -> Module:
-        """One memory with two read ports, or two memories with one."""
+        """A memory with two read ports, or two memories with one."""
         m = Module()
         if self._two_memories:
             self._memory_per_bank(m)
@@ -79,17 +80,24 @@ class AccumulatorMemory(wiring.Component):
         return m
 
     def _two_read_ports(self, m: Module) -> None:
-        m.submodules.memory = memory = self._memory(2 * self._strip)
-        read, readout, write = memory.read_port(), memory.read_port(), memory.write_port()
-        m.d.comb += [
-            read.addr.eq(self.read_address),
-            self.read_data.eq(read.data),
-            readout.addr.eq(self.readout_address),
-            self.readout_data.eq(readout.data),
-            write.en.eq(self.write_en),
-            write.addr.eq(self.write_address),
-            write.data.eq(self.write_data),
-        ]
+        """Bits beyond whole blocks of RAM, if they are few, are a memory of their own, in look-up tables."""
+        at = self._sums.size - self._surplus
+        read_data, readout_data, write_data = map(Value.cast, (self.read_data, self.readout_data, self.write_data))
+        parts = [("memory", slice(at), NO_COLLISIONS)]
+        parts += [("surplus", slice(at, None), NO_COLLISIONS | IN_LUTS)] * bool(self._surplus)
+        for name, bits, attributes in parts:
+            memory = Memory(shape=len(write_data[bits]), depth=2 * self._strip, init=[], attrs=attributes)
+            m.submodules[name] = memory
+            read, readout, write = memory.read_port(), memory.read_port(), memory.write_port()
+            m.d.comb += [
+                read.addr.eq(self.read_address),
+                read_data[bits].eq(read.data),
+                readout.addr.eq(self.readout_address),
+                readout_data[bits].eq(readout.data),
+                write.en.eq(self.write_en),
+                write.addr.eq(self.write_address),
+                write.data.eq(write_data[bits]),
+            ]
 
     def _memory_per_bank(self, m: Module) -> None:
         """Readout addresses a bank if it reads it, else the array does; each selects its bank's data."""
@@ -97,7 +105,8 @@ class AccumulatorMemory(wiring.Component):
         m.d.sync += [read_bank.eq(self.read_address[-1]), readout_bank.eq(self.readout_address[-1])]
         read_data = []
         for bank in range(2):
-            m.submodules[f"bank{bank}"] = memory = self._memory(self._strip)
+            memory = Memory(shape=self._sums.size, depth=self._strip, init=[], attrs=NO_COLLISIONS)
+            m.submodules[f"bank{bank}"] = memory
             read, write = memory.read_port(), memory.write_port()
             readout_reads = Signal(name=f"readout_reads{bank}")
             m.d.comb += [
@@ -112,6 +121,3 @@ class AccumulatorMemory(wiring.Component):
             self.read_data.eq(Mux(read_bank, read_data[1], read_data[0])),
             self.readout_data.eq(Mux(readout_bank, read_data[1], read_data[0])),
         ]
-
-    def _memory(self, depth: int) -> Memory:
-        return Memory(shape=self._sums.size, depth=depth, init=[], attrs=NO_COLLISIONS)

@@ -93,7 +93,7 @@ def _elaborate(part: Elaboratable, platform: OneModule) -> None:
 
 @pytest.mark.parametrize("params", [preset("nano"), preset("small"), *(drawn(n, "ecp5") for n in (1, 2, 5))])
 def test_memories_are_those_of_the_design(params):
-    (sums,) = memories(params)["accumulators"]
+    sums, *_ = memories(params)["accumulators"]
     assert sums.reads == 2 - params.single_ported_accumulators
     noted, listed = _Noted(), Counter[tuple[int, int, int]]()
     _elaborate(Npu(params), noted)

@@ -15,13 +15,18 @@ _NANO = preset("nano")
 SHAPES = {
     "both ports": _NANO.replace(strip=32),
     "fast readout": _NANO.replace(cols=8, lanes=2, strip=16, rows=8, axi_data_bits=64, acc_bits=20),
+    "bits in look-up tables": _NANO.replace(cols=16, acc_bits=23, strip=32, multiplier_bits=25, weight_kib=64),
     "turns": _NANO.replace(cols=8, lanes=1, strip=16),
 }
 CYCLES = 600
 
 
 def test_only_a_short_strip_with_slow_readout_is_single_ported() -> None:
-    assert [params.single_ported_accumulators for params in SHAPES.values()] == [False, False, True]
+    assert [params.single_ported_accumulators for params in SHAPES.values()] == [False, False, False, True]
+
+
+def test_bits_beyond_whole_blocks_of_ram_are_in_look_up_tables() -> None:
+    assert [params.accumulator_surplus for params in SHAPES.values()] == [0, 0, 16 * 23 % 72, 0]
 
 
 @pytest.mark.parametrize("name", SHAPES)
