@@ -142,19 +142,34 @@ class RasterWalker(wiring.Component):
             with m.Elif(~self._lines.last):
                 self._next_line(m)
             with m.Elif(~self._blocks.last):
-                self._blocks.step(m)
                 self._begin_block(m)
             with m.Else():
                 m.d.sync += self.active.eq(0)
         with m.If(self.start):
             m.d.sync += self.active.eq(1)
-            self._blocks.load(m, config.blocks)
             self._begin_block(m)
+        self._count(m)
         return m
+
+    def _count(self, m: Module) -> None:
+        """Each counter is loaded under one condition: a carry chain of ECP5 contains one multiplexer."""
+        counts = (
+            (self._pixels, self.config.pixels),
+            (self._lines, self.config.lines),
+            (self._blocks, self.config.blocks),
+        )
+        steps = self.active & self.o.ready
+        for counter, count in counts:
+            ends = steps & counter.last
+            # The blocks begin with a walk alone; after the last one nothing reads their count.
+            with m.If(self.start | ends):
+                counter.load(m, count)
+            with m.Elif(steps):
+                counter.step(m)
+            steps = ends
 
     def _begin_block(self, m: Module) -> None:
         m.d.sync += [self._plane_addr.eq(self._next_addr), self._word.line_at.eq(self.config.line_at)]
-        self._lines.load(m, self.config.lines)
         self._line_repeats.load(m, self.config.line_repeat)
         self._begin_line(m)
 
@@ -166,11 +181,9 @@ class RasterWalker(wiring.Component):
             self._word.pixel_at.eq(self.config.pixel_at),
             self._word.first.eq(1),
         ]
-        self._pixels.load(m, self.config.pixels)
         self._pixel_repeats.load(m, self.config.pixel_repeat)
 
     def _next_line(self, m: Module) -> None:
-        self._lines.step(m)
         with m.If(~self._line_repeats.last):
             self._line_repeats.step(m)
         with m.Else():
@@ -179,7 +192,6 @@ class RasterWalker(wiring.Component):
         self._begin_line(m)
 
     def _next_pixel(self, m: Module) -> None:
-        self._pixels.step(m)
         m.d.sync += self._word.first.eq(0)
         with m.If(self._prefill != 0):
             m.d.sync += self._prefill.eq(self._prefill - 1)
