@@ -103,14 +103,15 @@ class _Simulation:
         self._wake(self.fetched)
         self._prefetch(self.fetched)
         while True:
-            # Both must run in each round, since a started instruction frees a queue slot.
-            while True:
-                dispatched = self.fetched <= self.now and self._dispatch()
-                if not self._start() and not dispatched:
-                    break
+            dispatched = self._dispatch()
+            # A started instruction frees the queue slot that the next one waits for.
+            if self._start() and not dispatched and self._dispatch():
+                self._start()
             ahead = self.port.next_change()
             if self.events and (ahead is None or self.events[0][0] <= ahead):
-                self._event(*heappop(self.events))
+                self.now = max(self.now, self.events[0][0])
+                while self.events and self.events[0][0] <= self.now:
+                    self._event(*heappop(self.events))
             elif ahead is not None:
                 self._move(ahead)
             else:
@@ -120,16 +121,13 @@ class _Simulation:
         heappush(self.events, (time, -1, 0))
 
     def _event(self, time: int, unit: int, count: int) -> None:
-        if time > self.now:
-            self.now = time
-        if unit >= 0:
-            state = self.units[unit]
-            if unit == Unit.VEC and self.walk is not None and not self._walked(*self.walk, state):
-                return
-            if count > state.finished:
-                state.finished = count
-            if time > self.last:
-                self.last = time
+        if unit < 0:
+            return
+        state = self.units[unit]
+        if unit == Unit.VEC and self.walk is not None and not self._walked(*self.walk, state):
+            return
+        state.finished = max(state.finished, count)
+        self.last = max(self.last, time)
 
     def _walked(self, start: int, cost: Cost, state: _Unit) -> bool:
         """Whether a VDEPTHWISE has ended; CONVs that began after it may have delayed it."""
@@ -153,9 +151,9 @@ class _Simulation:
             heappush(self.events, (time + tail, int(unit), len(state.done)))
 
     def _dispatch(self) -> bool:
-        """Enqueue the next instruction, which has been fetched, if its queue has a free slot."""
+        """Enqueue the next instruction if it has been fetched and its queue has a free slot."""
         # The first chunk is used as it arrives.
-        if self.next >= min(len(self.instructions), max(1, self.arrived) * self.chunk):
+        if self.fetched > self.now or self.next >= min(len(self.instructions), max(1, self.arrived) * self.chunk):
             return False
         unit = self.unit_of[self.next]
         if unit is not Unit.CONTROL:
@@ -260,9 +258,13 @@ class Bound:
 def bound(program: Program) -> Bound:
     """The bound of a program, from the costs of its instructions alone: no waits, latencies or starts."""
     work, words, params = {Unit.MAC: 0, Unit.VEC: 0}, 0, program.params
+    costs: dict[object, int] = {}
     for instruction in program.instructions:
         if instruction.unit in work:
-            work[instruction.unit] += instruction_cost(instruction, params).work
+            key = cost_key(instruction)
+            if key not in costs:
+                costs[key] = instruction_cost(instruction, params).work
+            work[instruction.unit] += costs[key]
         elif instruction.unit is not Unit.CONTROL:
             words += move_words(instruction)
     beats, bandwidth = words * params.word_beats, program.memory.bandwidth

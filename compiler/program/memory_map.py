@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.program.footprint import Memory, addresses, footprint, view
+from intloom.compiler.program.footprint import Access, Memory, addresses, footprint, view
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program, Role
 from intloom.hw.spec.isa import Kind, LoadTarget
@@ -79,35 +79,45 @@ def _label(program: Program, index: int) -> str:
     return f"{layer}: result"
 
 
-def _lifetimes(program: Program, memory: Memory) -> Iterator[tuple[Words, Words, Words]]:
-    """Words of a local memory in order, with the instruction that wrote each and the end of its last reader."""
+def _are_distinct(access: Access) -> bool:
+    """Whether no two of an access's words can be the same."""
+    span = 1
+    for count, step in reversed(access.dims):
+        if count > 1 and step < span:
+            return False
+        span += (count - 1) * step
+    return True
+
+
+def _lifetimes(program: Program, memory: Memory) -> Iterator[Words]:
+    """Words of a local memory, the instruction that wrote each, and the end of its last reader, as three rows.
+
+    Words that nothing has written have -1 as writer.
+    """
     size = memory_size(program, memory)
-    # The words themselves, the last writer of each, and the end of its last reader.
     state = np.stack([np.arange(size, dtype=np.int32), np.full(size, -1, np.int32), np.zeros(size, np.int32)])
-
-    def ended(part: Words) -> tuple[Words, Words, Words]:
-        flat = part.reshape(3, -1)
-        flat = flat[:, flat[1] >= 0]
-        if not (flat[0, 1:] > flat[0, :-1]).all():
-            flat = flat[:, np.unique(flat[0], return_index=True)[1]]
-        words, first, last = flat
-        return words, first, last
-
     for index, instruction in enumerate(program.instructions):
-        for access in (a for a in footprint(instruction, program.params) if a.memory is memory):
+        for access in footprint(instruction, program.params):
+            if access.memory is not memory:
+                continue
             wraps = access.last >= size
             key = addresses(access) % size if wraps else ...
             part = state if wraps else view(state, access, 3)
             if access.write:
-                yield ended(part[:, key])
+                # A copy, since this instruction writes to the view.
+                ended = np.array(part[:, key]).reshape(3, -1)
+                distinct = not wraps and _are_distinct(access)
+                yield ended if distinct else ended[:, np.unique(ended[0], return_index=True)[1]]
                 part[1, key] = index
             part[2, key] = index + 1
-    yield ended(state)
+    yield state
 
 
 def _local(program: Program, memory: Memory) -> Iterator[Extent]:
     """Words of a local memory from their write to their last reader before the next one; neighbors alike together."""
-    for words, starts, ends in _lifetimes(program, memory):
+    for lifetimes in _lifetimes(program, memory):
+        written = lifetimes[:, lifetimes[1] >= 0]
+        words, starts, ends = written[:, np.argsort(written[0])]
         cuts = (words[1:] != words[:-1] + 1) | (starts[1:] != starts[:-1]) | (ends[1:] != ends[:-1])
         at = 0
         for stop in (*(np.flatnonzero(cuts) + 1).tolist(), *([words.size] if words.size else [])):
@@ -139,8 +149,7 @@ def peak_words(program: Program, memory: Memory) -> int:
         spans = [(e.first, e.last, e.stop - e.start) for e in _extents(program, memory)]
         starts, ends, words = np.array(spans).T
     else:
-        lifetimes = list(_lifetimes(program, memory))
-        starts, ends = (np.concatenate([each[k] for each in lifetimes]) for k in (1, 2))
-        words = np.ones(starts.size, np.int64)
+        every = np.concatenate(list(_lifetimes(program, memory)), axis=1)
+        (starts, ends), words = every[1:, every[1] >= 0], None
     births, deaths = (np.bincount(at, words, len(program.instructions) + 1) for at in (starts, ends))
     return int((births - deaths).cumsum().max())

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.fields import (
@@ -149,12 +150,20 @@ def _limits(kind: Kind) -> dict[str, tuple[Field, int, int]]:
     return {f.name: (f, f.minimum, f.maximum) for f in BY_KIND[kind].fields[1:]}
 
 
+@cache
+def _places(kind: Kind) -> tuple[itemgetter[Any], tuple[tuple[int, int], ...]]:
+    """What reads the values of all fields of an instruction, and for each field its mask and first bit."""
+    spec = BY_KIND[kind]
+    places = tuple(((1 << f.width) - 1, spec.offsets[f.name]) for f in spec.fields)
+    return itemgetter(*(f.name for f in spec.fields)), places
+
+
 def encode(instruction: Instruction) -> bytes:
     """The 64 bytes of an instruction, with zeros for the check bits: those depend on all earlier instructions."""
-    spec = instruction.spec
+    read, places = _places(instruction.kind)
     word = 0
-    for f in spec.fields:
-        word |= (instruction[f.name] & ((1 << f.width) - 1)) << spec.offsets[f.name]
+    for value, (mask, lsb) in zip(read(instruction.values), places, strict=True):
+        word |= (value & mask) << lsb
     return word.to_bytes(INSTRUCTION_BYTES, "little")
 
 

@@ -21,7 +21,6 @@ from intloom.compiler.schedule.plan.stripes import (
     StageRows,
     Stripes,
     columns_read,
-    plan_stripes,
     stripe_cycles,
 )
 from intloom.compiler.schedule.plan.tiling import Tiling
@@ -261,7 +260,7 @@ class GroupCosts:
 
     def stripes(self, cut: _Cut) -> Group:
         """The group in stripes of a cut."""
-        plan = plan_stripes(self._flow, cut.first, cut.stop, cut.rows, cut.parts)
+        plan = self._progress.plan(cut.first, cut.stop, cut.rows, cut.parts)
         assert plan is not None  # its cost is finite
         return Group(cut.first, cut.stop, plan, self._resident(cut.first, cut.stop))
 

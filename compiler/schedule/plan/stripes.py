@@ -103,6 +103,8 @@ class RowProgress:
     def __init__(self, flow: Dataflow) -> None:
         self._flow = flow
         self._known: dict[object, StageRows] = {}
+        self._equal: dict[tuple[int, bytes], StageRows] = {}
+        """One of those with equal rows, so that what follows from them is computed once."""
         self._rings: dict[object, Ring] = {}
         self._sources = [
             [(r, w) for r in reads for w in flow.writers[r.buffer] if not _disjoint(w.blocks, r.blocks)]
@@ -129,10 +131,12 @@ class RowProgress:
                     if first <= write.index < index
                 ]
             )
-            key = index, pace, sources
+            # Without sources the pace alone counts, with them only the number of steps.
+            key = index, pace[2] if sources else pace, sources
             done = self._known.get(key)
             if done is None:
-                done = self._known[key] = self._rows(index, pace, sources)
+                rows = self._rows(index, pace, sources)
+                done = self._known[key] = self._equal.setdefault((rows.steps, rows.rows.tobytes()), rows)
             # At most two steps from a stage to the next one.
             if done.steps > steps + 2 * len(group):
                 return None
@@ -196,6 +200,15 @@ class RowProgress:
             rings.append(ring)
         return rings
 
+    def plan(self, first: int, stop: int, rows_per_step: int, parts: int = 1) -> Stripes | None:
+        """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
+        progress = self.of(first, stop, rows_per_step)
+        if progress is None:
+            return None
+        used = 1 + max(done.steps for done in progress)
+        finished = np.stack([done.rows[:used] for done in progress])
+        return Stripes(first, stop, finished, self.rings(first, stop, progress), parts)
+
 
 def _repeats(progress: Sequence[StageRows]) -> bool:
     """Whether the first stage is the only one with rows in more steps than it takes until the others have some."""
@@ -205,17 +218,6 @@ def _repeats(progress: Sequence[StageRows]) -> bool:
 
 def _disjoint(a: range, b: range) -> bool:
     return a.stop <= b.start or b.stop <= a.start
-
-
-def plan_stripes(flow: Dataflow, first: int, stop: int, rows_per_step: int, parts: int = 1) -> Stripes | None:
-    """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
-    rows = RowProgress(flow)
-    progress = rows.of(first, stop, rows_per_step)
-    if progress is None:
-        return None
-    used = 1 + max(done.steps for done in progress)
-    finished = np.stack([done.rows[:used] for done in progress])
-    return Stripes(first, stop, finished, rows.rings(first, stop, progress), parts)
 
 
 def column_parts(stage: Stage, parts: int) -> list[tuple[int, int]]:

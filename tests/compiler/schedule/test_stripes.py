@@ -8,7 +8,7 @@ from intloom.compiler.program.cost import conv_busy, instruction_cost
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.plan.dataflow import Dataflow, on_both_units
-from intloom.compiler.schedule.plan.stripes import Stripes, plan_stripes
+from intloom.compiler.schedule.plan.stripes import RowProgress, Stripes
 from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
@@ -37,7 +37,7 @@ def moved(program: Program) -> tuple[int, int, int]:
 def planned(graph: IntGraph, rows: int) -> tuple[Dataflow, Stripes]:
     """All stages of a graph as one group."""
     flow = Dataflow(build_stages(graph, BASE, keep_intermediates=False))
-    plan = plan_stripes(flow, 0, len(flow.stages), rows)
+    plan = RowProgress(flow).plan(0, len(flow.stages), rows)
     assert plan is not None
     return flow, plan
 
