@@ -191,13 +191,20 @@ class WeightFetcher(wiring.Component):
             job_end.eq(block_end & last_block),
             self.descriptors.ready.eq(~active),
         ]
-        strip_done, block_done = Signal(), Signal()
-        m.d.sync += [strip_done.eq(strip_end), block_done.eq(block_end)]
-        # One cycle after the tile's end, from registers: the next tile's end is at least `cols` cycles away.
-        with m.If(block_done):
-            m.d.sync += [strips.eq(descriptor.strips), blocks.eq(blocks - 1)]
+        begun, strip_done, block_done = Signal(), Signal(), Signal()
+        m.d.sync += [
+            begun.eq(self.descriptors.valid & self.descriptors.ready),
+            strip_done.eq(strip_end),
+            block_done.eq(block_end),
+        ]
+        # One cycle after the begin or the tile's end, from registers: the next tile's end is at least `cols` cycles
+        # away.
+        with m.If(begun | block_done):
+            m.d.sync += strips.eq(descriptor.strips)
         with m.Elif(strip_done):
             m.d.sync += strips.eq(strips - 1)
+        with m.If(block_done):
+            m.d.sync += blocks.eq(blocks - 1)
         with m.If(self.constants.ready):
             m.d.sync += self.constants.valid.eq(0)
         with m.If(self.descriptors.valid & self.descriptors.ready):
@@ -206,7 +213,6 @@ class WeightFetcher(wiring.Component):
                 active.eq(1),
                 descriptor.eq(offered),
                 *(loops.last_indices[name].eq(value) for name, value in last_tile_indices(offered).items()),
-                strips.eq(offered.strips),
                 blocks.eq(offered.out_blocks),
                 block_start.eq(offered.first_tile),
                 self.read_address.eq(offered.first_tile),
