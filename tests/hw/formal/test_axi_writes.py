@@ -265,9 +265,9 @@ def test_a_faulty_register_bank_is_refuted(fault: str, tmp_path: Path) -> None:
 
 
 def test_an_index_without_a_counter_reads_zero(tmp_path: Path) -> None:
-    result = prove(FreeBench(UnusedCounters()), tmp_path, depth=2, induction=True)
+    result = prove(FreeBench(UnusedCounters()), tmp_path, depth=2, induction=True, whole=True)
     assert result.holds, result.log
 
 
 def test_an_index_with_a_counter_does_not_read_zero(tmp_path: Path) -> None:
-    assert not prove(FreeBench(FewerCounters()), tmp_path, depth=2, induction=True).holds
+    assert not prove(FreeBench(FewerCounters()), tmp_path, depth=2, induction=True, whole=True).holds
