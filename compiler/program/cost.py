@@ -11,7 +11,7 @@ from intloom.hw.spec.isa import BY_KIND, AccessPattern, Fields, Instruction, Kin
 from intloom.hw.spec.norm import PASSES as NORM_PASSES
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
-from intloom.hw.spec.vector_depthwise import first_walk_cycles, walk_cycles, walk_words
+from intloom.hw.spec.vector_depthwise import first_walk_cycles, result_cycles, walk_cycles, walk_words
 
 _CONSTANT_BYTES = 4
 """Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
@@ -30,6 +30,8 @@ class Cost:
     """Fraction of `work` in which results are written, if they are fewer than the operands."""
     slower: float = 0.0
     """Cycles by which a cycle of a VDEPTHWISE is longer on average while the array works on packed pixels."""
+    joined: int = 0
+    """Cycles before its end in which the next instruction may start, if both are VDEPTHWISE."""
 
     @property
     def cycles(self) -> int:
@@ -136,7 +138,12 @@ def _depthwise(i: Instruction) -> Cost:
     late = max(0, timing.DEPTHWISE_FIRST - first_walk_cycles(i))
     cycles = timing.DEPTHWISE_START + weights + late + walk_cycles(i)
     slower = max(0.0, timing.DEPTHWISE_PACKED * walk_words(i) / walk_cycles(i) - 1)
-    return Cost(cycles, timing.DEPTHWISE_END, slower=slower)
+    # The next one is taken when two results are left to write.
+    few = i["out_h"] * i["out_w"] <= timing.DEPTHWISE_UNWRITTEN
+    joined = timing.DEPTHWISE_JOINED - (
+        0 if few else max(1, timing.DEPTHWISE_JOINED + 1 - timing.DEPTHWISE_UNWRITTEN * result_cycles(i))
+    )
+    return Cost(cycles, timing.DEPTHWISE_END, slower=slower, joined=joined)
 
 
 def cost_key(instruction: Instruction) -> object:

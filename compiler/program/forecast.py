@@ -82,6 +82,10 @@ class _Simulation:
         self.shapes: dict[object, ConvShape] = {}
         self.packed: deque[tuple[int, int]] = deque(maxlen=_PACKED)
         """Periods of the last packed CONVs."""
+        self.queued = [0] * len(instructions)
+        """When each instruction entered its queue."""
+        self.joined = 0
+        """Cycles by which a VDEPTHWISE may start before the end of the one before it."""
         self.walk: tuple[int, Cost] | None = None
         """Start and cost of a VDEPTHWISE in progress."""
         self.now = 0
@@ -161,6 +165,7 @@ class _Simulation:
             if len(queue) >= self.params.queue_depth:
                 return False
             queue.append(self.next)
+            self.queued[self.next] = self.now
         self.next += 1
         # An instruction may be wider than a bus word; its fetch then takes several beats.
         self.fetched = self.now + self.fetch_step
@@ -190,12 +195,12 @@ class _Simulation:
                     break
             else:
                 if unit in _COMPUTING or self.port.takes(unit):
-                    self._begin(unit, self.instructions[state.queue.popleft()])
+                    self._begin(unit, state.queue.popleft())
                     begun = True
         return begun
 
-    def _begin(self, unit: Unit, instruction: Instruction) -> None:
-        state = self.units[unit]
+    def _begin(self, unit: Unit, number: int) -> None:
+        state, instruction = self.units[unit], self.instructions[number]
         if unit in (Unit.LOAD, Unit.STORE):
             start = self.now + hardware.UNIT_START
             state.started.append(start)
@@ -214,13 +219,18 @@ class _Simulation:
             self.port.write_results(start, start + cost.work, cost.readout)
             return
         start = self.now + hardware.UNIT_START
+        depthwise = instruction.spec.pattern is AccessPattern.DEPTHWISE
+        if depthwise and self.joined:
+            satisfied = (self.units[other].done[count - 1] for other, count in self.waits[number])
+            start -= min(self.joined, self.now - max(self.queued[number], *satisfied, 0))
+        self.joined = cost.joined
         state.free = start + cost.cycles
         self._compute(unit, state, start, state.free)
-        if instruction.spec.pattern is AccessPattern.DEPTHWISE:
+        if depthwise:
             self.walk = start, cost
             # Until `_walked` knows its end.
             state.free = sys.maxsize
-            self.port.convolve(start, start + cost.work)
+            self.port.convolve(max(start, self.now), start + cost.work)
         elif instruction.spec.pattern is not AccessPattern.TABLE:
             self.port.compute(start, start + cost.work, cost.readout)
 

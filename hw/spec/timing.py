@@ -60,12 +60,16 @@ NORM_FACTORS = 19
 """Last bytes of a pixel's first pass in VNORM to its second pass, without the levels of the adder tree."""
 NORM_END = 41
 """Last bytes read by VNORM to its end."""
-DEPTHWISE_START = 12
+DEPTHWISE_START = 10
 """Start of VDEPTHWISE to its first input word, without one cycle for each word of its weights."""
 DEPTHWISE_FIRST = 9
 """Last word of the weights of VDEPTHWISE to the first word that may complete a result: biases and scales are loaded."""
 DEPTHWISE_END = 27
 """Last input word of VDEPTHWISE to its end."""
+DEPTHWISE_JOINED = 11
+"""Cycles by which VDEPTHWISE starts before the end of the one before it, at most, if its waits are satisfied."""
+DEPTHWISE_UNWRITTEN = 2
+"""Results of the one before it that are not written then, at most."""
 DEPTHWISE_PACKED = 1.85
 """Cycles of a word of VDEPTHWISE while the array reads packed pixels: two words a cycle, of two of four banks.
 

@@ -95,7 +95,11 @@ def first_walk_cycles(i: Fields) -> int:
     return max(i["kernel_h"] * i["kernel_w"], GROUPS)
 
 
+def result_cycles(i: Fields) -> int:
+    """Cycles from a result to the next one of its row."""
+    return max(i["stride_w"] * i["kernel_h"], GROUPS)
+
+
 def walk_cycles(i: Fields) -> int:
     """Cycles from the first input word to the last one: results are at least `GROUPS` cycles apart."""
-    others = (i["out_w"] - 1) * max(i["stride_w"] * i["kernel_h"], GROUPS)
-    return i["out_h"] * (first_walk_cycles(i) + others)
+    return i["out_h"] * (first_walk_cycles(i) + (i["out_w"] - 1) * result_cycles(i))

@@ -1,8 +1,9 @@
 """Writes result words to the scratchpad."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,6 +32,10 @@ class ResultWriter(wiring.Component):
         Begin.
     active
         Writes remain.
+    addressed
+        At most the last `SkidBuffer.DEPTH` words remain.
+    addr, hazard
+        An address; whether one of the last `SkidBuffer.DEPTH` addresses equals it.
     halt
         Start no new request.
     credit_available, take_credit, push, word
@@ -51,7 +56,7 @@ class ResultWriter(wiring.Component):
 
     Requirements
     ------------
-    `config` and `mask` are stable while `active`. One `push` follows each `take_credit`.
+    `config` is stable until `addressed`, `mask` while `active`. One `push` follows each `take_credit`.
 
     Reset and faults
     ----------------
@@ -68,6 +73,9 @@ class ResultWriter(wiring.Component):
                 "mask": In(word_bytes),
                 "start": In(1),
                 "active": Out(1),
+                "addressed": Out(1),
+                "addr": In(SCRATCH_BITS),
+                "hazard": Out(1),
                 "halt": In(1),
                 "credit_available": Out(1),
                 "take_credit": In(1),
@@ -103,6 +111,7 @@ class ResultWriter(wiring.Component):
             raster.o.ready.eq(addresses.i.ready),
             # `active` falls one cycle after the last grant: from then on a read returns the written word.
             self.active.eq(raster.active | addresses.o.valid),
+            self.addressed.eq(~raster.active),
             # `pending`: a request that has been offered stays offered in a halt.
             self.port.valid.eq(queue.o.valid & addresses.o.valid & (~self.halt | pending)),
             self.port.addr.eq(addresses.o.payload),
@@ -114,4 +123,8 @@ class ResultWriter(wiring.Component):
             self.idle.eq(~pending),
         ]
         m.d.sync += pending.eq(self.port.valid & ~self.port.ready)
+        last = [Signal(SCRATCH_BITS, name=f"last{i}", reset_less=True) for i in range(SkidBuffer.DEPTH)]
+        with m.If(addresses.i.valid & addresses.i.ready):
+            m.d.sync += [after.eq(before) for before, after in pairwise([addresses.i.payload, *last])]
+        m.d.comb += self.hazard.eq(Cat(addr == self.addr for addr in last).any())
         return m

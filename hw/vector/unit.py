@@ -1,6 +1,6 @@
 """The vector unit. Its reference model is the instruction simulator in `sim/isa_sim`."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -36,6 +36,8 @@ _DEPTHWISE_CYCLES = (
     DepthwiseColumns.LATENCY + DepthwiseEpilogue.LATENCY + Datapath.BYTES_LATENCY + CreditFifo.TURNAROUND
 )
 """The same for a result of a depthwise convolution."""
+_DRAIN = 16
+"""Cycles without an input word after which no further one comes, and no sum is incomplete."""
 
 
 def results_in_flight(params: HardwareParams) -> int:
@@ -80,8 +82,9 @@ class VectorUnit(wiring.Component):
     Timing
     ------
     One slice a cycle, `vector_slices` cycles per word, while all ports grant. VDEPTHWISE: one word a cycle, and at
-    least `GROUPS` cycles from result to result. Instructions do not overlap: the next one is taken after the last write
-    of the previous one.
+    least `GROUPS` cycles from result to result. The next instruction is taken after the last write of the previous one.
+    Only a VDEPTHWISE after a VDEPTHWISE is taken earlier, once the latter has at most two words to write: its constants
+    are read meanwhile, its input after the last write. Constants that those two words contain are read after them.
 
     Requirements
     ------------
@@ -134,9 +137,8 @@ class VectorUnit(wiring.Component):
             sequencer.step.eq(slicer.words_valid | self._taken | self._issued),
             sequencer.write.eq(self.out.valid & self.out.ready),
             sequencer.idle.eq(fetch_a.idle & fetch_b.idle & writer.idle),
-            sequencer.range_fault.eq(
-                Cat(port.valid & port.fault for port in (self.a, self.b, self.out)).any(),
-            ),
+            sequencer.read_fault.eq((self.a.valid & self.a.fault) | (self.b.valid & self.b.fault)),
+            sequencer.write_fault.eq(self.out.valid & self.out.fault),
         ]
         return m
 
@@ -196,14 +198,21 @@ class VectorUnit(wiring.Component):
         m.submodules.raster_b = raster = RasterWalker()
         m.submodules.fetch_b = fetch = OperandFetcher(self._params.word_bytes)
         wiring.connect(m, fetch.port, wiring.flipped(self.b))
+        # A word that the previous instruction may not have written yet.
+        hazard = Signal()
+        if self._params.vector_depthwise:
+            m.d.comb += hazard.eq(self._writer.hazard & sequencer.joined)
         m.d.comb += [
             raster.config.eq(self._setup.b),
-            raster.start.eq(sequencer.start & (sequencer.operation.uses_b | self._reads_constants())),
-            fetch.i.valid.eq(raster.o.valid),
+            raster.start.eq(
+                sequencer.load_constants | (sequencer.start & (sequencer.operation.uses_b | sequencer.operation.norm))
+            ),
+            fetch.i.valid.eq(raster.o.valid & ~hazard),
             fetch.i.payload.addr.eq(raster.o.payload.addr),
+            self._writer.addr.eq(raster.o.payload.addr),
             # Operand B has no padding: VADD and VMUL read whole tensors.
             fetch.i.payload.inside.eq(1),
-            raster.o.ready.eq(fetch.i.ready),
+            raster.o.ready.eq(fetch.i.ready & ~hazard),
             fetch.halt.eq(sequencer.stop),
         ]
         return fetch
@@ -349,6 +358,11 @@ class VectorUnit(wiring.Component):
         word, tap = fetch_a.o.payload.word, fetch_a.o.payload.tap
         completed = Signal(GROUPS - 2)
         may_complete = Signal()
+        # Taken at `start`: results of the operation before may drain until then.
+        zp_out, table = Signal(signed(8), reset_less=True), Signal(reset_less=True)
+        with m.If(sequencer.start):
+            m.d.sync += [zp_out.eq(sequencer.operation.zp_out), table.eq(sequencer.operation.table)]
+        m.d.comb += datapath.operation.table.eq(table)
         m.d.sync += [
             completed.eq(Cat(self._completes, completed)),
             # Computed a cycle ahead.
@@ -359,7 +373,8 @@ class VectorUnit(wiring.Component):
                 fetch_a.o.valid & constants.weights_loaded & (~tap.last | (may_complete & credit_available))
             ),
             self._completes.eq(self._issued & tap.last),
-            constants.start.eq(sequencer.start),
+            # Also cleared for other operations: their words must not issue here.
+            constants.start.eq(sequencer.load_constants | (sequencer.start & ~sequencer.operation.depthwise)),
             constants.kernel_h.eq(sequencer.operation.kernel_h),
             constants.kernel_w.eq(sequencer.operation.kernel_w),
             columns.kernel_w.eq(sequencer.operation.kernel_w),
@@ -370,12 +385,26 @@ class VectorUnit(wiring.Component):
             columns.word.eq(word),
             columns.tap.eq(tap),
             epilogue.write.eq(constants.write),
-            epilogue.zp_out.eq(sequencer.operation.zp_out),
+            epilogue.zp_out.eq(zp_out),
             epilogue.valid.eq(columns.sums_valid),
             epilogue.sums.eq(columns.sums),
         ]
         with m.If(epilogue.result_valid):
             m.d.comb += [datapath.bytes_valid.eq(1), datapath.bytes.eq(epilogue.result)]
+        self._drain(m, fetch_a)
+
+    def _drain(self, m: Module, fetch_a: OperandFetcher) -> None:
+        """The next VDEPTHWISE may be taken `_DRAIN` cycles after the last input word, with two addresses left to write.
+
+        The sums are complete then, and its constants come after the last requantization has begun.
+        """
+        sequencer, writer = self._sequencer, self._writer
+        cycles = Signal(range(_DRAIN + 1))
+        m.d.comb += sequencer.drains.eq(cycles[-1] & writer.addressed)
+        with m.If(sequencer.start | fetch_a.i.valid | ~fetch_a.idle | fetch_a.o.valid):
+            m.d.sync += cycles.eq(0)
+        with m.Elif(~cycles[-1]):
+            m.d.sync += cycles.eq(cycles + 1)
 
     def _write(self, m: Module) -> None:
         sequencer, slicer, datapath, writer = self._sequencer, self._slicer, self._datapath, self._writer

@@ -104,9 +104,9 @@ def test_a_range_fault_stops_the_sequencer(index: int) -> None:
         await ctx.tick()
         ctx.set(unit.index, ~index)
         await ctx.tick().repeat(Sequencer.LATENCY)
-        ctx.set(sequencer.range_fault, 1)
+        ctx.set(sequencer.read_fault, 1)
         await ctx.tick()
-        ctx.set(sequencer.range_fault, 0)
+        ctx.set(sequencer.read_fault, 0)
         await ctx.tick()
         assert not ctx.get(unit.idle), "a request may still be made in this cycle"
         await ctx.tick()

@@ -201,7 +201,7 @@ def test_a_slice_a_cycle(instruction: Instruction, words: int, lanes: int, rng: 
     assert outcome.busy + outcome.stalled == _cycles(outcome)
 
 
-DEPTHWISE_START = Sequencer.LATENCY + RasterWalker.LATENCY + OperandFetcher.LATENCY
+DEPTHWISE_START = Sequencer.CONSTANTS + RasterWalker.LATENCY + OperandFetcher.LATENCY
 """Cycles to the first word of the constants."""
 DEPTHWISE_END = DepthwiseColumns.LATENCY + DepthwiseEpilogue.LATENCY + Datapath.BYTES_LATENCY + 1
 """Cycles from a last word to the end: its write comes one cycle after the result, and ends the instruction."""
@@ -236,6 +236,61 @@ def test_cycles_of_a_depthwise_convolution(shape: dict[str, int], lanes: int, rn
     assert outcome.busy + outcome.stalled == _cycles(outcome)
     assert outcome.reads["a"] <= walk_words(instruction)
     assert outcome.reads["b"] == constant_words(instruction["kernel_h"], instruction["kernel_w"])
+
+
+_JOINED: list[dict[str, int]] = [
+    {"kernel_h": 3, "out_h": 3, "out_w": 9},
+    {"kernel_h": 3, "out_h": 2, "out_w": 7, "stride_h": 2, "stride_w": 2},
+    {"kernel_h": 1, "kernel_w": 1, "out_h": 1, "out_w": 1},
+    {"kernel_h": 1, "kernel_w": 1, "out_h": 1, "out_w": 3},
+    {"kernel_h": 1, "out_h": 3, "out_w": 1, "stride_h": 4, "stride_w": 4},
+    {"kernel_h": 5, "kernel_w": 5, "out_h": 2, "out_w": 2},
+]
+
+
+@pytest.mark.parametrize("grant", [1.0, 0.4])
+@pytest.mark.parametrize("first", _JOINED, ids=str)
+def test_a_depthwise_convolution_joins_the_one_before(first: dict[str, int], grant: float, rng: random.Random) -> None:
+    """The fields that the drain still needs differ, and so do shapes."""
+    shapes = [first, *rng.sample(_JOINED, len(_JOINED)), first]
+    params = _depthwise_shape(rng)
+    instructions = [maker.instruction(Kind.VTABLE) for maker in [BenchInstructions(rng, params)]]
+    for number, shape in enumerate(shapes):
+        own = {"zp_in": rng.randint(-128, 127), "zp_out": rng.randint(-20, 20), "table": rng.randint(0, 1)}
+        at = {"out_base": 700 + 32 * number, "b_base": 400 + 35 * number, "out_row": shape["out_w"]}
+        instructions.append(make(Kind.VDEPTHWISE, **{"kernel_w": 3} | _LAYER | shape | at | own | {"in_h": 6}))
+    _check(params, rng, instructions, grant, offer=rng.choice((0.1, 1.0)), write_grant=rng.choice((grant, 0.1)))
+
+
+@pytest.mark.parametrize("word", range(17))
+@pytest.mark.parametrize("write_grant", [1.0, 0.1])
+def test_constants_that_are_results_of_the_instruction_before(
+    word: int, write_grant: float, rng: random.Random
+) -> None:
+    """The last result is a word of the next instruction's constants, which are read while it is in flight."""
+    shape = {"kernel_h": 3, "kernel_w": 3, "out_h": 1, "out_w": 9}
+    first = make(Kind.VDEPTHWISE, **_LAYER | shape | {"b_base": 400, "out_base": 620 + word - 8})
+    second = make(Kind.VDEPTHWISE, **_LAYER | shape, out_row=9)
+    _check(DEPTHWISE, rng, [first, second, second], write_grant=write_grant)
+
+
+@pytest.mark.parametrize("write_grant", [1.0, 0.05])
+@pytest.mark.parametrize("faults", [None, 0, 1])
+def test_a_fault_while_two_depthwise_convolutions_are_in_flight(
+    faults: int | None, write_grant: float, rng: random.Random
+) -> None:
+    """Constants outside the scratchpad are read in the drain; the fault is that of the second instruction.
+
+    The first one ends before. If its last write is outside, the fault is its own.
+    """
+    shape = {"kernel_h": 3, "kernel_w": 3, "out_h": 1, "out_w": 2}
+    beyond = DEPTHWISE.scratch_words
+    first = make(Kind.VDEPTHWISE, **_LAYER | shape | ({"out_base": beyond - 1} if faults == 0 else {}))
+    second = make(Kind.VDEPTHWISE, **_LAYER | shape | ({} if faults is None else {"b_base": beyond + 5}))
+    words = _memory(rng, DEPTHWISE, [first])
+    outcome = Bench(DEPTHWISE, words, rng, write_grant=write_grant).run([first, second])
+    assert outcome.fault == (None if faults is None else (Cause.SCRATCH_RANGE, 100 + faults))
+    assert len(outcome.done) == (2 if faults is None else faults)
 
 
 def _depthwise_shape(rng: random.Random) -> HardwareParams:
