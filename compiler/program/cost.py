@@ -139,10 +139,8 @@ def _depthwise(i: Instruction) -> Cost:
     cycles = timing.DEPTHWISE_START + weights + late + walk_cycles(i)
     slower = max(0.0, timing.DEPTHWISE_PACKED * walk_words(i) / walk_cycles(i) - 1)
     # The next one is taken when two results are left to write.
-    few = i["out_h"] * i["out_w"] <= timing.DEPTHWISE_UNWRITTEN
-    joined = timing.DEPTHWISE_JOINED - (
-        0 if few else max(1, timing.DEPTHWISE_JOINED + 1 - timing.DEPTHWISE_UNWRITTEN * result_cycles(i))
-    )
+    few = i["out_h"] * i["out_w"] <= 2
+    joined = timing.DEPTHWISE_JOINED - (late > 0) if few else min(timing.DEPTHWISE_JOINED, 2 * result_cycles(i) - 1)
     return Cost(cycles, timing.DEPTHWISE_END, slower=slower, joined=joined)
 
 

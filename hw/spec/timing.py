@@ -66,10 +66,8 @@ DEPTHWISE_FIRST = 9
 """Last word of the weights of VDEPTHWISE to the first word that may complete a result: biases and scales are loaded."""
 DEPTHWISE_END = 27
 """Last input word of VDEPTHWISE to its end."""
-DEPTHWISE_JOINED = 11
+DEPTHWISE_JOINED = 10
 """Cycles by which VDEPTHWISE starts before the end of the one before it, at most, if its waits are satisfied."""
-DEPTHWISE_UNWRITTEN = 2
-"""Results of the one before it that are not written then, at most."""
 DEPTHWISE_PACKED = 1.85
 """Cycles of a word of VDEPTHWISE while the array reads packed pixels: two words a cycle, of two of four banks.
 

@@ -24,7 +24,7 @@ WIDE = preset("base").replace(
 HARDWARE = {"nano": SHAPES["nano"], "halves": SHAPES["halves"], "wide": WIDE}
 """`halves` has accumulators narrower than the sums of VDEPTHWISE, which must not depend on them."""
 
-SLACK = {"halves": 3, "wide": 1}
+SLACK = {"halves": 4, "wide": 1}
 """Cycles by which an instruction may take longer: on a narrow port its words come later. Other shapes wait for them."""
 
 
