@@ -52,7 +52,7 @@ class DepthwiseEpilogue(wiring.Component):
     Requirements
     ------------
     From one `valid` to the next: at least `GROUPS` cycles. `write` has had the constants before `valid`, and has none
-    while windows are in flight. `zp_out` is stable meanwhile.
+    while windows are in flight. `zp_out` is stable from `valid` until `ZERO_POINT_STAGE` = 13 cycles later.
 
     Reset and faults
     ----------------
@@ -60,6 +60,7 @@ class DepthwiseEpilogue(wiring.Component):
     faults.
     """
 
+    ZERO_POINT_STAGE = GROUPS - 1 + RequantizerLane.ZERO_POINT_STAGE
     LATENCY = GROUPS - 1 + 1 + RequantizerLane.LATENCY + 1
 
     def __init__(self, params: HardwareParams) -> None:

@@ -1,6 +1,6 @@
 """The vector unit. Its reference model is the instruction simulator in `sim/isa_sim`."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -36,8 +36,8 @@ _DEPTHWISE_CYCLES = (
     DepthwiseColumns.LATENCY + DepthwiseEpilogue.LATENCY + Datapath.BYTES_LATENCY + CreditFifo.TURNAROUND
 )
 """The same for a result of a depthwise convolution."""
-_DRAIN = 16
-"""Cycles without an input word after which no further one comes, and no sum is incomplete."""
+_DRAIN = 1 << ceil_log2(DepthwiseColumns.LATENCY + DepthwiseEpilogue.ZERO_POINT_STAGE - 2)
+"""Cycles without an input word after which no further one comes, and the operation may change 3 cycles later."""
 
 
 def results_in_flight(params: HardwareParams) -> int:
@@ -359,9 +359,9 @@ class VectorUnit(wiring.Component):
         completed = Signal(GROUPS - 2)
         may_complete = Signal()
         # Taken at `start`: results of the operation before may drain until then.
-        zp_out, table = Signal(signed(8), reset_less=True), Signal(reset_less=True)
+        table = Signal(reset_less=True)
         with m.If(sequencer.start):
-            m.d.sync += [zp_out.eq(sequencer.operation.zp_out), table.eq(sequencer.operation.table)]
+            m.d.sync += table.eq(sequencer.operation.table)
         m.d.comb += datapath.operation.table.eq(table)
         m.d.sync += [
             completed.eq(Cat(self._completes, completed)),
@@ -385,7 +385,7 @@ class VectorUnit(wiring.Component):
             columns.word.eq(word),
             columns.tap.eq(tap),
             epilogue.write.eq(constants.write),
-            epilogue.zp_out.eq(zp_out),
+            epilogue.zp_out.eq(sequencer.operation.zp_out),
             epilogue.valid.eq(columns.sums_valid),
             epilogue.sums.eq(columns.sums),
         ]
@@ -396,7 +396,8 @@ class VectorUnit(wiring.Component):
     def _drain(self, m: Module, fetch_a: OperandFetcher) -> None:
         """The next VDEPTHWISE may be taken `_DRAIN` cycles after the last input word, with two addresses left to write.
 
-        The sums are complete then, and its constants come after the last requantization has begun.
+        The fields that the last sums need are no longer used then; its constants come after the last biases and scales
+        have been read.
         """
         sequencer, writer = self._sequencer, self._writer
         cycles = Signal(range(_DRAIN + 1))

@@ -4,8 +4,8 @@ Memories are sparse files over the whole address space.
 """
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -42,6 +42,8 @@ class Comparison:
     """The first difference or error; empty if both simulators agree."""
     cycles: int = 0
     compared_bytes: int = 0
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """The accelerator's."""
 
 
 class IllegalProgramError(IntloomError):
@@ -69,8 +71,9 @@ def compare(
         result = run_program(program, simulator, files, memory, start_seed, log_writes=taps)
         wrong = _interpret(program, expected, files.writes if taps else None)
         size = sum(stop - first for first, stop in _extents(expected))
-        problem = _failure(program, result) or wrong or _wrong_counters(program, result)
-        return Comparison(problem or _difference(program, expected, files.memory), result.cycles, size)
+        counters = dict(zip((register.name for register in regs.COUNTERS), result.registers[2:], strict=True))
+        problem = _failure(program, result) or wrong or _wrong_counters(program, result, counters)
+        return Comparison(problem or _difference(program, expected, files.memory), result.cycles, size, counters)
 
 
 def _space(program: RandomProgram) -> int:
@@ -160,11 +163,9 @@ def _failure(program: RandomProgram, result: BareResult) -> str:
     return ""
 
 
-def _wrong_counters(program: RandomProgram, result: BareResult) -> str:
-    _, _, *counters = result.registers
+def _wrong_counters(program: RandomProgram, result: BareResult, counters: Mapping[str, int]) -> str:
     counted = BenchCounts(cycles=result.cycles, read_beats=result.read_beats, write_beats=result.write_beats)
-    values = dict(zip((register.name for register in regs.COUNTERS), counters, strict=True))
-    return next(contradictions(values, program.instructions(), counted), "")
+    return next(contradictions(counters, program.instructions(), counted), "")
 
 
 def _text(program: RandomProgram, index: int) -> str:

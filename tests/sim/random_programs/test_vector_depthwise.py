@@ -4,8 +4,9 @@ import pytest
 
 from intloom.compiler.program.cost import instruction_cost
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import Kind, make
+from intloom.hw.spec.isa import Kind, Unit, make
 from intloom.hw.spec.params import preset
+from intloom.hw.spec.regs import Stall, stall_counter
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import NO_LAG, Step, random_program
 from intloom.sim.rtl.build import Build
@@ -24,9 +25,6 @@ WIDE = preset("base").replace(
 HARDWARE = {"nano": SHAPES["nano"], "halves": SHAPES["halves"], "wide": WIDE}
 """`halves` has accumulators narrower than the sums of VDEPTHWISE, which must not depend on them."""
 
-SLACK = {"halves": 4, "wide": 1}
-"""Cycles by which an instruction may take longer: on a narrow port its words come later. Other shapes wait for them."""
-
 
 def _simulator(hardware: str) -> Build:
     """That of `WIDE` is no one else's."""
@@ -43,13 +41,16 @@ def test_rtl_and_instruction_simulator_agree(hardware: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hardware", with_nightly(SLACK, ("wide",)))
+@pytest.mark.parametrize("hardware", with_nightly(("halves", "wide"), ("wide",)))
 @pytest.mark.parametrize(("kernel_h", "kernel_w"), [(1, 3), (3, 3), (5, 5), (3, 1), (1, 1)])
 @pytest.mark.parametrize(("stride", "out_h", "out_w"), [(1, 4, 28), (1, 7, 7), (2, 4, 14), (1, 1, 1)])
 def test_the_forecast_has_the_cycles_of_one_instruction(
     hardware: str, kernel_h: int, kernel_w: int, stride: int, out_h: int, out_w: int
 ) -> None:
-    """Rows of an odd number of words, as the compiler makes them: neighbors in a column lie in different banks."""
+    """Rows of an odd number of words, as the compiler makes them: neighbors in a column lie in different banks.
+
+    One cycle may be added: a bias or scale waits for an input word in its bank. With the two banks of `nano`, more do.
+    """
     program = random_program(1, HARDWARE[hardware])
     strides = {"stride_h": stride, "stride_w": stride}
     fields = {"a_row": 29, "in_h": 30, "in_w": 29, "iy0": -1, "ix0": -1, "b_base": 2900, "out_base": 3000}
@@ -59,7 +60,9 @@ def test_the_forecast_has_the_cycles_of_one_instruction(
     first = Step(one.instruction, (0, *NO_LAG[1:]))
     found = [compare(program.with_steps([first] + [one] * count), _simulator(hardware)) for count in (1, 5)]
     assert not any(f.problem for f in found), found
-    measured = (found[1].cycles - found[0].cycles) / 4
+    # Not the cycles of the run: a longer program takes more of the port, while the memories are filled.
+    in_flight = [f.counters["VEC_BUSY"] + f.counters[stall_counter(Unit.VEC, Stall.MEMORY)] for f in found]
+    measured = (in_flight[1] - in_flight[0]) / 4
     cost = instruction_cost(one.instruction, HARDWARE[hardware])
     forecast = cost.cycles + timing.UNIT_START - cost.joined
-    assert abs(measured - forecast) <= SLACK[hardware], (measured, forecast)
+    assert 0 <= measured - forecast <= 1, (measured, forecast)
