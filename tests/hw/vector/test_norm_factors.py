@@ -1,11 +1,12 @@
 """NormFactors: factor and offset from sums of pixels that follow each other."""
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT
+from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT, SEGMENTS, reciprocal_root
 from intloom.hw.vector.norm_factors import NormFactors
 from tests.hw.streams import made, run
 
@@ -18,9 +19,10 @@ def sums(rng: random.Random, count: int) -> tuple[int, int]:
     return sum(d), sum(v * v for v in d)
 
 
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("count", [1, 2, 5, 64, 777, LARGEST_COUNT])
-def test_factors_of_pixels(count: int, center: bool, rng: random.Random) -> None:
+def check(
+    rng: random.Random, count: int, center: bool, groups: Iterable[tuple[int, Iterable[tuple[int, int]]]]
+) -> None:
+    """Compare factors and offsets with the model; each group is an epsilon and the sums of its pixels."""
     dut = made(NormFactors)
     expected: list[tuple[int, int]] = []
     results: list[tuple[int, int]] = []
@@ -33,15 +35,13 @@ def test_factors_of_pixels(count: int, center: bool, rng: random.Random) -> None
             factor, follows = result, valid
 
     async def bench(ctx: Any) -> None:
-        for _ in range(6):
+        for epsilon, pixels in groups:
             # The unit changes fields between instructions, when nothing is in flight.
-            epsilon = rng.getrandbits(rng.randint(0, EPSILON_BITS))
             ctx.set(dut.count, count)
             ctx.set(dut.center, center)
             ctx.set(dut.epsilon, epsilon)
             await ctx.tick()
-            for _ in range(12):
-                total, squares = sums(rng, count)
+            for total, squares in pixels:
                 ctx.set(dut.valid, 1)
                 ctx.set(dut.total, total)
                 ctx.set(dut.squares, squares)
@@ -53,3 +53,17 @@ def test_factors_of_pixels(count: int, center: bool, rng: random.Random) -> None
 
     run(dut, bench, background=[watch])
     assert results == expected
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 5, 64, 777, LARGEST_COUNT])
+def test_factors_of_pixels(count: int, center: bool, rng: random.Random) -> None:
+    epsilons = [rng.getrandbits(rng.randint(0, EPSILON_BITS)) for _ in range(6)]
+    check(rng, count, center, [(epsilon, [sums(rng, count) for _ in range(12)]) for epsilon in epsilons])
+
+
+def test_both_ends_of_every_chord(rng: random.Random) -> None:
+    """With a count that shows every bit of a root in the factor."""
+    mantissas = [part << 4 | end for part in range(len(SEGMENTS) // 4, len(SEGMENTS)) for end in (0, 15)]
+    assert NormFactors.model(LARGEST_COUNT, 0, mantissas[1], False, 0)[0] == 2 * reciprocal_root(mantissas[1] << 6)
+    check(rng, LARGEST_COUNT, False, [(0, [(0, squares) for squares in rng.sample(mantissas, len(mantissas))])])

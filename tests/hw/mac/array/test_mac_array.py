@@ -41,21 +41,24 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
     async def bench(ctx: Any) -> None:
         cycle = 0
         tile: list[list[int]] = []
-        load, weights = 0, [0] * params.rows
-        for _ in range(TILES + 1):
+        loads: dict[int, tuple[int, list[int]]] = {}
+        for number in range(TILES + 1):
             coming = [numbers(-255, 255) for _ in range(params.cols)]
-            for column in range(params.cols):
-                swap = column == 0 and bool(tile)
-                if tile:
-                    pixel = numbers(-128, 127)
-                    ctx.set(array.pixel, _word(pixel))
+            # A tile is used for at least as many cycles as the next one is loaded. Now and then both take longer.
+            cycles = params.cols + rng.randrange(params.cols) * (number % 2)
+            # The first column is written in the cycle after the swap or later, the last one in that of the next swap.
+            at = sorted(rng.sample(range(cycle + 1, cycle + cycles + 1), params.cols))
+            loads |= {when: (1 << c, coming[c]) for c, when in enumerate(at)}
+            for offset in range(cycles):
+                pixel, valid = numbers(-128, 127), bool(tile) and rng.random() < 0.9
+                if valid:
                     expected[cycle + latency] = MacArray.model(pixel, tile)
-                ctx.set(array.valid, bool(tile))
-                ctx.set(array.swap, swap)
-                # The last column is written in the cycle of the swap, the first one in the next.
+                ctx.set(array.pixel, _word(pixel))
+                ctx.set(array.valid, valid)
+                ctx.set(array.swap, offset == 0 and bool(tile))
+                load, weights = loads.get(cycle, (0, numbers(-255, 255)))
                 ctx.set(array.load, load)
                 ctx.set(array.weights, weights)
-                load, weights = 1 << column, coming[column]
                 if cycle in expected:
                     assert [ctx.get(array.dots[c]) for c in range(params.cols)] == expected[cycle]
                 await ctx.tick()
@@ -63,7 +66,7 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
             tile = coming
 
     run(array, bench)
-    assert len(expected) == TILES * params.cols
+    assert len(expected) > TILES * params.cols // 2
 
 
 def test_model_is_a_dot_product() -> None:

@@ -156,15 +156,15 @@ async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -
         ctx.set(port, 0)
 
 
-@pytest.mark.parametrize("lanes", [1, 4])
-def test_sums_become_bytes(lanes: int, rng: random.Random) -> None:
-    params = NANO.replace(lanes=lanes)
+@pytest.mark.parametrize(("lanes", "cols"), [(1, 8), (4, 4)], ids=["clocked channel store", "small channel store"])
+def test_sums_become_bytes(lanes: int, cols: int, rng: random.Random) -> None:
+    params = NANO.replace(lanes=lanes, cols=cols)
     epilogue = made(Epilogue, params)
     found: list[list[int]] = []
     due: list[int] = []
     came: list[int] = []
     works = [Work(params, *rest, rng) for rest in product((0, 1), (0, 1), SIZES)]
-    works += [Work(params, 0, 0, "unit", rng, tie) for tie in range(0, 16, NANO.cols // lanes)]
+    works += [Work(params, 0, 0, "unit", rng, tie) for tie in range(0, 16, cols // lanes)]
     rng.shuffle(works)
 
     async def bench(ctx: Any) -> None:
