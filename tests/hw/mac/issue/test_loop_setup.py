@@ -20,6 +20,7 @@ _SHAPES = {
     "base": preset("base"),
 }
 _BLOCKS = {name: (1 << Shape.cast(PIXEL_DESCRIPTOR.members[name]).width) - 1 for name in ("in_blocks", "out_blocks")}
+_ROWS = ("in_row_off", "in_row")
 _EXTREMES = {
     "in_ring": 5,
     "in_row_off": (1 << SCRATCH_BITS) - 1,
@@ -35,12 +36,16 @@ def _descriptor(rng: random.Random, params: HardwareParams) -> dict[str, int]:
     pixels = rng.choice(
         (1, params.strip, params.strip + 1, rng.randrange(1, 1 << 20), (1 << PIXELS_BITS) - params.strip)
     )
+    ring = rng.choice((0, rng.randrange(1, 1 << SCRATCH_BITS), 5))
+    # Just inside the ring or just outside, so that every bit of the comparison counts.
+    near = {name: (ring - rng.randrange(2)) % (1 << Shape.cast(PIXEL_DESCRIPTOR.members[name]).width) for name in _ROWS}
     return descriptor | {
+        **{name: value for name, value in near.items() if rng.getrandbits(1)},
         **{name: rng.randint(1, 15) for name in ("kernel_h", "kernel_w")},
         **{name: rng.choice((1, 2, rng.randint(1, 15), rng.randint(1, most))) for name, most in _BLOCKS.items()},
         "low_pixels": pixels % (1 << LOW_PIXELS_BITS),
         "strips": -(-pixels // params.strip),
-        "in_ring": rng.choice((0, rng.randrange(1, 1 << SCRATCH_BITS), 5)),
+        "in_ring": ring,
         "stride_h": rng.randint(1, 4),
         "dilation_h": rng.randint(1, 15),
         "dilation_w": rng.randint(1, 15),
