@@ -234,6 +234,12 @@ def fold_model(model: Model, options: FoldOptions = _DEFAULT) -> FoldedModel:
     )
 
 
+def irregular_scales(model: Model) -> tuple[str, ...]:
+    """Names of the constants that are scales of sums and products which no affine constants reproduce."""
+    builder = _lowered(_prepared(model), _DEFAULT)
+    return tuple(dict.fromkeys(builder.units[name].quantize.inputs[1] for name in builder.irregular))
+
+
 def fold_options(params: HardwareParams) -> FoldOptions:
     """The options for hardware with these parameters."""
     return FoldOptions(params.match, params.vector_softmax, params.vector_norm, params.weight_sums)
@@ -292,4 +298,13 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantizatio
     )
 
 
-__all__ = ["FoldedModel", "Target", "TensorQuantization", "dump_pass", "fold_for", "fold_model", "pass_names"]
+__all__ = [
+    "FoldedModel",
+    "Target",
+    "TensorQuantization",
+    "dump_pass",
+    "fold_for",
+    "fold_model",
+    "irregular_scales",
+    "pass_names",
+]

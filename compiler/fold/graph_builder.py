@@ -108,6 +108,8 @@ class GraphBuilder:
     findings: dict[str, Finding] = field(default_factory=dict)
     mode_dependent: list[str] = field(default_factory=list)
     """Nodes whose results depend on onnxruntime's optimization level."""
+    irregular: list[str] = field(default_factory=list)
+    """QuantizeLinear nodes after sums and products that no affine constants reproduce: ties round irregularly."""
     inputs: list[str] = field(default_factory=list)
     """Quantized values that are inputs of the graph."""
     host_computed: list[str] = field(default_factory=list)

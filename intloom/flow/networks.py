@@ -7,6 +7,7 @@ from pathlib import Path
 
 import intloom
 from intloom.common.cache.store import Kind, cached_file, key_of
+from intloom.compiler import fold
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.files import write_bytes
@@ -44,8 +45,10 @@ def load_network(name: str, imgsz: int) -> Network:
 def _makers_hash() -> str:
     """Hash of the code that builds and quantizes networks: what it makes changes with it."""
     digest = hashlib.sha256()
-    package = Path(intloom.__file__).parent
-    for source in sorted([*package.glob("zoo/*.py"), *package.glob("quantization/*.py"), package / "images.py"]):
+    package, folding = Path(intloom.__file__).parent, Path(fold.__file__).parent
+    makers = (*package.glob("zoo/*.py"), *package.glob("quantization/*.py"), package / "images.py")
+    # The compiler says which scales are regular.
+    for source in sorted([*makers, *folding.glob("arithmetic/*.py"), folding / "lowering/elementwise.py"]):
         digest.update(source.read_bytes())
     return digest.hexdigest()
 

@@ -11,6 +11,7 @@ not be representable.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -21,6 +22,8 @@ from intloom.quantization.samples import Sample, input_specs
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
+Overrides = dict[str, list[dict[str, Any]]]
+"""onnxruntime's option TensorQuantOverrides: range, or scale and zero point, of tensors by name."""
 _PRODUCERS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "Mul", "Add", "Relu", "LeakyRelu"})
 """Operators with a range of their own; others, such as MaxPool and Concat, take over that of their inputs."""
 _SHARES: Floats = np.concatenate([np.linspace(1.0, 0.2, 17), [0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.0]])
@@ -212,9 +215,6 @@ def relu(x: Floats) -> Floats:
     return result
 
 
-def as_overrides(ranges: Mapping[str, Range]) -> dict[str, list[dict[str, float]]]:
-    """The ranges as onnxruntime's option TensorQuantOverrides."""
-    return {
-        name: [{"rmin": np.float32(low), "rmax": np.float32(high)}]  # type: ignore[dict-item]  # numpy floats are required
-        for name, (low, high) in ranges.items()
-    }
+def as_overrides(ranges: Mapping[str, Range]) -> Overrides:
+    """The ranges for onnxruntime, which requires numpy's floats."""
+    return {name: [{"rmin": np.float32(low), "rmax": np.float32(high)}] for name, (low, high) in ranges.items()}

@@ -41,7 +41,8 @@ from intloom.quantization.options import (
     WeightScales,
 )
 from intloom.quantization.outlier_channels import copy_outlier_channels
-from intloom.quantization.ranges import as_overrides, best_ranges
+from intloom.quantization.ranges import Overrides, as_overrides, best_ranges
+from intloom.quantization.regular_scales import FACTORS, moved_scales
 from intloom.quantization.samples import Samples, input_specs, load_samples, warn_of_bytes
 from intloom.quantization.shared_biases import rename_shared_biases
 from intloom.quantization.snr import TensorNoise, measure_noise
@@ -275,21 +276,37 @@ class _Quantizer:
         self, folder: Path, samples: Samples, options: QuantizeOptions
     ) -> tuple[onnx.ModelProto, QuantizeOptions, dict[Calibration, float]]:
         """The quantized model, the options with the method that made it, and the agreement by each method tried."""
-        target = folder / "quantized.onnx"
         if options.calibration is not Calibration.AUTO:
-            self.run(target, samples, options)
-            return onnx.load(target), options, {}
+            return self.quantized(folder / "quantized.onnx", samples, options), options, {}
         calibrating, held_back = hold_back(samples)
         model, tried, agreed = load_onnx(self.model), {}, {}
         for method in CANDIDATES:
             tried[method] = replace(options, calibration=method)
-            self.run(folder / method, calibrating, tried[method])
-            agreed[method] = agreement(model, onnx.load(folder / method), held_back)
+            made = self.quantized(folder / method, calibrating, tried[method])
+            agreed[method] = agreement(model, made, held_back)
         best = max(agreed, key=lambda method: agreed[method])
         return onnx.load(folder / best), tried[best], agreed
 
-    def run(self, target: Path, samples: Samples, options: QuantizeOptions) -> None:
-        """Write the model quantized by one method to `target`."""
+    def quantized(self, target: Path, samples: Samples, options: QuantizeOptions) -> onnx.ModelProto:
+        """Write the model quantized by one method to `target`, with scales that suit the accelerator's sums.
+
+        See `regular_scales`. The quantizer runs again with the same ranges, but for the scales that move.
+        """
+        mse = options.calibration is Calibration.MSE
+        overrides = as_overrides(best_ranges(load_onnx(self.model), samples)) if mse else {}
+        self.run(target, samples, options, overrides)
+        made = first = onnx.load(target)
+        for factor in FACTORS:
+            moved = moved_scales(first, made, factor)
+            if not moved:
+                break
+            overrides |= moved
+            self.run(target, samples, options, overrides)
+            made = onnx.load(target)
+        return made
+
+    def run(self, target: Path, samples: Samples, options: QuantizeOptions, overrides: Overrides) -> None:
+        """Write a quantized model to `target`, and the ranges beside it, so that only the first call calibrates."""
         from onnxruntime.quantization import (
             CalibrationDataReader,
             CalibrationMethod,
@@ -309,8 +326,8 @@ class _Quantizer:
         extra: dict[str, Any] = {"ForceQuantizeNoInputCheck": True}
         if options.calibration is Calibration.PERCENTILE:
             extra["CalibPercentile"] = options.percentile or DEFAULT_PERCENTILE
-        if options.calibration is Calibration.MSE:
-            extra["TensorQuantOverrides"] = as_overrides(best_ranges(load_onnx(self.model), samples))
+        if overrides:
+            extra["TensorQuantOverrides"] = overrides
         unsigned = options.activations is ActivationType.UINT8
         try:
             with _quiet():
@@ -325,6 +342,7 @@ class _Quantizer:
                     nodes_to_exclude=list(self.excluded),
                     calibrate_method=methods[options.calibration],
                     extra_options=extra,
+                    calibration_cache_path=target.with_suffix(".ranges"),
                 )
         except (OSError, UsageError):
             raise

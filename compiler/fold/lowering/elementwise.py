@@ -275,6 +275,7 @@ def _lower_pair(
         builder.emit(replace(_pair_node(unit, (a, b), result, *fitted), origin=unit.origins), result)
         builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs")
         return
+    builder.irregular.append(unit.quantize.name)
     bracket = fit_bracket(goal, ratios[0]) if main.op == "Mul" else None
     if bracket is not None:
         rough = _pair_node(unit, (a, b), result, bracket.low, None)
