@@ -149,6 +149,22 @@ def cost_key(instruction: Instruction) -> object:
     return _SHAPES[instruction.kind](instruction.values)
 
 
+class Costs:
+    """The costs of instructions on one hardware, each computed once."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._known: dict[object, Cost] = {}
+
+    def of(self, instruction: Instruction) -> Cost:
+        """The cost of an instruction of the MAC or vector unit."""
+        key = cost_key(instruction)
+        cost = self._known.get(key)
+        if cost is None:
+            cost = self._known[key] = instruction_cost(instruction, self._params)
+        return cost
+
+
 def _shape(kind: Kind) -> Callable[[Mapping[str, int]], object]:
     """Reads the fields on which the cost of an instruction depends."""
     names = [f.name for f in BY_KIND[kind].fields if f.name in _SHAPE_FIELDS]

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from math import ceil
 from weakref import WeakKeyDictionary
 
-from intloom.compiler.program.cost import Cost, cost_key, instruction_cost
+from intloom.compiler.program.cost import Cost, Costs, cost_key
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layers import layer_cycles
 from intloom.compiler.program.mac_pipeline import ConvShape, MacPipeline, conv_shape
@@ -73,7 +73,7 @@ class _Simulation:
         self.unit_of = [i.unit for i in instructions]
         self.params = params
         self.timing = timing
-        self.costs: dict[object, Cost] = {}
+        self.costs = Costs(params)
         self.units = [_Unit() for _ in QUEUED_UNITS]
         self.by_unit = tuple(zip(QUEUED_UNITS, self.units, strict=True))
         self.waits = [[(unit, n) for unit, n in zip(QUEUED_UNITS, waits_of(i), strict=True) if n] for i in instructions]
@@ -208,12 +208,9 @@ class _Simulation:
             self._wake(start)
             self.port.request(unit, start, instruction)
             return
-        key = cost_key(instruction)
-        cost = self.costs.get(key)
-        if cost is None:
-            cost = self.costs[key] = instruction_cost(instruction, self.params)
+        cost = self.costs.of(instruction)
         if unit is Unit.MAC:
-            start = self._convolve(state, key, instruction)
+            start = self._convolve(state, instruction)
             if instruction["mode"] == ConvMode.PACKED:
                 self.packed.append((start, start + cost.work))
             self.port.write_results(start, start + cost.work, cost.readout)
@@ -234,8 +231,9 @@ class _Simulation:
         elif instruction.spec.pattern is not AccessPattern.TABLE:
             self.port.compute(start, start + cost.work, cost.readout)
 
-    def _convolve(self, state: _Unit, key: object, instruction: Instruction) -> int:
+    def _convolve(self, state: _Unit, instruction: Instruction) -> int:
         """Start a CONV; returns its start. The MAC unit decodes its next instruction during the current one."""
+        key = cost_key(instruction)
         shape = self.shapes.get(key)
         if shape is None:
             shape = self.shapes[key] = conv_shape(instruction, self.params)
@@ -268,13 +266,10 @@ class Bound:
 def bound(program: Program) -> Bound:
     """The bound of a program, from the costs of its instructions alone: no waits, latencies or starts."""
     work, words, params = {Unit.MAC: 0, Unit.VEC: 0}, 0, program.params
-    costs: dict[object, int] = {}
+    costs = Costs(params)
     for instruction in program.instructions:
         if instruction.unit in work:
-            key = cost_key(instruction)
-            if key not in costs:
-                costs[key] = instruction_cost(instruction, params).work
-            work[instruction.unit] += costs[key]
+            work[instruction.unit] += costs.of(instruction).work
         elif instruction.unit is not Unit.CONTROL:
             words += move_words(instruction)
     beats, bandwidth = words * params.word_beats, program.memory.bandwidth

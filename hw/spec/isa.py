@@ -151,18 +151,18 @@ def _limits(kind: Kind) -> dict[str, tuple[Field, int, int]]:
 
 
 @cache
-def _places(kind: Kind) -> tuple[itemgetter[Any], tuple[tuple[int, int], ...]]:
+def _layout(kind: Kind) -> tuple[itemgetter[Any], tuple[tuple[int, int], ...]]:
     """What reads the values of all fields of an instruction, and for each field its mask and first bit."""
     spec = BY_KIND[kind]
-    places = tuple(((1 << f.width) - 1, spec.offsets[f.name]) for f in spec.fields)
-    return itemgetter(*(f.name for f in spec.fields)), places
+    layout = tuple(((1 << f.width) - 1, spec.offsets[f.name]) for f in spec.fields)
+    return itemgetter(*(f.name for f in spec.fields)), layout
 
 
 def encode(instruction: Instruction) -> bytes:
     """The 64 bytes of an instruction, with zeros for the check bits: those depend on all earlier instructions."""
-    read, places = _places(instruction.kind)
+    read, layout = _layout(instruction.kind)
     word = 0
-    for value, (mask, lsb) in zip(read(instruction.values), places, strict=True):
+    for value, (mask, lsb) in zip(read(instruction.values), layout, strict=True):
         word |= (value & mask) << lsb
     return word.to_bytes(INSTRUCTION_BYTES, "little")
 
