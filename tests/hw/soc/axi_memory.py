@@ -1,6 +1,11 @@
-"""A memory behind an AXI4 port of Amaranth's simulator: random pauses, responses in request order."""
+"""A memory behind an AXI4 port of Amaranth's simulator: random pauses, responses in request order.
+
+Addresses and data of writes are taken in either order, as AXI4 allows.
+"""
 
 import random
+from collections import deque
+from functools import partial
 from typing import Any
 
 from intloom.hw.bus.axi4 import Resp
@@ -16,10 +21,11 @@ class AxiMemory:
         self.bad: set[int] = set()
         self.order: list[tuple[str, int, int]] = []
         """Channel, identifier and word address of each burst."""
+        self._taken: dict[str, deque[Any]] = {"aw": deque(), "w": deque()}
 
     def processes(self) -> list[Any]:
         """Background processes for `run`."""
-        return [self._reads, self._writes]
+        return [self._reads, self._writes, *(partial(self._collect, name) for name in self._taken)]
 
     async def _take(self, ctx: Any, stream: Any) -> Any:
         while True:
@@ -57,13 +63,22 @@ class AxiMemory:
                 fields = {"id": request.id, "data": data, "resp": self._response(word)}
                 await self._offer(ctx, self.port.r, **fields, last=int(beat == request.len))
 
+    async def _collect(self, name: str, ctx: Any) -> None:
+        while True:
+            self._taken[name].append(await self._take(ctx, getattr(self.port, name)))
+
+    async def _next(self, ctx: Any, name: str) -> Any:
+        while not self._taken[name]:
+            await ctx.tick()
+        return self._taken[name].popleft()
+
     async def _writes(self, ctx: Any) -> None:
         while True:
-            request = await self._take(ctx, self.port.aw)
+            request = await self._next(ctx, "aw")
             first = request.addr // self.word_bytes
             self.order.append(("aw", request.id, first))
             for beat in range(request.len + 1):
-                data = await self._take(ctx, self.port.w)
+                data = await self._next(ctx, "w")
                 assert data.last == (beat == request.len)
                 lane = self._lane(first + beat)
                 mask = sum(0xFF << 8 * i for i in range(self.word_bytes) if data.strb >> (lane + i) & 1)
