@@ -7,6 +7,8 @@ those of the instruction simulator; counters, status and interrupts follow from 
 from __future__ import annotations
 
 import random
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 from amaranth.hdl import Fragment
 from amaranth.sim import Simulator
 
+from intloom.hw.bus.axi4 import Resp
 from intloom.hw.spec import regs
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit, decode, encode, make
@@ -30,27 +33,46 @@ PARAMS = SHAPES["nano"].replace(scratch_kib=4)
 _BASE = 0x4000_0000
 _LIMIT = 6000
 """Cycles after which a program has not ended."""
-_WATCHDOG = 400
-_BEFORE = 0b101010
-"""Instructions before one with a higher index."""
+_WATCHDOG = 220
+"""The program whose results are checked is 186 cycles without progress at most, 257 without a beat, and 441 without the
+end of an instruction: both must count."""
+_PAUSES = 0.2
+"""Chance that a side of the bus pauses in a cycle."""
+_INDICES = (0b0101, 0b1010)
+"""Of faulty instructions: bits with both values for each unit."""
+_FAR = MEMORY_WORDS // 2 + 3
+"""Word in memory of data that a silent memory does not answer."""
+_PATIENCE = 50
+"""Cycles in which a soft reset does not end while the bus is busy."""
 _FLAGS = regs.pack("IRQ_STATUS", done=1, error=1)
+_BUSY = regs.pack("STATUS", busy=1)
 _RESET, _START = (regs.pack("CONTROL", **{name: 1}) for name in ("reset", "start"))
 
 
 @dataclass
 class Machine(System):
-    """The accelerator with a memory that it changes."""
+    """The accelerator with a memory that it changes; each side of the bus pauses at random."""
 
     memory: bytearray = field(default_factory=bytearray)
+    responses: dict[int, Resp] = field(default_factory=dict)
+    """Of words that do not respond with OKAY."""
+    silent: bool = False
+    """Data in the upper half of the memory gets no response."""
     beats: dict[str, int] = field(default_factory=lambda: {"read_beats": 0, "write_beats": 0})
     """Beats that the memory saw."""
     cycles: int = 0
     """From the start to the interrupt."""
+    rng: random.Random = field(default_factory=lambda: random.Random(1))
+
+    def _pauses(self) -> bool:
+        return self.rng.random() < _PAUSES
+
+    def _answers(self, offset: int) -> bool:
+        return not (self.silent and offset >= len(self.memory) // 2)
 
     def _word(self, address: int) -> int:
         size = self.params.word_bytes
         assert _BASE <= address < _BASE + len(self.memory), f"a read of {address:x}"
-        self.beats["read_beats"] += 1
         return int.from_bytes(self.memory[address - _BASE : address - _BASE + size], "little")
 
     async def read(self, ctx: Any, register: str) -> int:
@@ -67,23 +89,57 @@ class Machine(System):
                 ctx.set(npu.s_axi_rready, 0)
                 return int(value)
 
+    async def read_memory(self, ctx: Any) -> None:
+        """Answer read bursts in order."""
+        npu: Any = self.npu
+        addresses: deque[tuple[int, bool]] = deque()
+        offered = False
+        while True:
+            offered = bool(addresses) and self._answers(addresses[0][0] - _BASE) and (offered or not self._pauses())
+            ctx.set(npu.m_axi_rvalid, offered)
+            if offered:
+                address, last = addresses[0]
+                ctx.set(npu.m_axi_rdata, self._word(address))
+                ctx.set(npu.m_axi_rresp, self.responses.get((address - _BASE) // self.params.word_bytes, Resp.OKAY))
+                ctx.set(npu.m_axi_rlast, last)
+            ctx.set(npu.m_axi_arready, not self._pauses())
+            *_, ar, address, length, r = await ctx.tick().sample(
+                npu.m_axi_arvalid & npu.m_axi_arready, npu.m_axi_araddr, npu.m_axi_arlen, npu.m_axi_rready
+            )
+            if offered and r:
+                addresses.popleft()
+                offered = False
+                self.beats["read_beats"] += 1
+            if ar:
+                beats = range(length + 1)
+                addresses += [(address + beat * self.params.word_bytes, beat == length) for beat in beats]
+
     async def write_memory(self, ctx: Any) -> None:
         """Accept write bursts of whole words and answer them."""
-        npu, size, owed = self.npu, self.params.word_bytes, 0
-        bursts: list[int] = []
-        ctx.set(npu.m_axi_awready, 1)
-        ctx.set(npu.m_axi_wready, 1)
+        npu: Any = self.npu
+        size = self.params.word_bytes
+        bursts: deque[int] = deque()
+        written: deque[int] = deque()
+        offered = False
         while True:
+            offered = bool(written) and self._answers(written[0]) and (offered or not self._pauses())
+            ctx.set(npu.m_axi_bvalid, offered)
+            if offered:
+                ctx.set(npu.m_axi_bresp, self.responses.get(written[0] // size, Resp.OKAY))
+            ctx.set(npu.m_axi_awready, not self._pauses())
+            ctx.set(npu.m_axi_wready, bool(bursts) and not self._pauses())
             *_, aw, address, w, data, strobes, last, b = await ctx.tick().sample(
-                npu.m_axi_awvalid,
+                npu.m_axi_awvalid & npu.m_axi_awready,
                 npu.m_axi_awaddr,
-                npu.m_axi_wvalid,
+                npu.m_axi_wvalid & npu.m_axi_wready,
                 npu.m_axi_wdata,
                 npu.m_axi_wstrb,
                 npu.m_axi_wlast,
-                npu.m_axi_bvalid & npu.m_axi_bready,
+                npu.m_axi_bready,
             )
-            bursts += [address - _BASE] * aw
+            if offered and b:
+                written.popleft()
+                offered = False
             if w:
                 # Words that a store could not read write nothing.
                 assert strobes in (0, (1 << size) - 1)
@@ -92,15 +148,27 @@ class Machine(System):
                 self.beats["write_beats"] += 1
                 bursts[0] += size
             if w and last:
-                bursts.pop(0)
-            owed += (w and last) - b
-            ctx.set(npu.m_axi_bvalid, owed > 0)
+                written.append(bursts.popleft() - size)
+            if aw:
+                bursts.append(address - _BASE)
+
+    async def reset(self, ctx: Any) -> None:
+        """Soft reset; it waits for the memory, which answers in the end."""
+        await self.write(ctx, "CONTROL", _RESET)
+        if self.silent:
+            await ctx.tick().repeat(_PATIENCE)
+            assert await self.read(ctx, "STATUS") & _BUSY and await self.read(ctx, "OUTSTANDING")
+            self.silent = False
+        for _ in range(_LIMIT):
+            if not await self.read(ctx, "STATUS") & _BUSY:
+                break
+        assert not await self.read(ctx, "STATUS") and not await self.read(ctx, "OUTSTANDING")
 
     async def run(self, ctx: Any, memory: bytes, first_word: int, instructions: int, limit: int = MEMORY_WORDS) -> None:
-        """Reset the engine, run a program to its interrupt, and read its status."""
+        """Run a program to its interrupt."""
         self.memory[:] = memory
         self.beats = dict.fromkeys(self.beats, 0)
-        settings = {"CONTROL": _RESET, "BASE_LOW": _BASE, "LIMIT": limit, "PROGRAM": first_word, "LENGTH": instructions}
+        settings = {"BASE_LOW": _BASE, "LIMIT": limit, "PROGRAM": first_word, "LENGTH": instructions}
         settings |= {"IRQ_STATUS": _FLAGS, "IRQ_ENABLE": _FLAGS, "WATCHDOG": _WATCHDOG}
         for name, value in settings.items():
             await self.write(ctx, name, value)
@@ -149,40 +217,50 @@ async def _check_results(machine: Machine, ctx: Any) -> None:
     assert not [*contradictions(counters, _instructions(program), seen)]
 
 
-_FAULTY = {
-    **{
-        f"{kind} outside": (encode(make(kind, **{name: PARAMS.scratch_words})), Ending(Cause.SCRATCH_RANGE, unit, 1))
-        for kind, name, unit in (
-            (Kind.LOAD, "local", Unit.LOAD),
-            (Kind.STORE, "local", Unit.STORE),
-            (Kind.CONV, "out_base", Unit.MAC),
-            (Kind.VCOPY, "a_base", Unit.VEC),
-        )
-    },
-    "opcode": (altered(make(Kind.LOAD), "opcode", 7), Ending(Cause.BAD_OPCODE, Unit.CONTROL, 1)),
-    "wait": (encode(make(Kind.CONV, wait_vec=5)), Ending(Cause.WATCHDOG, Unit.MAC, 1)),
-    "a high index": (
-        encode(begin(PARAMS)) * _BEFORE + encode(make(Kind.LOAD, local=PARAMS.scratch_words)),
-        Ending(Cause.SCRATCH_RANGE, Unit.LOAD, 1 + _BEFORE),
-    ),
-}
+@dataclass(frozen=True)
+class Faulty:
+    """An instruction that ends in a fault."""
+
+    code: bytes
+    cause: Cause
+    unit: Unit
+    responses: dict[int, Resp] = field(default_factory=dict)
+    silent: bool = False
+
+
+def _faulty() -> Iterator[Faulty]:
+    outside = {Kind.LOAD: "local", Kind.STORE: "local", Kind.CONV: "out_base", Kind.VCOPY: "a_base"}
+    for kind, name in outside.items():
+        i = make(kind, **{name: PARAMS.scratch_words})
+        yield Faulty(encode(i), Cause.SCRATCH_RANGE, i.unit)
+        other = Unit.VEC if i.unit is Unit.LOAD else Unit.LOAD
+        yield Faulty(encode(make(kind, **{f"wait_{other.name.lower()}": 5})), Cause.WATCHDOG, i.unit)
+    errors = {Kind.LOAD: (Cause.READ_SLVERR, Cause.READ_DECERR), Kind.STORE: (Cause.WRITE_SLVERR, Cause.WRITE_DECERR)}
+    for kind, causes in errors.items():
+        i = make(kind, dram=_FAR, n0=3)
+        for cause, response in zip(causes, (Resp.SLVERR, Resp.DECERR), strict=True):
+            yield Faulty(encode(i), cause, i.unit, responses={_FAR + 2: response})
+        yield Faulty(encode(i), Cause.WATCHDOG, i.unit, silent=True)
+    yield Faulty(altered(make(Kind.LOAD), "opcode", 7), Cause.BAD_OPCODE, Unit.CONTROL)
 
 
 async def _check_faults(machine: Machine, ctx: Any) -> None:
     """Faults have their cause, unit and index."""
-    for code, expected in _FAULTY.values():
-        codes = (code[at : at + INSTRUCTION_BYTES] for at in range(0, len(code), INSTRUCTION_BYTES))
-        program = checked(PARAMS, *codes)
+    for number, faulty in enumerate(_faulty()):
+        index = _INDICES[number % len(_INDICES)]
+        program = checked(PARAMS, *[encode(begin(PARAMS))] * (index - 1), faulty.code)
         memory = program.ljust(MEMORY_WORDS * PARAMS.word_bytes, b"\0")
+        machine.responses, machine.silent = faulty.responses, faulty.silent
         await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES)
-        assert await machine.end(ctx) == expected
+        assert await machine.end(ctx) == Ending(faulty.cause, faulty.unit, index)
+        await machine.reset(ctx)
     await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES, limit=2)
     assert (await machine.end(ctx)).cause is Cause.OUTSIDE_WINDOW
 
 
 def test_results_counters_and_faults_of_short_programs() -> None:
     """One test, since the simulator takes as long to build as to run."""
-    machine = Machine([], PARAMS, memory=bytearray())
+    machine = Machine([], PARAMS)
     simulator = Simulator(Fragment.get(machine.npu, None))
     for domain in DOMAINS:
         simulator.add_clock(1e-6, domain=domain)
