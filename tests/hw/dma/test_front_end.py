@@ -11,7 +11,7 @@ from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import set_window
-from tests.hw.dma.test_load import BASE, local_words, random_move
+from tests.hw.dma.test_load import BASE, index_of, local_words, random_move
 from tests.hw.streams import Process, made, run, sink
 
 PARAMS = preset("nano").replace(axi_outstanding=4)
@@ -19,15 +19,17 @@ PAGE = 4096 // PARAMS.word_bytes
 Burst = tuple[int, int, int]
 
 
-def _offer(front: MoveFrontEnd, moves: list[Instruction], rng: random.Random, taken: list[int]) -> Process:
+def _offer(
+    front: MoveFrontEnd, moves: list[Instruction], rng: random.Random, taken: list[int], limit: int | None = None
+) -> Process:
     async def offer(ctx: Any) -> None:
-        set_window(ctx, front.window, BASE)
+        set_window(ctx, front.window, BASE, limit)
         for index, move in enumerate(moves):
             while rng.random() < 0.3:
                 await ctx.tick()
             ctx.set(front.valid, 1)
             ctx.set(front.instruction, int.from_bytes(isa.encode(move), "little"))
-            ctx.set(front.index, index)
+            ctx.set(front.index, index_of(index))
             ready = 0
             while not ready:
                 *_, ready = await ctx.tick().sample(front.ready)
@@ -87,7 +89,12 @@ def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> N
     assert sum(last for *_, last in bursts) == len(moves)
     assert issued == [last for *_, last in bursts]
     expected = [
-        {"target": move.values.get("target", 0), "addr": local, "index": index, "last": int(k == len(words_of) - 1)}
+        {
+            "target": move.values.get("target", 0),
+            "addr": local,
+            "index": index_of(index),
+            "last": int(k == len(words_of) - 1),
+        }
         for index, move in enumerate(moves)
         for words_of in [local_words(move)]
         for k, (_, local) in enumerate(words_of)
@@ -98,8 +105,14 @@ def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> N
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
 def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Random) -> None:
+    """At the end of a short move the front end would take another; within a long one it would not."""
     front = made(MoveFrontEnd, PARAMS, kind)
-    moves = [random_move(rng, kind.name, PARAMS) for _ in range(12)]
+    for _ in range(4):
+        _check_halt(front, [isa.make(kind, dram=rng.getrandbits(20), n0=1) for _ in range(12)], rng)
+        _check_halt(front, [random_move(rng, kind.name, PARAMS) for _ in range(12)], rng)
+
+
+def _check_halt(front: MoveFrontEnd, moves: list[Instruction], rng: random.Random) -> None:
     bursts: list[Burst] = []
     issued: list[int] = []
     taken: list[int] = []
@@ -121,6 +134,30 @@ def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Rando
     offer, take = _offer(front, moves, rng, taken), _take_bursts(front, rng, bursts)
     run(front, halt, background=[offer, take, _gate(front, rng, issued)])
     assert bursts
+
+
+@pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
+@pytest.mark.parametrize("before", range(4))
+def test_a_burst_outside_the_window_names_its_instruction(before: int, kind: Kind, rng: random.Random) -> None:
+    """Bursts before it leave; it does not, and neither does one of the instruction after it."""
+    front = made(MoveFrontEnd, PARAMS, kind)
+    limit = 64
+    moves = [isa.make(kind, dram=rng.randrange(limit - 16), n0=rng.randint(1, 16)) for _ in range(before + 2)]
+    moves[before] = isa.make(kind, dram=limit - 1, n0=2)
+    bursts: list[Burst] = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(front.addresses.ready, 1)
+        await ctx.tick().until(front.outside)
+        for _ in range(50):
+            assert (ctx.get(front.outside), ctx.get(front.outside_index)) == (1, index_of(before))
+            await ctx.tick()
+
+    offer, take = _offer(front, moves, rng, [], limit), _take_bursts(front, rng, bursts)
+    run(front, bench, background=[offer, take, _gate(front, rng, [])])
+    assert [at + k for at, beats, _ in bursts for k in range(beats)] == [
+        BASE + dram for move in moves[:before] for dram, _ in MoveFrontEnd.model(move)
+    ]
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])

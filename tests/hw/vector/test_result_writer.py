@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
+from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
 from intloom.hw.vector.result_writer import ResultWriter
 from tests.hw.streams import Process, made, run
 
 BYTES = 4
+_AFTERWARDS = 40
+"""Cycles after the last write, in which the last addresses stay."""
 
 
 @pytest.mark.parametrize(("push", "grant"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.4), (0.6, 0.6)])
@@ -46,26 +49,44 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
         await ctx.tick().until(~writer.active)
         assert len(written) == len(words)
         assert ctx.get(writer.idle)
+        await ctx.tick().repeat(_AFTERWARDS)
 
-    run(writer, results, background=[_memory(writer, written, grant, rng, len(words))])
+    run(writer, results, background=[_memory(writer, written, grant, rng, config)])
     assert written == [(item, word, mask) for item, word in ResultWriter.model(config, words)]
 
 
 def _memory(
-    writer: ResultWriter, written: list[tuple[int, int, int]], grant: float, rng: random.Random, count: int
+    writer: ResultWriter, written: list[tuple[int, int, int]], grant: float, rng: random.Random, config: dict[str, int]
 ) -> Process:
-    """Grants at random, and checks in every cycle that requests stay, and what the writer reports of `count` words."""
+    """Grants at random, and checks in every cycle that requests stay, and what the writer reports of its addresses."""
+    addresses = [item["addr"] for item in RasterWalker.model(config)]
 
     async def process(ctx: Any) -> None:
         port, waiting, started = writer.port, None, False
         while True:
             ready = rng.random() < grant
             ctx.set(port.ready, ready)
-            *_, start, active, idle, halt, valid, addr, word, mask = await ctx.tick().sample(
-                writer.start, writer.active, writer.idle, writer.halt, port.valid, port.addr, port.data, port.mask
+            # One of the last three, perhaps with another bit; the last two are a hazard once the raster has ended.
+            asked = rng.choice(addresses[-1 - SkidBuffer.DEPTH :]) ^ rng.getrandbits(1) << rng.randrange(SCRATCH_BITS)
+            ctx.set(writer.addr, asked)
+            *_, addressed, hazard, start, active, idle, halt, valid, addr, word, mask = await ctx.tick().sample(
+                writer.addressed,
+                writer.hazard,
+                writer.start,
+                writer.active,
+                writer.idle,
+                writer.halt,
+                port.valid,
+                port.addr,
+                port.data,
+                port.mask,
             )
             request = (addr, word, mask)
-            assert active == (started and len(written) < count)
+            assert active == (started and len(written) < len(addresses))
+            if started and addressed:
+                assert len(written) >= len(addresses) - SkidBuffer.DEPTH
+                assert hazard == (asked in addresses[-SkidBuffer.DEPTH :])
+            assert addressed or active
             assert idle == (waiting is None)
             assert waiting is None or (valid and request == waiting), "a request was dropped or changed"
             assert waiting is not None or not (halt and valid), "a request begins in a halt"
@@ -103,6 +124,7 @@ def test_a_halt_begins_no_request(rng: random.Random) -> None:
         ctx.set(writer.push, 0)
         ctx.set(writer.halt, 0)
         await ctx.tick().until(~writer.active)
+        await ctx.tick().repeat(_AFTERWARDS)
 
-    run(writer, results, background=[_memory(writer, written, 0.5, rng, len(words))])
+    run(writer, results, background=[_memory(writer, written, 0.5, rng, config)])
     assert written == [(item, word, 5) for item, word in ResultWriter.model(config, words)]

@@ -46,9 +46,10 @@ class Work:
             for _ in range(params.cols)
         ]
         self.table = rng.randbytes(TABLE_BYTES)
-        shift = rng.randint(4, 24)
+        # With a small shift, many sums are halfway between integers.
+        shift = rng.choice((1, rng.randint(4, 24)))
         factors = (rng.choice((-1, 1)) * rng.randint(0, (1 << shift) - 1) for _ in range(3))
-        self.affine = Affine(*factors, shift)
+        self.affine = Affine(*factors, shift, bool(rng.getrandbits(1)))
         self.items = [
             (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(30)
         ]
