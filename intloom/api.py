@@ -22,15 +22,15 @@ from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.ir.onnx_export import to_onnx
 from intloom.compiler.ir.serialize import save as save_graph
-from intloom.compiler.program.file import MAGIC, from_bytes, save_regions
+from intloom.compiler.program.file import MAGIC, from_bytes
 from intloom.compiler.program.program import Program as CompiledProgram
 from intloom.exploration.device import device_of
 from intloom.exploration.energy import choose_technology
 from intloom.exploration.explore import Budget, Exploration
 from intloom.exploration.explore import explore as explore_space
 from intloom.exploration.space import device_space, read_space, space_of
-from intloom.files import check_output, read_prefix, write_bytes
-from intloom.flow.bundle import Bundle, bundle_of, bundle_without_model, load_bundle
+from intloom.files import read_prefix, write_bytes
+from intloom.flow.bundle import Bundle, bundle_without_model, load_bundle
 from intloom.flow.compiling import compile_model, store
 from intloom.flow.record import hardware_name, make_record, save_run
 from intloom.hw.options import choose_params
@@ -60,12 +60,7 @@ class Program:
 
     def save(self, path: PathLike) -> None:
         """Write the program, and its model to `PROGRAM.loom.onnx`, as `intloom compile` does."""
-        bundle, target = self._bundle, Path(path)
-        if bundle.model is None:
-            check_output(target)
-            save_regions(bundle.programs, target)
-        else:
-            store(bundle.programs, bundle.model, target)
+        store(self._bundle, Path(path))
 
     @property
     def bundle(self) -> Bundle:
@@ -181,8 +176,7 @@ def compile(  # noqa: A001  # named like torch.compile
     chosen = None if match is None else RoundingMode(match)
     params = choose_params(preset, None if config is None else Path(config), chosen, changes)
     source = _model_source(model)
-    compiled = compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates, effort=effort)
-    return Program(bundle_of(compiled, source))
+    return Program(compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates, effort=effort))
 
 
 def explore(

@@ -44,7 +44,7 @@ def run_demo(
     say(f"$ intloom quantize {floats} -o {quantized}")
     quantize(floats, quantized, options=QuantizeOptions(), progress=tell)
     say(f"$ intloom compile {quantized} {hardware_option(params, folder)} -o {program}")
-    store(compile_model(quantized, params, progress=tell).programs, quantized, program)
+    store(compile_model(quantized, params, progress=tell), program)
     say(f"$ intloom run {program} --backend rtl --check -o {folder / 'run'}")
     record = _simulate(program, folder / "run", watch)
     say(f"$ intloom report {folder / 'run'}")

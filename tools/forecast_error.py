@@ -8,7 +8,7 @@ import argparse
 import random
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -77,10 +77,10 @@ def measure(known: Mapping[str, Any], seed: int) -> dict[str, Any]:
     except IntloomError as error:
         return {"reason": str(error)}
     runs, verilog = list[dict[str, Any]](), verilog_of(params)
-    for name, compiled in made.items():
-        content, predicted = content_of(verilog, compiled.programs, timing), compiled.program.predicted_cycles
+    for name, bundle in made.items():
+        content, predicted = content_of(verilog, bundle.programs, timing), bundle.program.predicted_cycles
         if (run := known.get(content)) is None:
-            run = replace(run_point("", models[name], compiled, timing), network=name).to_dict()
+            run = run_point("", name, bundle, timing).to_dict()
         if not run["equal"]:
             raise SimulationError(f"seed {seed}: bytes differ in {name}")
         runs.append(run | {"predicted": predicted, "error": predicted / run["cycles"] - 1, "content": content})

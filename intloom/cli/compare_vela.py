@@ -11,7 +11,6 @@ from intloom.cli.console import Terminal, new_table
 from intloom.cli.hardware_options import HardwareOptions
 from intloom.cli.options import subcommand
 from intloom.compiler.program.program import MemoryTiming
-from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
 from intloom.flow.running import execute, open_backend
@@ -39,12 +38,11 @@ def _run(
     check_tool()
     params, memory = hardware.params, MemoryTiming()
     with terminal.progress() as tell:
-        compiled = compile_model(model, params, memory=memory, progress=tell)
-    summary, multipliers = summarize(compiled), params.rows * params.cols
+        bundle = compile_model(model, params, memory=memory, progress=tell)
+    summary, multipliers = summarize(bundle), params.rows * params.cols
     rows = [_row("forecast", summary, multipliers, summary["predicted_cycles"])]
     if rtl:
-        bundle = bundle_of(compiled, model)
-        feeds = read_inputs([], compiled.inputs, 0)
+        feeds = read_inputs([], bundle.inputs, 0)
         result = execute(bundle, open_backend("rtl", bundle), feeds, check=True)
         differing = sum(c.mismatches for c in result.checks)
         rows.append(_row(f"RTL, {differing} bytes differ", summary, multipliers, result.cycles))

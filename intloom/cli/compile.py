@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +20,8 @@ from intloom.compiler.program.program import array_use
 from intloom.compiler.schedule import DEFAULT_MEMORY
 from intloom.exploration.device import clock_of
 from intloom.files import check_output, write_text
-from intloom.flow.compiling import Compiled, compile_model, model_beside, store
+from intloom.flow.bundle import Bundle, model_beside
+from intloom.flow.compiling import compile_model, store
 from intloom.flow.host_share import host_share
 from intloom.flow.record import hardware_name
 from intloom.report.memory_page import write_memory_page
@@ -93,8 +95,9 @@ def _run(
     if given.summary is not None:
         check_output(given.summary, model, given.output, model_beside(given.output))
     params = given.hardware.params
+    started = time.perf_counter()
     with terminal.progress() as tell:
-        compiled = compile_model(
+        bundle = compile_model(
             model,
             params,
             dims=parse_dims(given.dim),
@@ -103,16 +106,17 @@ def _run(
             memory=MemorySettings(read_latency=given.latency, bandwidth=given.bandwidth).timing,
             progress=tell,
         )
-        store(compiled.programs, model, given.output)
+        seconds = time.perf_counter() - started
+        store(bundle, given.output)
     if given.memory_map is not None:
-        write_memory_page(compiled.programs, given.memory_map)
-    summary = summarize(compiled)
+        write_memory_page(bundle.programs, given.memory_map)
+    summary = {**summarize(bundle), "seconds": seconds}
     if given.summary is not None:
         write_text(given.summary, summary_csv(summary))
     if terminal.as_json:
         terminal.json({"path": str(given.output), **summary})
         return
-    for warning in compiled.folded.warnings:
+    for warning in bundle.need_model("a list of warnings").warnings:
         terminal.say(warning, label="warning", color="yellow")
     _show(terminal, given.output, summary)
 
@@ -135,12 +139,12 @@ def summary_csv(summary: Mapping[str, Any]) -> str:
     return text.getvalue()
 
 
-def summarize(compiled: Compiled) -> dict[str, Any]:
+def summarize(bundle: Bundle) -> dict[str, Any]:
     """Result of a compilation as plain values."""
-    program, host = compiled.program, host_share(compiled.folded)
+    program, host = bundle.program, host_share(bundle.need_model("the share of the host"))
     clock = clock_of(program.params.macs)
     seconds = program.predicted_cycles / (clock.mhz * 1e6)
-    bounds = [bound(p) for p in compiled.programs]
+    bounds = [bound(p) for p in bundle.programs]
     totals = {name: sum(getattr(b, name) for b in bounds) for name in _UNITS}
     largest = max(totals, key=lambda name: totals[name])
     return {
@@ -160,11 +164,10 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
         "vector_macs": program.vector_macs,
         "predicted_mac_use": array_use(program.macs, program.predicted_cycles, program.params),
         "dram_bytes": sum(layer.dram_words for layer in program.layers) * program.params.word_bytes,
-        "regions": len(compiled.programs),
-        "scratch_peak_bytes": max(peak_words(p, Memory.SCRATCH) for p in compiled.programs) * program.params.word_bytes,
+        "regions": len(bundle.programs),
+        "scratch_peak_bytes": max(peak_words(p, Memory.SCRATCH) for p in bundle.programs) * program.params.word_bytes,
         "constant_bytes": len(program.image),
         "memory_bytes": program.memory_words * program.params.word_bytes,
-        "seconds": compiled.seconds,
         "layers": [
             {
                 "name": layer.name,

@@ -69,8 +69,7 @@ def _run(
 ) -> None:
     params = given.hardware.params
     if given.memory:
-        compiled = compile_model(model, params, dims=parse_dims(given.dim))
-        _show_memory(terminal, compiled.program)
+        _show_memory(terminal, compile_model(model, params, dims=parse_dims(given.dim)).program)
         return
     loaded = load_model(model, dims=parse_dims(given.dim))
     if given.dump_after is not None:

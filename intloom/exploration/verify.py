@@ -8,8 +8,8 @@ from typing import Any
 from intloom.compiler.program.program import MemoryTiming
 from intloom.exploration.explore import Exploration, Tell
 from intloom.exploration.points import memory_of
-from intloom.flow.bundle import bundle_of
-from intloom.flow.compiling import Compiled, compile_model
+from intloom.flow.bundle import Bundle
+from intloom.flow.compiling import compile_model
 from intloom.flow.inputs import read_inputs
 from intloom.flow.running import execute, open_backend
 from intloom.sim.rtl.job import MemorySettings
@@ -50,22 +50,21 @@ def verify(
     for point, model in jobs:
         tell("RTL", len(results), len(jobs))
         timing = memory_of(point.params, point.clock.mhz, done.budget.bandwidth, done.budget.latency)
-        compiled = compile_model(model, point.params, dims=dims, memory=timing)
-        results.append(run_point(done.name(point), model, compiled, timing))
+        bundle = compile_model(model, point.params, dims=dims, memory=timing)
+        results.append(run_point(done.name(point), model.stem, bundle, timing))
     tell("RTL", len(jobs), len(jobs))
     return results
 
 
-def run_point(name: str, model: Path, compiled: Compiled, timing: MemoryTiming) -> Verified:
+def run_point(name: str, network: str, bundle: Bundle, timing: MemoryTiming) -> Verified:
     """Run a compiled model in RTL on one configuration with this memory, and compare every byte."""
-    bundle = bundle_of(compiled, model)
     settings = MemorySettings(**asdict(timing))
     backend = open_backend("rtl", bundle, RtlOptions(memory=settings), keep_tensors=True)
     run = execute(bundle, backend, read_inputs([], bundle.inputs, 0), check=True)
     return Verified(
         name=name,
-        network=model.stem,
-        predicted=compiled.program.predicted_cycles,
+        network=network,
+        predicted=bundle.program.predicted_cycles,
         cycles=run.cycles,
         mismatches=run.mismatches,
         compared_bytes=sum(check.bytes for check in run.checks),

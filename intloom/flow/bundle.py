@@ -10,11 +10,10 @@ from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import load_regions
 from intloom.compiler.program.program import Program, combined_program
-from intloom.flow.compiling import Compiled, model_beside
 from intloom.flow.host import HostParts, output_quant, plain_quant
 from intloom.flow.model_interface import NodeArg, float_args, input_args, output_args
 from intloom.flow.reference import host_of
-from intloom.models import ModelSource
+from intloom.models import ModelSource, is_tflite_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +51,11 @@ class Bundle:
         return self.folded
 
 
-def bundle_of(compiled: Compiled, model: ModelSource) -> Bundle:
-    """The bundle of `model`, which has been compiled."""
-    return Bundle(compiled.programs, model, compiled.folded, compiled.inputs, compiled.outputs)
+def model_beside(program: Path, source: ModelSource | None = None) -> Path:
+    """Path of the model copy of a program file: of the model `source`, else of the copy that exists."""
+    onnx, tflite = (program.with_name(f"{program.name}{suffix}") for suffix in (".onnx", ".tflite"))
+    from_tflite = tflite.exists() and not onnx.exists() if source is None else is_tflite_file(source)
+    return tflite if from_tflite else onnx
 
 
 def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int] | None = None) -> Bundle:

@@ -1,10 +1,8 @@
 """Compilation of a quantized model file into a program file with a copy of its model."""
 
 import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from intloom.common.collector import collector_paused
@@ -13,34 +11,18 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import save_regions
-from intloom.compiler.program.program import MemoryTiming, Program, combined_program
+from intloom.compiler.program.program import MemoryTiming
 from intloom.compiler.refusals import Refusal
 from intloom.compiler.schedule import DEFAULT_MEMORY, compile_graph
 from intloom.files import atomic_path, check_output
-from intloom.flow.model_interface import NodeArg, input_args, output_args
+from intloom.flow.bundle import Bundle, model_beside
+from intloom.flow.model_interface import input_args, output_args
 from intloom.flow.trial import try_host_parts
 from intloom.hw.spec.params import HardwareParams
 from intloom.models import ModelSource, is_quantized, is_tflite_file, load_onnx
 from intloom.quantization.dynamic import is_dynamic
 
 Tell = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Compiled:
-    """The programs of a model's regions, the folded model and the compile time."""
-
-    programs: tuple[Program, ...]
-    folded: FoldedModel
-    inputs: tuple[NodeArg, ...]
-    outputs: tuple[NodeArg, ...]
-    """Inputs and outputs in the model's order."""
-    seconds: float
-
-    @cached_property
-    def program(self) -> Program:
-        """All regions merged into one program, for totals and listings."""
-        return combined_program(self.programs)
 
 
 @collector_paused()
@@ -53,9 +35,8 @@ def compile_model(
     effort: int = 1,
     memory: MemoryTiming = DEFAULT_MEMORY,
     progress: Tell | None = None,
-) -> Compiled:
+) -> Bundle:
     """Fold and schedule the quantized model `source` for the hardware `params`."""
-    started = time.perf_counter()
     tell = progress or (lambda _stage, _done, _all: None)
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
@@ -75,8 +56,7 @@ def compile_model(
             progress=lambda done, every: tell("schedule", done, every),
         )
         programs.append(replace(made, source=folded.source, dims=model.dims, region=index, regions=len(folded.regions)))
-    seconds = time.perf_counter() - started
-    return Compiled(tuple(programs), folded, input_args(model, source), output_args(model, source), seconds)
+    return Bundle(tuple(programs), source, folded, input_args(model, source), output_args(model, source))
 
 
 def require_static(folded: FoldedModel, name: Path | str) -> None:
@@ -99,21 +79,18 @@ def require_static(folded: FoldedModel, name: Path | str) -> None:
         )
 
 
-def model_beside(program: Path, source: ModelSource | None = None) -> Path:
-    """Path of the model copy of a program file: of the model `source`, else of the copy that exists."""
-    onnx, tflite = (program.with_name(f"{program.name}{suffix}") for suffix in (".onnx", ".tflite"))
-    from_tflite = tflite.exists() and not onnx.exists() if source is None else is_tflite_file(source)
-    return tflite if from_tflite else onnx
-
-
-def store(programs: Sequence[Program], source: ModelSource, target: Path) -> None:
-    """Write the programs of a model's regions and a copy of the model, which checks and host parts need."""
+def store(bundle: Bundle, target: Path) -> None:
+    """Write the programs of a model's regions and a copy of the model, if known, which checks and host parts need."""
+    source = bundle.model
     check_output(target, *([source] if isinstance(source, Path) else []))
+    if source is None:
+        save_regions(bundle.programs, target)
+        return
     with atomic_path(model_beside(target, source)) as temporary:
         # A model with external data is written as one file, since its data files are not copied.
         _copy_model(source, temporary)
         # Inside the block: an interrupt leaves both files or none.
-        save_regions(programs, target)
+        save_regions(bundle.programs, target)
 
 
 def _copy_model(source: ModelSource, target: Path) -> None:

@@ -182,7 +182,7 @@ class Steps:
         dims = {f"x.{axis}": size for axis, size in enumerate(shape)}
         quantize(floats, quantized, arrays, dims=dims, progress=self.tell)
         self.say(f"$ intloom compile {quantized} {hardware_option(params, folder)} -o {program}")
-        store(compile_model(quantized, params, progress=self.tell).programs, quantized, program)
+        store(compile_model(quantized, params, progress=self.tell), program)
         return Network(program, model, self.options.backend, self.say)
 
 

@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 
 from intloom.common.errors import IntloomError
-from intloom.compiler.frontend import fold_for
-from intloom.compiler.importer import load_model
 from intloom.flow.compiling import compile_model
 from intloom.flow.networks import quantized_network
 from intloom.flow.reference import host_of
@@ -33,16 +31,18 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         params = hardware(chosen)
         path = quantized_network(chosen.network, chosen.imgsz)
-        folded = fold_for(load_model(path), params)
+        bundle = compile_model(path, params)
+        folded = bundle.need_model("a comparison")
         feeds = {n: seeded_input(shape, 0) for n, shape in folded.inputs.items()}
         inputs = all_inputs(folded, host_of(folded), feeds, RoundingMode(params.match))
         golden = run_graph(folded.graph, inputs, match=params.match, keep=True)
-        programs = compile_model(path, params).programs
         print(
-            f"{chosen.network} {chosen.imgsz}x{chosen.imgsz} on {preset_name(params)}: {len(programs)} regions",
+            f"{chosen.network} {chosen.imgsz}x{chosen.imgsz} on {preset_name(params)}: {len(bundle.programs)} regions",
             flush=True,
         )
-        run = run_system(programs, [Check(inputs, golden)], chosen.output, say=lambda line: print(line, flush=True))
+        run = run_system(
+            bundle.programs, [Check(inputs, golden)], chosen.output, say=lambda line: print(line, flush=True)
+        )
     except IntloomError as error:
         print(f"soc: {error}", file=sys.stderr)
         return int(error.exit_code)

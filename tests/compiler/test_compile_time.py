@@ -7,7 +7,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from intloom.flow.compiling import Compiled, compile_model
+from intloom.flow.bundle import Bundle
+from intloom.flow.compiling import compile_model
 from intloom.hw.spec.params import preset
 from intloom.quantization import QuantizeOptions, WeightScales, quantize
 from intloom.zoo import ZOO, build
@@ -27,7 +28,7 @@ def quantized(folder: Path, name: str, size: int | None = None, **options: objec
     return folder / "quantized.onnx"
 
 
-def timed(path: Path) -> tuple[Compiled, float]:
+def timed(path: Path) -> tuple[Bundle, float]:
     started = time.process_time()
     compiled = compile_model(path, preset("base"))
     return compiled, time.process_time() - started

@@ -25,7 +25,6 @@ from intloom.compiler.importer.tflite.file import parse_tflite, schema
 from intloom.compiler.importer.tflite.load import convert
 from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
 from intloom.compiler.refusals import Refusal
-from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.flow.litert import defines
 from intloom.flow.running import execute, open_backend
@@ -36,17 +35,16 @@ from tests.support.tflite_maker import FILES, TfliteMaker, options, tflite_bytes
 
 def run(path: Path, preset_name: str, backend: str, seed: int):
     """A checked run of a file with random bytes."""
-    compiled = compile_model(path, preset(preset_name))
-    bundle = bundle_of(compiled, path)
+    bundle = compile_model(path, preset(preset_name))
     rng = np.random.default_rng(seed)
     feeds = {
         a.name: rng.normal(size=a.shape).astype(np.float32)
         if a.dtype == np.float32
         else rng.integers(0, 256, a.shape).astype(np.uint8).view(a.dtype)
-        for a in compiled.inputs
+        for a in bundle.inputs
     }
     opened = open_backend(backend, bundle)
-    return compiled, execute(bundle, opened, feeds, check=True)
+    return bundle, execute(bundle, opened, feeds, check=True)
 
 
 RTL = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "MUL", "MAX_POOL_2D", "AVERAGE_POOL_2D", "SOFTMAX")

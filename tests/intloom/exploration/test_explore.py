@@ -25,7 +25,6 @@ from intloom.exploration.limits import changes_of, explain
 from intloom.exploration.points import memory_of
 from intloom.exploration.space import Space, device_space, read_space
 from intloom.exploration.work import Cycles, work_of
-from intloom.flow.bundle import bundle_of
 from intloom.flow.compiling import compile_model
 from intloom.hw.area.model import total
 from intloom.hw.spec.params import changed, preset
@@ -346,10 +345,9 @@ def test_a_run_estimates_its_energy_as_the_exploration_does(model, programs, cap
 
 
 def test_advice_compiles_fewer_changes_of_a_longer_program(model, monkeypatch):
-    compiled = compile_model(model, preset("nano"))
-    bundle = bundle_of(compiled, model)
-    length = len(compiled.program.instructions)
-    changes = [*changes_of(preset("nano"), work_of(compiled.programs).cycles).values()]
+    bundle = compile_model(model, preset("nano"))
+    length = len(bundle.program.instructions)
+    changes = [*changes_of(preset("nano"), work_of(bundle.programs).cycles).values()]
     tried = []
 
     def task(params, memory):
