@@ -18,7 +18,7 @@ import psutil  # type: ignore[import-untyped]  # it has no stubs
 from PIL import Image
 
 import intloom
-from intloom.common import evidence
+from intloom.common import evidence, markdown
 from intloom.common.errors import EnvironmentFault
 from intloom.common.temporary_files import temporary_folder
 from intloom.demo import DEMO_PRESET, DemoOptions
@@ -45,11 +45,7 @@ _WIDTH, _REPORT_HEIGHT, _READING_HEIGHT = 1360, 1160, 1250
 _COLORS = 128
 """Of a picture: a third of the bytes, and no difference that is seen."""
 OLDER = "\nSome rows were measured on an older design: `make stale` lists them, with the command that renews them.\n"
-START, END = "<!-- figures: make figures -->\n", "<!-- end of figures -->\n"
-_HEAD = """\
-| network | preset | array | cycles | array utilization | memory traffic | simulated in |
-|---|---|---|---|---|---|---|
-"""
+_HEADS = ("network", "preset", "array", "cycles", "array utilization", "memory traffic", "simulated in")
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ def renew(row: Row, known: evidence.Evidence | None) -> None:
         run = measure(row, program)
         values = {name: run.record[name] for name in _KEPT} | {"content": content}
         evidence.record(FIGURES, row.key, evidence.measured(values, "make figures", ROOT, _SOURCES))
-        print(line(row, values), end="", flush=True)
+        print(line(row, values), flush=True)
         if row is ROWS[0]:
             take_picture(run.report(folder), PICTURE, _REPORT_HEIGHT)
 
@@ -158,14 +154,14 @@ def line(row: Row, values: Mapping[str, Any]) -> str:
     shown = f"**{use}**" if values["mac_use"] >= _GOOD else use
     traffic = f"{values['dram_bytes'] / 1e6:.1f} MB"
     cells = (row.label, f"`{row.preset}`", f"{p.rows}x{p.cols}", f"{values['cycles']:,}", shown, traffic)
-    return f"| {' | '.join(cells)} | {values['wall_s']:.0f} s |\n"
+    return markdown.line(*cells, f"{values['wall_s']:.0f} s")
 
 
 def table() -> str:
     """The recorded rows, in the order of `ROWS`, and whether some are older than their sources."""
     records = evidence.read(FIGURES)
-    rows = "".join(line(row, records[row.key].values) for row in ROWS if row.key in records)
-    return _HEAD + rows + ("" if all(row.is_current(ROOT) for row in records.values()) else OLDER)
+    rows = (line(row, records[row.key].values) for row in ROWS if row.key in records)
+    return markdown.table(_HEADS, rows) + ("" if all(row.is_current(ROOT) for row in records.values()) else OLDER)
 
 
 _GOOD = 0.93
@@ -200,8 +196,7 @@ def main(chosen: Sequence[str] = ()) -> None:
         with temporary_folder() as folder:
             done = read_text(pretrained(), ReadOptions(folder=folder), say=print, tell=lambda _stage, _done, _all: None)
             take_picture(done.page, ROOT / "docs/assets/reading.png", _READING_HEIGHT)
-    before, rest = README.read_text(encoding="utf-8").split(START)
-    write_text(README, f"{before}{START}{table()}{END}{rest.split(END)[1]}")
+    write_text(README, markdown.filled(README.read_text(encoding="utf-8"), "figures", table()))
     tutorial.main()
 
 

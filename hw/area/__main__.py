@@ -22,6 +22,7 @@ from intloom.common import evidence
 from intloom.common.atomic_write import write_text
 from intloom.common.errors import IntloomError, ParameterError
 from intloom.common.evidence import Evidence
+from intloom.common.markdown import filled, line, table
 from intloom.hw.area.calibration import OWN_WORDS, Cells, own_cells, scaled_cells
 from intloom.hw.area.components import CELLS, FAMILY_FIELDS, KINDS, WORDS, Counts
 from intloom.hw.area.measure import SOURCES, alone, gates, whole
@@ -116,7 +117,6 @@ _FAMILY_RULES = {
 """Files that say how a design is mapped and what its cells count, for all families and for one."""
 _WORDS, _CALIBRATION = ("hw/area/words.py",), ("hw/area/words.py", "hw/area/calibration.py")
 _PAGE = Path("docs/choosing.md")
-_START, _END = "<!-- whole designs: make area-model -->\n", "<!-- end of whole designs -->\n"
 _MODULES = {
     "array": (ARRAY_MODULE,),
     "scratchpad": (f"{TOP_NAME}.engine.scratch",),
@@ -223,9 +223,7 @@ def main() -> int:
 
 def rendered(page: str) -> str:
     """The page with the errors of the estimates of whole designs."""
-    before, rest = page.split(_START)
-    head = "| family | kind | designs | median | range |\n|---|---|---|---|---|\n"
-    return f"{before}{_START}\n{head}" + "\n".join([*error_rows(), "", _END]) + rest.split(_END)[1]
+    return filled(page, "whole designs", table(("family", "kind", "designs", "median", "range"), error_rows()))
 
 
 def error_rows() -> list[str]:
@@ -239,7 +237,7 @@ def error_rows() -> list[str]:
         for kind, cells in sorted(row.values["cells"].items()):
             errors.setdefault((family, kind), []).append(round(100 * (estimated.get(kind, 0) / cells - 1), 1) + 0.0)
     return [
-        f"| {family} | {kind} | {len(found)} | {median(found):+.1f} % | {min(found):+.1f} to {max(found):+.1f} % |"
+        line(family, kind, len(found), f"{median(found):+.1f} %", f"{min(found):+.1f} to {max(found):+.1f} %")
         for (family, kind), found in errors.items()
     ]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from intloom.common import evidence
 from intloom.common.atomic_write import write_text
+from intloom.common.markdown import filled, line, table
 from intloom.hw.asic.report import Estimate
 from intloom.hw.npu import TOP_NAME
 
@@ -35,35 +36,32 @@ def size_row(preset: str, of: Mapping[str, Any]) -> str:
     """The preset's line of the table of sizes."""
     period = of["path"]["period_ns"]
     figures = (f"{of[name]:,}" for name in ("cells", "flip_flops", "register_file_bits", "gates"))
-    return _line(preset, *figures, f"{of['area'] / 1e6:.2f}", f"{period:.1f}", f"{1000 / period:.0f}")
+    return line(preset, *figures, f"{of['area'] / 1e6:.2f}", f"{period:.1f}", f"{1000 / period:.0f}")
 
 
 def path_row(preset: str, path: Mapping[str, Any]) -> str:
     """The preset's line of the table of longest paths."""
-    return _line(preset, path["cells"], f"`{path['start']}`", f"`{path['end']}`")
+    return line(preset, path["cells"], f"`{path['start']}`", f"`{path['end']}`")
 
 
 def _lint_row(preset: str, lint: Mapping[str, Any]) -> str:
     macros = ", ".join(f"{count} of {size}" for size, count in lint["memory_macros"].items())
-    return _line(
+    return line(
         preset, lint["clocks"], lint["latches"], lint["falling_edges"], lint["asynchronous_resets"], macros or "none"
     )
 
 
 def _area_rows(preset: str, of: Mapping[str, Any]) -> Iterable[str]:
     for name, area in of["areas"].items():
-        yield _line(preset, f"`{name}`", f"{area / 1e6:.3f}", f"{100 * area / of['area']:.1f}")
+        yield line(preset, f"`{name}`", f"{area / 1e6:.3f}", f"{100 * area / of['area']:.1f}")
 
 
-def _line(*cells: object) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
-
-
+_SIZES = ("cells", "flip-flops", "bits of register files", "NAND gates", "area, mm²", "period, ns", "MHz")
 _HEADS = {
-    "sizes": "| preset | cells | flip-flops | bits of register files | NAND gates | area, mm² | period, ns | MHz |",
-    "paths": "| preset | cells of the longest path | from | to |",
-    "lint": "| preset | clocks | latches | falling edges | asynchronous resets | memory macros, words x bits |",
-    "areas": "| preset | component | area, mm² | % |",
+    "sizes": ("preset", *_SIZES),
+    "paths": ("preset", "cells of the longest path", "from", "to"),
+    "lint": ("preset", "clocks", "latches", "falling edges", "asynchronous resets", "memory macros, words x bits"),
+    "areas": ("preset", "component", "area, mm²", "%"),
 }
 
 
@@ -78,11 +76,7 @@ def rendered(docs: Path) -> str:
     }
     text = (docs / PAGE).read_text(encoding="utf-8")
     for name, lines in tables.items():
-        start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
-        before, rest = text.split(start)
-        head = _HEADS[name]
-        rule = "|" + "---|" * (head.count("|") - 1)
-        text = "\n".join([before + start, head, rule, *lines, "", end + rest.split(end)[1]])
+        text = filled(text, name, table(_HEADS[name], lines))
     return text
 
 

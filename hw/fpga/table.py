@@ -7,6 +7,7 @@ from typing import Any
 
 from intloom.common import evidence
 from intloom.common.atomic_write import write_text
+from intloom.common.markdown import filled, line, table
 from intloom.hw.fpga.counts import Count
 from intloom.hw.fpga.flow import GRADES
 from intloom.hw.fpga.report import KINDS, Bitstream, Resource, Result
@@ -19,12 +20,12 @@ COUNTS = "data/fpga-counts.json"
 _SOURCES = ("hw/npu.py", "hw/fpga/flow.py")
 """What a layout depends on, with what they import."""
 
-_FMAX = " | ".join(f"Fmax, MHz, grade {grade}" for grade in GRADES)
+_USED = ("device", "LUT", "FF", "DSP (18 x 18)", "RAM (16 kbit)")
 _HEADS = {
-    "sizes": f"| preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | {_FMAX} | minutes |",
-    "paths": "| preset | Fmax, MHz | delay, ns | routing, ns | cells | from | to |",
-    "counts": "| preset | device | LUT | FF | DSP | RAM | hash of the Verilog |",
-    "bitstreams": "| board | preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | clocks, MHz | minutes |",
+    "sizes": ("preset", *_USED, *(f"Fmax, MHz, grade {grade}" for grade in GRADES), "minutes"),
+    "paths": ("preset", "Fmax, MHz", "delay, ns", "routing, ns", "cells", "from", "to"),
+    "counts": ("preset", "device", "LUT", "FF", "DSP", "RAM", "hash of the Verilog"),
+    "bitstreams": ("board", "preset", *_USED, "clocks, MHz", "minutes"),
 }
 """Tables of the page by the name in their markers."""
 
@@ -54,13 +55,13 @@ def row(preset: str, of: Mapping[str, Any]) -> str:
         clocks = [f"{of['mhz'][str(grade)]:.1f}" for grade in GRADES]
     else:
         clocks = ["not routed" if all(r.used <= r.available for r in used) else "does not fit"] * len(GRADES)
-    return _line(preset, of["device"], *used, *clocks, of.get("minutes", ""))
+    return line(preset, of["device"], *used, *clocks, of.get("minutes", ""))
 
 
 def path_row(preset: str, path: Mapping[str, Any]) -> str:
     """A line of the table of critical paths."""
     figures = (f"{path['mhz']:.1f}", f"{path['delay']:.2f}", f"{path['routing']:.2f}", path["cells"])
-    return _line(preset, *figures, f"`{path['start']}`", f"`{path['end']}`")
+    return line(preset, *figures, f"`{path['start']}`", f"`{path['end']}`")
 
 
 def bitstream_record(preset: str, of: Bitstream) -> Record:
@@ -77,7 +78,7 @@ def bitstream_row(board: str, preset: str, of: Bitstream) -> str:
 def _bitstream_row(board: str, of: Mapping[str, Any]) -> str:
     used = [Resource(*of["used"][kind]) for kind in KINDS]
     clocks = ", ".join(f"{reached:.1f} of {required:.1f}" for reached, required in of["clocks"])
-    return _line(board, of["preset"], of["device"], *used, clocks, of["minutes"])
+    return line(board, of["preset"], of["device"], *used, clocks, of["minutes"])
 
 
 def changed_name(preset: str, changes: Sequence[str]) -> str:
@@ -87,11 +88,7 @@ def changed_name(preset: str, changes: Sequence[str]) -> str:
 
 def count_row(preset: str, of: Count) -> str:
     """The preset's line of the table of counts."""
-    return _line(preset, of.device, *map(of.cell, KINDS), f"`{of.verilog}`")
-
-
-def _line(*cells: object) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
+    return line(preset, of.device, *map(of.cell, KINDS), f"`{of.verilog}`")
 
 
 def update(docs: Path, preset: str, result: Result) -> None:
@@ -139,17 +136,8 @@ def rendered(docs: Path) -> str:
     }
     text = (docs / PAGE).read_text(encoding="utf-8")
     for name, lines in tables.items():
-        text = _replaced(text, name, lines)
+        text = filled(text, name, table(_HEADS[name], lines))
     return text
-
-
-def _replaced(text: str, name: str, lines: list[str]) -> str:
-    """The page with the lines between the markers of one table replaced."""
-    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
-    before, rest = text.split(start)
-    head = _HEADS[name]
-    rule = "|" + "---|" * (head.count("|") - 1)
-    return "\n".join([before + start, head, rule, *lines, "", end + rest.split(end)[1]])
 
 
 def _write(docs: Path, preset: str, values: Record) -> None:
