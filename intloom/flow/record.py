@@ -23,7 +23,7 @@ from intloom.hw.spec.regs import Stall, stall_counter
 from intloom.report.page import PAGE, RECORD, TIMELINE
 from intloom.sim.checks import Check
 from intloom.sim.result import RunResult
-from intloom.sim.trace import Event, events, write_chrome, write_csv
+from intloom.sim.trace import Event, events, to_chrome, to_csv
 from intloom.sim.trace.counters import counter_tracks
 
 CSV = "layers.csv"
@@ -192,8 +192,9 @@ def save_run(folder: Path, program: Program, result: RunResult, notes: Notes = _
     write_text(folder / TIMELINE, json.dumps(make_timeline(program, result), separators=(",", ":")))
     write_text(folder / CSV, layers_csv(record))
     if trace:
-        write_chrome(folder / TRACE, trace, record["name"], counter_tracks(program, result, trace))
-        write_csv(folder / TRACE_CSV, trace)
+        counters = counter_tracks(program, result, trace)
+        write_text(folder / TRACE, json.dumps(to_chrome(trace, record["name"], counters)))
+        write_text(folder / TRACE_CSV, to_csv(trace))
     # Written last: a folder with a record is complete.
     write_text(folder / RECORD, json.dumps({**record, "outputs": names, "command": notes.command}, indent=1))
     return record

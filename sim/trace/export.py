@@ -2,13 +2,10 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from intloom.common.atomic_write import write_text
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.sim.trace.events import Event
 
@@ -94,13 +91,3 @@ def to_csv(timeline: Iterable[Event]) -> str:
     table.writerow(_COLUMNS)
     table.writerows((e.index, e.unit.name, e.kind, e.layer, e.tile, e.note, e.start, e.end) for e in timeline)
     return out.getvalue()
-
-
-def write_chrome(path: Path, timeline: Iterable[Event], name: str, counters: Iterable[CounterTrack] = ()) -> None:
-    """Write the Chrome trace to `path`."""
-    write_text(path, json.dumps(to_chrome(timeline, name, counters)))
-
-
-def write_csv(path: Path, timeline: Iterable[Event]) -> None:
-    """Write the table to `path`."""
-    write_text(path, to_csv(timeline))

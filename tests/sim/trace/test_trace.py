@@ -18,7 +18,7 @@ from intloom.sim.backend import RtlBackend
 from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.status import Pulses
-from intloom.sim.trace import events, to_chrome, to_csv, write_chrome
+from intloom.sim.trace import events, to_chrome, to_csv
 from intloom.sim.trace.counters import counter_tracks
 
 ORIGIN = 100
@@ -51,7 +51,7 @@ def test_every_instruction_gets_its_own_cycles(program, result):
 
 def test_chrome_trace_has_a_thread_for_every_unit_and_a_slice_for_every_instruction(program, result, tmp_path):
     timeline = events(program, result)
-    write_chrome(tmp_path / "trace.json", timeline, "net")
+    (tmp_path / "trace.json").write_text(json.dumps(to_chrome(timeline, "net")))
     records, _ = read_trace(tmp_path / "trace.json")
     slices = [r for r in records if r["ph"] == "X"]
     assert len(slices) == len(timeline) + len({e.layer for e in timeline} - {""})
@@ -97,7 +97,8 @@ def test_the_tracks_of_a_run_are_its_counters(tmp_path):
     program = compile_graph(maker.graph(x, maker.max_pool(x, 2)), preset("nano"))
     result = RtlBackend().run(program, maker.random_inputs())
     timeline = events(program, result)
-    write_chrome(tmp_path / "trace.json", timeline, "net", counter_tracks(program, result, timeline))
+    tracks = counter_tracks(program, result, timeline)
+    (tmp_path / "trace.json").write_text(json.dumps(to_chrome(timeline, "net", tracks)))
     records, tracks = read_trace(tmp_path / "trace.json")
     assert max(r["ts"] + r["dur"] for r in records if r["ph"] == "X") <= result.cycles + 1
     starts = [r["ts"] for r in records if r["ph"] == "X"]
