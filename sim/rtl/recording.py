@@ -13,13 +13,17 @@ from intloom.common.errors import SimulationError
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.bench import Watch
 from intloom.sim.rtl.build import Build
-from intloom.sim.rtl.bus_log import read_bursts
 from intloom.sim.rtl.clock_edges import clock_edges
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.process import SimulatorEndedError
 from intloom.sim.rtl.status import Pulses, Snapshot, Status, read_pulses, read_snapshots, read_status
 from intloom.sim.rtl.write_log import read_writes
+
+BUS_LAYOUT = np.dtype(
+    [("cycle", "<u8"), ("address", "<u8"), ("write", "<u4"), ("beats", "<u4"), ("credit", "<i8")],
+)
+"""The record of a burst; see csrc/bus_log.h."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,7 @@ def record(
         pulses=read_pulses(files.trace),
         snapshots=tuple(read_snapshots(files.snapshots)),
         writes=read_writes(files.writes, job.word_bytes) if job.log_writes else None,
-        bursts=read_bursts(files.bursts) if job.log_bus else None,
+        bursts=np.fromfile(files.bursts, BUS_LAYOUT) if job.log_bus else None,
         wall_s=time.monotonic() - start,
         clocked=clock_edges(files.log.read_text(encoding="utf-8", errors="replace")),
     )

@@ -46,8 +46,7 @@ class Pulses:
 
 def read_pulses(path: Path) -> Pulses:
     """The trace file; a record that was cut off by a crash is left out."""
-    data = path.read_bytes()
-    records = np.frombuffer(data[: len(data) // 8 * 8], dtype="<u8")
+    records = np.fromfile(path, "<u8")
     cycles = records >> np.uint64(8)
 
     def of(bit: int) -> NDArray[np.uint64]:
@@ -66,7 +65,5 @@ class Snapshot:
 
 def read_snapshots(path: Path) -> list[Snapshot]:
     """The snapshot file; an unfinished row is left out."""
-    width = 1 + len(regs.COUNTERS)
-    data = path.read_bytes()
-    rows = np.frombuffer(data[: len(data) // (8 * width) * 8 * width], dtype="<u8").reshape(-1, width)
+    rows = np.fromfile(path, np.dtype(("<u8", 1 + len(regs.COUNTERS))))
     return [Snapshot(int(r[0]), {c.name: int(v) for c, v in zip(regs.COUNTERS, r[1:], strict=True)}) for r in rows]

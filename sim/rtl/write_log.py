@@ -59,5 +59,4 @@ def read_writes(path: Path, word_bytes: int) -> NDArray[np.void]:
             ("data", "u1", word_bytes),
         ]
     )
-    content = path.read_bytes()
-    return np.frombuffer(content[: len(content) // layout.itemsize * layout.itemsize], dtype=layout)
+    return np.fromfile(path, layout)

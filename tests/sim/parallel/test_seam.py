@@ -9,9 +9,8 @@ from intloom.sim.host.run_program import HostReport
 from intloom.sim.parallel.seam import MARGIN, find_seam, same_until
 from intloom.sim.parallel.segment import make_segment
 from intloom.sim.parallel.state import states
-from intloom.sim.rtl.bus_log import BUS_LAYOUT
 from intloom.sim.rtl.job import MEMORY_BASE
-from intloom.sim.rtl.recording import Recording
+from intloom.sim.rtl.recording import BUS_LAYOUT, Recording
 from intloom.sim.rtl.status import Pulses, Status
 from tests.sim.parallel.networks import residual_network
 
