@@ -6,6 +6,7 @@ runs the instruction, and stores the whole scratchpad, so that a write to a wron
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Layout, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.isa import AccessPattern, Unit
 from intloom.hw.spec.params import HardwareParams
+from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.parallel.segment import EPILOGUE, Areas, alone, prologue_length
-from intloom.sim.parallel.state import State, states
+from intloom.sim.parallel.state import states
 from intloom.sim.result import Arrays
 
 SCRATCHPAD = "scratchpad"
@@ -46,11 +48,9 @@ def tile_slices(program: Program, inputs: Arrays, layers: set[str], tile: int) -
     if not chosen:
         highest = max((p.tile for p in program.provenance if _layer_name(program, p) in layers), default=-1)
         raise UsageError(f"tile must be from 0 to {highest} in these layers, not {tile}")
-    before: State | None = None
-    for state in states(program, inputs, chosen | {index + 1 for index in chosen}):
-        if before is not None and before.position in chosen:
-            yield _slice(program, before, state)
-        before = state
+    for (index, before), (_, after) in pairwise(states(program, inputs, chosen | {index + 1 for index in chosen})):
+        if index in chosen:
+            yield _slice(program, index, before, after)
 
 
 def _layer_name(program: Program, source: Provenance) -> str:
@@ -65,8 +65,8 @@ def _is_chosen(program: Program, index: int, layers: set[str], tile: int) -> boo
     return computes and source.tile == tile and _layer_name(program, source) in layers
 
 
-def _slice(program: Program, before: State, after: State) -> TileSlice:
-    index, params = before.position, program.params
+def _slice(program: Program, index: int, before: Machine, after: Machine) -> TileSlice:
+    params = program.params
     instruction, source = program.instructions[index], program.provenance[index]
     if instruction.values.get("continue_sums"):
         raise UsageError(

@@ -9,10 +9,11 @@ import numpy as np
 
 from intloom.common.errors import SimulationError
 from intloom.compiler.program.memory import initial_memory
+from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.parallel.plan import Plan, Planner
 from intloom.sim.parallel.seam import Seam, find_seam, same_until
 from intloom.sim.parallel.segment import Segment, expected_memory, make_segment, whole_memory
-from intloom.sim.parallel.state import State, states
+from intloom.sim.parallel.state import states
 from intloom.sim.parallel.stitch import SegmentRun, stitch
 from intloom.sim.parallel.workers import Key, Task, Workers
 from intloom.sim.result import Arrays, Progress, ProgressCallback
@@ -75,7 +76,7 @@ class ParallelRun:
         self._started = time.monotonic()
         self._layers = len(boundaries(self._program))
         self._segments: dict[Key, Segment] = {}
-        self._after: dict[int, State] = {}
+        self._after: dict[int, Machine] = {}
         self._recordings: dict[Key, Recording] = {}
 
     def run(self, plan: Plan) -> tuple[Plan, Recording]:
@@ -143,9 +144,9 @@ class ParallelRun:
         Overlaps come last: they are short, and a segment that starts late would end late.
         """
         overlaps: list[Key] = []
-        for state in states(self._program, self._inputs, {p for key in keys for p in key if p < self._count}):
-            self._after[state.position] = state
-            for number, key in enumerate(sorted((k for k in keys if k[0] == state.position), reverse=True)):
+        for position, state in states(self._program, self._inputs, {p for key in keys for p in key if p < self._count}):
+            self._after[position] = state
+            for number, key in enumerate(sorted((k for k in keys if k[0] == position), reverse=True)):
                 self._segments[key] = make_segment(self._program, *key, state)
                 if number:
                     overlaps.append(key)

@@ -17,7 +17,7 @@ from intloom.compiler.program.program import Program, Provenance
 from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind, LoadTarget, TableUse, Unit, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
-from intloom.sim.parallel.state import State
+from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.rtl.layers import Boundary, boundaries
 
 _PROLOGUE = 7
@@ -85,7 +85,7 @@ class Areas:
         """Word behind them."""
         return self.stored + self.params.scratch_words
 
-    def content(self, state: State) -> NDArray[np.uint8]:
+    def content(self, state: Machine) -> NDArray[np.uint8]:
         """The words up to `stored`, with the state."""
         words = np.zeros((self.stored - self.tables, self.params.word_bytes), np.uint8)
         table, parts = self.params.table_words, state.exponentials[: vector_tables(self.params) - 1]
@@ -116,7 +116,7 @@ def alone(program: Program, first: int, last: int, areas: Areas) -> tuple[Instru
     return (*prologue, *body, *epilogue)
 
 
-def make_segment(program: Program, first: int, last: int, state: State) -> Segment:
+def make_segment(program: Program, first: int, last: int, state: Machine) -> Segment:
     """Instructions `first` to `last` (exclusive) of `program`; `state` is that before `first`."""
     code = alone(program, first, last, _areas(program))
     before = prologue_length(program.params) if first else 0
@@ -138,7 +138,7 @@ def make_segment(program: Program, first: int, last: int, state: State) -> Segme
     return Segment(own, _image(program, own, state), first, last, ends, earlier)
 
 
-def expected_memory(program: Program, segment: Segment, after: State) -> NDArray[np.uint8]:
+def expected_memory(program: Program, segment: Segment, after: Machine) -> NDArray[np.uint8]:
     """The memory after a segment; `after` is the state of the instruction simulator there."""
     areas, memory = _areas(program), segment.image.copy()
     dram = after.dram.view(np.uint8)
@@ -217,7 +217,7 @@ def _epilogue(areas: Areas, before: tuple[Instruction, ...]) -> tuple[Instructio
     return store, make(Kind.END, **_waits({**counts, Unit.STORE: counts[Unit.STORE] + 1}))
 
 
-def _image(program: Program, own: Program, state: State) -> NDArray[np.uint8]:
+def _image(program: Program, own: Program, state: Machine) -> NDArray[np.uint8]:
     """The whole memory before the segment."""
     p, areas = program.params, _areas(program)
     memory = np.zeros((areas.end, p.word_bytes), np.uint8)

@@ -103,10 +103,9 @@ def test_a_segment_that_differs_from_the_instruction_simulator_leads_to_a_plain_
     residual, plain, monkeypatch, caplog
 ):
     def wrong_states(*arguments):
-        for state in states(*arguments):
-            scratch = state.scratch.copy()
-            scratch[0] ^= 1
-            yield replace(state, scratch=scratch)
+        for position, state in states(*arguments):
+            state.scratch[0] ^= 1
+            yield position, state
 
     monkeypatch.setattr(parallel_run, "states", wrong_states)
     backend = parallel(2)
@@ -135,6 +134,6 @@ def test_hardware_without_a_trace_port_is_refused(residual):
 
 def test_the_state_before_an_instruction_is_a_copy(residual):
     program, inputs = residual
-    early, late = states(program, inputs, [40, 20])
-    assert (early.position, late.position) == (20, 40)
+    (first, early), (last, late) = states(program, inputs, [40, 20])
+    assert (first, last) == (20, 40)
     assert np.any(early.scratch != late.scratch)

@@ -21,7 +21,7 @@ OFFSET, FETCH, END = 5_000, 9_000, 10_000
 @pytest.fixture(scope="module")
 def segment():
     program, inputs = residual_network()
-    return make_segment(program, 0, 100, next(states(program, inputs, [0])))
+    return make_segment(program, 0, 100, next(states(program, inputs, [0]))[1])
 
 
 def recording(segment, first, offset, late=()):
