@@ -16,10 +16,10 @@ from intloom.flow.export import checked_image, export_c, measure_runtime
 from intloom.hw.spec.isa import Unit
 from intloom.sim.golden import run_graph
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.host_software import HOST_HEADERS, HostResult, run_host_software
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
 from tests.runtime.support import STRICT, small_graph, small_program
+from tests.support.host_software import HOST_HEADERS, HostResult, run_host_software
 
 HERE = Path(__file__).parent
 GOOD_RUNS = ("polling", "interrupt", "after_time_out", "after_corruption")

@@ -19,9 +19,9 @@ from typing import Any
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.regs import ADDRESS_BITS, REGISTERS, Access, register
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.host_software import HOST_HEADERS, run_host_software
 from intloom.sim.rtl.job import MEMORY_BASE, Job, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
+from tests.support.host_software import HOST_HEADERS, run_host_software
 
 REGISTERS_AT = 0x8000_0000
 _READ, _WRITE, _RUN = 1, 2, 3
