@@ -100,8 +100,11 @@ def components(shape: str) -> dict[str, tuple[type[wiring.Component], dict[str, 
     made: dict[str, tuple[type[wiring.Component], dict[str, Any]]] = {}
 
     def call(frame: FrameType, event: str, _: object) -> None:
+        # Python makes a new dictionary at each use of `f_locals`.
+        if frame.f_code.co_name not in ("__init__", "elaborate"):
+            return
         component = frame.f_locals.get("self")
-        if event != "call" or not isinstance(component, wiring.Component):
+        if not isinstance(component, wiring.Component):
             return
         kind = type(component)
         if frame.f_code.co_name == "elaborate":
@@ -110,12 +113,12 @@ def components(shape: str) -> dict[str, tuple[type[wiring.Component], dict[str, 
             names = inspect.getargvalues(frame).args[1:]
             made[kind.__name__] = kind, {name: frame.f_locals[name] for name in names}
 
-    before = sys.getprofile()
-    sys.setprofile(call)
+    before = sys.gettrace()
+    sys.settrace(call)
     try:
         Fragment.get(Engine(SHAPES[shape]), OneModule(arrays=False) if shape == "bytes" else None)
     finally:
-        sys.setprofile(before)
+        sys.settrace(before)
     # Memories are Amaranth's own.
     return {name: made[name] for name in elaborated if name in made and name != "Memory"}
 
