@@ -236,7 +236,7 @@ def fold_model(model: Model, options: FoldOptions = _DEFAULT) -> FoldedModel:
 
 def irregular_scales(model: Model) -> tuple[str, ...]:
     """Names of the constants that are scales of sums and products which no affine constants reproduce."""
-    builder = _lowered(_prepared(model), _DEFAULT)
+    builder = lower_units(_prepared(model), _DEFAULT)
     return tuple(dict.fromkeys(builder.units[name].quantize.inputs[1] for name in builder.irregular))
 
 

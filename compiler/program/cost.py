@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import itemgetter
+from typing import Generic, TypeVar
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles, memory_run
@@ -13,6 +14,7 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
 from intloom.hw.spec.vector_depthwise import first_walk_cycles, result_cycles, walk_cycles, walk_words
 
+Result = TypeVar("Result")
 _CONSTANT_BYTES = 4
 """Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
 
@@ -149,20 +151,20 @@ def cost_key(instruction: Instruction) -> object:
     return _SHAPES[instruction.kind](instruction.values)
 
 
-class Costs:
-    """The costs of instructions on one hardware, each computed once."""
+class OncePerShape(Generic[Result]):
+    """A function of the fields on which the cost of an instruction depends, computed once for equal ones."""
 
-    def __init__(self, params: HardwareParams) -> None:
-        self._params = params
-        self._known: dict[object, Cost] = {}
+    def __init__(self, function: Callable[[Instruction, HardwareParams], Result], params: HardwareParams) -> None:
+        self._function, self._params = function, params
+        self._known: dict[object, Result] = {}
 
-    def of(self, instruction: Instruction) -> Cost:
-        """The cost of an instruction of the MAC or vector unit."""
+    def of(self, instruction: Instruction) -> Result:
+        """The function's result for an instruction of the MAC or vector unit."""
         key = cost_key(instruction)
-        cost = self._known.get(key)
-        if cost is None:
-            cost = self._known[key] = instruction_cost(instruction, self._params)
-        return cost
+        result = self._known.get(key)
+        if result is None:
+            result = self._known[key] = self._function(instruction, self._params)
+        return result
 
 
 def _shape(kind: Kind) -> Callable[[Mapping[str, int]], object]:

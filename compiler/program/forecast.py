@@ -12,10 +12,10 @@ from heapq import heappop, heappush
 from math import ceil
 from weakref import WeakKeyDictionary
 
-from intloom.compiler.program.cost import Cost, Costs, cost_key
+from intloom.compiler.program.cost import Cost, OncePerShape, instruction_cost
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layers import layer_cycles
-from intloom.compiler.program.mac_pipeline import ConvShape, MacPipeline, conv_shape
+from intloom.compiler.program.mac_pipeline import MacPipeline, conv_shape
 from intloom.compiler.program.memory_port import MemoryPort
 from intloom.compiler.program.program import MemoryTiming, Program, Provenance
 from intloom.hw.spec import timing as hardware
@@ -73,13 +73,13 @@ class _Simulation:
         self.unit_of = [i.unit for i in instructions]
         self.params = params
         self.timing = timing
-        self.costs = Costs(params)
+        self.costs = OncePerShape(instruction_cost, params)
         self.units = [_Unit() for _ in QUEUED_UNITS]
         self.by_unit = tuple(zip(QUEUED_UNITS, self.units, strict=True))
         self.waits = [[(unit, n) for unit, n in zip(QUEUED_UNITS, waits_of(i), strict=True) if n] for i in instructions]
         self.port = MemoryPort(timing, params)
         self.array = MacPipeline()
-        self.shapes: dict[object, ConvShape] = {}
+        self.shapes = OncePerShape(conv_shape, params)
         self.packed: deque[tuple[int, int]] = deque(maxlen=_PACKED)
         """Periods of the last packed CONVs."""
         self.queued = [0] * len(instructions)
@@ -233,11 +233,7 @@ class _Simulation:
 
     def _convolve(self, state: _Unit, instruction: Instruction) -> int:
         """Start a CONV; returns its start. The MAC unit decodes its next instruction during the current one."""
-        key = cost_key(instruction)
-        shape = self.shapes.get(key)
-        if shape is None:
-            shape = self.shapes[key] = conv_shape(instruction, self.params)
-        start, done = self.array.run(shape, self.now + hardware.MAC_START)
+        start, done = self.array.run(self.shapes.of(instruction), self.now + hardware.MAC_START)
         state.free = start
         self._compute(Unit.MAC, state, start, done)
         return start
@@ -266,7 +262,7 @@ class Bound:
 def bound(program: Program) -> Bound:
     """The bound of a program, from the costs of its instructions alone: no waits, latencies or starts."""
     work, words, params = {Unit.MAC: 0, Unit.VEC: 0}, 0, program.params
-    costs = Costs(params)
+    costs = OncePerShape(instruction_cost, params)
     for instruction in program.instructions:
         if instruction.unit in work:
             work[instruction.unit] += costs.of(instruction).work

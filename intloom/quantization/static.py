@@ -279,13 +279,13 @@ class _Quantizer:
         if options.calibration is not Calibration.AUTO:
             return self.quantized(folder / "quantized.onnx", samples, options), options, {}
         calibrating, held_back = hold_back(samples)
-        model, tried, agreed = load_onnx(self.model), {}, {}
+        model, tried, made, agreed = load_onnx(self.model), {}, {}, {}
         for method in CANDIDATES:
             tried[method] = replace(options, calibration=method)
-            made = self.quantized(folder / method, calibrating, tried[method])
-            agreed[method] = agreement(model, made, held_back)
+            made[method] = self.quantized(folder / method, calibrating, tried[method])
+            agreed[method] = agreement(model, made[method], held_back)
         best = max(agreed, key=lambda method: agreed[method])
-        return onnx.load(folder / best), tried[best], agreed
+        return made[best], tried[best], agreed
 
     def quantized(self, target: Path, samples: Samples, options: QuantizeOptions) -> onnx.ModelProto:
         """Write the model quantized by one method to `target`, with scales that suit the accelerator's sums.
@@ -306,7 +306,7 @@ class _Quantizer:
         return made
 
     def run(self, target: Path, samples: Samples, options: QuantizeOptions, overrides: Overrides) -> None:
-        """Write a quantized model to `target`, and the ranges beside it, so that only the first call calibrates."""
+        """Write a quantized model to `target`, and the ranges next to it: only the first call calibrates."""
         from onnxruntime.quantization import (
             CalibrationDataReader,
             CalibrationMethod,
