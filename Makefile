@@ -11,7 +11,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model front forecast formal coverage python-coverage mutate stale nightly wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types generated docs bench baseline figures fpga asic area-model front forecast formal coverage python-coverage mutate stale unchanged nightly wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests d
 
 stale: $(READY)  ## figures of the docs that are older than their sources, with the commands that renew them; fails if there are any
 	$(BIN)/python -m tools.evidence_page
+
+unchanged: $(READY)  ## mark figures of FPGA and cell flows as of today's sources where Verilog and flow are as they were; a minute
+	$(BIN)/python -m tools.unchanged
 
 nightly: $(READY)  ## suites of regress nightly, every test in its full size, coverage, mutations for half an hour; two hours
 	@failed=; run() { $(BIN)/"$$@" || failed="$$failed $$*;"; }; \

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -129,19 +129,17 @@ def measure(row: Row, program: intloom.Program) -> intloom.Run:
     return session.last
 
 
-def renew(row: Row, known: evidence.Evidence | None) -> None:
-    """Record a row as of today's sources; `known` stays if it is of the same hardware, program and memory."""
+def renew(row: Row, *, again: bool = False) -> None:
+    """Record a row as of today's sources; without `again` it is only measured if hardware, program or memory differ."""
     with temporary_folder() as folder:
         program = compiled(row, folder)
         content = content_of(verilog_of(program.params), program.bundle.programs, row.memory)
-        if known is not None and known.values.get("content") == content:
-            digest = evidence.code_hash(ROOT, _SOURCES)
-            evidence.record(FIGURES, row.key, replace(known, sources=_SOURCES, digest=digest))
+        if not again and evidence.keep(FIGURES, row.key, content, ROOT):
             return
         require_idle()
         run = measure(row, program)
-        values = {name: run.record[name] for name in _KEPT} | {"content": content}
-        evidence.record(FIGURES, row.key, evidence.measured(values, "make figures", ROOT, _SOURCES))
+        values = {name: run.record[name] for name in _KEPT}
+        evidence.record(FIGURES, row.key, evidence.measured(values, "make figures", ROOT, _SOURCES, content))
         print(line(row, values), flush=True)
         if row is ROWS[0]:
             take_picture(run.report(folder), PICTURE, _REPORT_HEIGHT)
@@ -189,9 +187,8 @@ def main(chosen: Sequence[str] = ()) -> None:
     """
     kept = evidence.read(FIGURES)
     for row in (row for row in ROWS if not chosen or row.preset in chosen):
-        known = None if chosen else kept.get(row.key)
-        if known is None or not known.is_current(ROOT):
-            renew(row, known)
+        if chosen or row.key not in kept or not kept[row.key].is_current(ROOT):
+            renew(row, again=bool(chosen))
     if not chosen or READ in chosen:
         with temporary_folder() as folder:
             done = read_text(pretrained(), ReadOptions(folder=folder), say=print, tell=lambda _stage, _done, _all: None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from intloom.common.errors import IntloomError
 from intloom.hw.asic.flow import estimate
-from intloom.hw.asic.table import PAGE, path_row, record, size_row, update
+from intloom.hw.asic.table import PAGE, content, path_row, record, size_row, update
 from intloom.hw.options import add_hardware, hardware
 from intloom.hw.spec.params import PRESETS, preset_name
 from intloom.hw.verilog import generate_verilog_with_macros
@@ -28,7 +28,8 @@ def main() -> int:
         params = hardware(options)
         name = preset_name(params)
         _tell("writing Verilog")
-        result = estimate(generate_verilog_with_macros(params), options.output / name, _tell)
+        verilog = generate_verilog_with_macros(params)
+        result = estimate(verilog, options.output / name, _tell)
     except IntloomError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
@@ -36,7 +37,7 @@ def main() -> int:
     print(size_row(name, measured))
     print(path_row(name, measured["path"]))
     if name in PRESETS and (DOCS / PAGE).exists():
-        update(DOCS, name, measured)
+        update(DOCS, name, measured, content(DOCS.resolve().parent, verilog))
     return 0
 
 

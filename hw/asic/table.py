@@ -13,7 +13,8 @@ from intloom.hw.npu import TOP_NAME
 
 PAGE = "asic.md"
 DATA = "data/asic.json"
-_SOURCES = ("hw/npu.py", "hw/asic/flow.py")
+_FLOW = "hw/asic/flow.py"
+_SOURCES = ("hw/npu.py", _FLOW)
 """What an estimate depends on, with what they import."""
 _LEAST_SHARE = 0.02
 _DEEPEST = 4
@@ -85,7 +86,13 @@ def read(docs: Path) -> dict[str, Record]:
     return {name: row.values for name, row in evidence.read(docs / DATA).items()}
 
 
-def update(docs: Path, preset: str, new: Record) -> None:
-    """Record an estimate and rewrite the page's tables."""
-    evidence.record(docs / DATA, preset, evidence.measured(new, f"make asic PRESET={preset}", docs.parent, _SOURCES))
+def content(root: Path, verilog: str) -> str:
+    """What an estimate follows from."""
+    return evidence.flow_content(verilog, root, _FLOW)
+
+
+def update(docs: Path, preset: str, new: Record, of: str) -> None:
+    """Record an estimate of content `of` and rewrite the page's tables."""
+    row = evidence.measured(new, f"make asic PRESET={preset}", docs.parent, _SOURCES, of)
+    evidence.record(docs / DATA, preset, row)
     write_text(docs / PAGE, rendered(docs))

@@ -11,6 +11,7 @@ from intloom.hw.fpga.report import Resource, TooLargeError
 from intloom.hw.fpga.table import (
     PAGE,
     changed_name,
+    content,
     count_row,
     path_row,
     record,
@@ -20,8 +21,9 @@ from intloom.hw.fpga.table import (
     update_count,
     update_size,
 )
+from intloom.hw.generate import generate_verilog
 from intloom.hw.options import add_hardware, hardware, named_fields
-from intloom.hw.spec.params import PRESETS, preset_name
+from intloom.hw.spec.params import PRESETS, HardwareParams, preset_name
 
 DOCS = Path("docs")
 
@@ -35,10 +37,15 @@ def _report(error: IntloomError) -> int:
     return int(error.exit_code)
 
 
-def _note_size(name: str, device: str, used: dict[str, Resource]) -> None:
+def _note_size(params: HardwareParams, device: str, used: dict[str, Resource]) -> None:
+    name = preset_name(params)
     print(row(name, size_record(device, used)))
     if _has_row(name):
-        update_size(DOCS, name, device, used)
+        update_size(DOCS, name, device, used, _content(params))
+
+
+def _content(params: HardwareParams) -> str:
+    return content(DOCS.resolve().parent, generate_verilog(params))
 
 
 def main() -> int:
@@ -51,10 +58,12 @@ def main() -> int:
     parser.add_argument("--fit", action="store_true", help="synthesize and pack only: report the cell counts")
     parser.add_argument("--count", choices=FAMILIES, help="count the cells on another family by Yosys, minutes")
     options = parser.parse_args()
-    name = ""
     try:
         params = hardware(options)
-        name = preset_name(params)
+    except IntloomError as error:
+        return _report(error)
+    name = preset_name(params)
+    try:
         if options.count:
             counted = count(params, options.count, named_fields(options.config, options.set))
             start = options.preset or name
@@ -65,11 +74,11 @@ def main() -> int:
         device = DEVICES[options.device or PRESET_DEVICES.get(name, "85F")]
         flow = Flow(options.output / name, _print, options.seed)
         if options.fit:
-            _note_size(name, device.name, pack(params, device, flow))
+            _note_size(params, device.name, pack(params, device, flow))
             return 0
         result = place_and_route(params, device, flow)
     except TooLargeError as error:
-        _note_size(name, error.device, error.used)
+        _note_size(params, error.device, error.used)
         return _report(error)
     except IntloomError as error:
         return _report(error)
@@ -77,7 +86,7 @@ def main() -> int:
     print(row(name, measured))
     print(path_row(name, measured["path"]))
     if _has_row(name):
-        update(DOCS, name, result)
+        update(DOCS, name, result, _content(params))
     return 0
 
 

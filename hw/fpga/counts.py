@@ -88,8 +88,13 @@ class Count:
 
 def count(params: HardwareParams, family: str, named: Container[str] = ()) -> Count:
     """Map the accelerator with the family's parameters, except those in `named`; raises as `counted`."""
+    return counted(verilog_for(params, family, named), TOP_NAME, family)
+
+
+def verilog_for(params: HardwareParams, family: str, named: Container[str] = ()) -> str:
+    """The Verilog that is mapped."""
     suited = {name: value for name, value in FAMILIES[family].parameters.items() if name not in named}
-    return counted(generate_verilog(changed(params, suited)), TOP_NAME, family)
+    return generate_verilog(changed(params, suited))
 
 
 def counted(verilog: str, top: str, family: str) -> Count:

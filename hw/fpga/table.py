@@ -11,13 +11,15 @@ from intloom.common.markdown import filled, line, table
 from intloom.hw.fpga.counts import Count
 from intloom.hw.fpga.flow import GRADES
 from intloom.hw.fpga.report import KINDS, Bitstream, Resource, Result
+from intloom.hw.spec.params import parse_changes
 
 PAGE = "fpga.md"
 DATA = "../hw/fpga/measured.json"
 """In the package, since reports show the measured clock; like the other names relative to the folder of the page."""
 BITSTREAMS = "data/bitstreams.json"
 COUNTS = "data/fpga-counts.json"
-_SOURCES = ("hw/npu.py", "hw/fpga/flow.py")
+_FLOW, _COUNTS_FLOW = "hw/fpga/flow.py", "hw/fpga/counts.py"
+_SOURCES = ("hw/npu.py", _FLOW)
 """What a layout depends on, with what they import."""
 
 _USED = ("device", "LUT", "FF", "DSP (18 x 18)", "RAM (16 kbit)")
@@ -86,20 +88,36 @@ def changed_name(preset: str, changes: Sequence[str]) -> str:
     return ", ".join([preset, *(change.replace("=", " = ") for change in changes)])
 
 
+def named_changes(name: str) -> tuple[str, dict[str, int | bool | str]]:
+    """The preset and the changes of such a name."""
+    preset, *changes = name.split(", ")
+    return preset, parse_changes(change.replace(" = ", "=") for change in changes)
+
+
 def count_row(preset: str, of: Count) -> str:
     """The preset's line of the table of counts."""
     return line(preset, of.device, *map(of.cell, KINDS), f"`{of.verilog}`")
 
 
-def update(docs: Path, preset: str, result: Result) -> None:
-    """Record a routed design and rewrite the page's tables."""
-    _write(docs, preset, record(result))
+def content(root: Path, verilog: str) -> str:
+    """What the figures of a layout follow from."""
+    return evidence.flow_content(verilog, root, _FLOW)
 
 
-def update_size(docs: Path, preset: str, device: str, used: Mapping[str, Resource]) -> None:
+def count_content(root: Path, verilog: str) -> str:
+    """What counts of cells follow from; `verilog` is its hash."""
+    return evidence.flow_content(verilog, root, _COUNTS_FLOW)
+
+
+def update(docs: Path, preset: str, result: Result, of: str = "") -> None:
+    """Record a routed design of content `of` and rewrite the page's tables."""
+    _write(docs, preset, record(result), of)
+
+
+def update_size(docs: Path, preset: str, device: str, used: Mapping[str, Resource], of: str = "") -> None:
     """Record a design that was packed only, unless a routed result of the preset is recorded."""
     if "mhz" not in read(docs).get(preset, {}):
-        _write(docs, preset, size_record(device, used))
+        _write(docs, preset, size_record(device, used), of)
 
 
 def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None:
@@ -114,7 +132,8 @@ def update_count(docs: Path, preset: str, family: str, of: Count, changes: Seque
     """Record what Yosys counted in a preset with changes and rewrite the page's tables."""
     changed = f' SET="{" ".join(changes)}"' if changes else ""
     command = f"make fpga PRESET={preset} COUNT={family}{changed}"
-    row = evidence.measured(asdict(of), command, docs.parent, ("hw/npu.py", "hw/fpga/counts.py"))
+    kept = count_content(docs.parent, of.verilog)
+    row = evidence.measured(asdict(of), command, docs.parent, ("hw/npu.py", _COUNTS_FLOW), kept)
     evidence.record(docs / COUNTS, f"{changed_name(preset, changes)} {family}", row)
     write_text(docs / PAGE, rendered(docs))
 
@@ -140,8 +159,8 @@ def rendered(docs: Path) -> str:
     return text
 
 
-def _write(docs: Path, preset: str, values: Record) -> None:
+def _write(docs: Path, preset: str, values: Record, of: str) -> None:
     """Write data and page; each file is replaced as a whole."""
-    row = evidence.measured(values, f"make fpga PRESET={preset}", docs.parent, _SOURCES)
+    row = evidence.measured(values, f"make fpga PRESET={preset}", docs.parent, _SOURCES, of)
     evidence.record(docs / DATA, preset, row)
     write_text(docs / PAGE, rendered(docs))

@@ -11,7 +11,7 @@ import json
 import subprocess
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,8 @@ class Evidence:
     """Files and folders of the repository that it depends on, together with what they import."""
     digest: str
     """The hash of their code."""
+    content: str = ""
+    """The hash of what was measured, if it is known without measuring: of Verilog, programs and rules."""
 
     def is_current(self, root: Path) -> bool:
         """Whether the code has not changed since the measurement."""
@@ -48,14 +50,13 @@ class Evidence:
         return f"{self.date}, after commit {self.commit}{older}"
 
 
-def measured(values: Any, command: str, root: Path, sources: Sequence[str]) -> Evidence:
+def measured(values: Any, command: str, root: Path, sources: Sequence[str], content: str = "") -> Evidence:
     """A measurement made now, on the sources as they are."""
     git = ["git", "rev-parse", "--short", "HEAD"]
     done = subprocess.run(git, cwd=root, capture_output=True, text=True, check=False)
     today = datetime.now(UTC).date().isoformat()
-    return Evidence(
-        values, today, done.stdout.strip() or "unknown", command, tuple(sources), code_hash(root, tuple(sources))
-    )
+    digest = code_hash(root, tuple(sources))
+    return Evidence(values, today, done.stdout.strip() or "unknown", command, tuple(sources), digest, content)
 
 
 def read(path: Path) -> dict[str, Evidence]:
@@ -68,13 +69,30 @@ def read(path: Path) -> dict[str, Evidence]:
 
 def write(path: Path, rows: Mapping[str, Evidence]) -> None:
     """Replace a file's measurements."""
-    lines = (f"{json.dumps(name)}: {json.dumps(asdict(row), sort_keys=True)}" for name, row in sorted(rows.items()))
+    kept = {name: {key: value for key, value in asdict(row).items() if value != ""} for name, row in rows.items()}
+    lines = (f"{json.dumps(name)}: {json.dumps(row, sort_keys=True)}" for name, row in sorted(kept.items()))
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def record(path: Path, name: str, row: Evidence) -> None:
     """Add a measurement, or replace the one of this name."""
     write(path, read(path) | {name: row})
+
+
+def keep(path: Path, name: str, content: str, root: Path) -> bool:
+    """Make a measurement one of today's code if what was measured is equal; tells whether it is current now."""
+    row = read(path).get(name)
+    if row is None or not row.content or row.content != content:
+        return False
+    if not row.is_current(root):
+        record(path, name, replace(row, digest=code_hash(root, row.sources)))
+    return True
+
+
+def flow_content(design: str, root: Path, flow: str) -> str:
+    """The content of a figure that a flow makes of Verilog: it, and the flow's file with its folder's imports."""
+    package = ".".join(("intloom", *Path(flow).parent.parts))
+    return content_hash([design.encode(), code_hash(root, (flow,), package).encode()])
 
 
 def content_hash(parts: Iterable[bytes]) -> str:

@@ -1,10 +1,11 @@
 """A measurement is of an older design as soon as code that it depends on has changed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from intloom.common.evidence import Evidence, measured, read, record
+from intloom.common.evidence import Evidence, flow_content, keep, measured, read, record
 
 SOURCES = {
     "hw/part.py": "from intloom.hw import spec\nfrom intloom.hw.helper import used\nWIDTH = spec.BITS + used()\n",
@@ -60,3 +61,22 @@ def test_measurements_are_kept_by_name(tmp_path: Path) -> None:
     assert path.read_text().count("\n") == 4, "one line for each"
     record(path, "a", rows["b"])
     assert read(path) == {"a": rows["b"], "b": rows["b"]}
+
+
+def test_a_measurement_stays_while_what_was_measured_is_equal(tmp_path: Path) -> None:
+    path, root = tmp_path / "kept.json", tree(tmp_path / "a", {})
+    row = Evidence(1, "2026-01-02", "abc", "make it", ("hw/part.py",), "older", content="verilog")
+    record(path, "one", row)
+    record(path, "without content", replace(row, content=""))
+    assert not keep(path, "one", "other verilog", root) and read(path)["one"] == row
+    assert not keep(path, "without content", "", root) and not keep(path, "unknown", "verilog", root)
+    assert keep(path, "one", "verilog", root)
+    assert read(path)["one"] == replace(row, digest=measured(1, "make it", root, row.sources).digest)
+
+
+def test_a_flow_is_its_file_with_the_files_of_its_folder(tmp_path: Path) -> None:
+    flow = {"hw/fpga/flow.py": "import intloom.hw.fpga.tool\nimport intloom.hw.part\n", "hw/fpga/tool.py": "T = 1\n"}
+    trees = {name: tree(tmp_path / name, flow | {name: "T = 2\n"}) for name in ("hw/spec.py", "hw/fpga/tool.py")}
+    before, *after = (flow_content("v", of, "hw/fpga/flow.py") for of in (tree(tmp_path / "a", flow), *trees.values()))
+    assert [content == before for content in after] == [True, False]
+    assert flow_content("other Verilog", tmp_path / "a", "hw/fpga/flow.py") != before

@@ -1,0 +1,42 @@
+"""Marks figures of FPGA and cell flows as of today's sources if Verilog and flow have not changed: `make unchanged`.
+
+A change of the sources that leaves the Verilog as it is needs no new layout.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from intloom.common import evidence
+from intloom.hw.asic import table as asic
+from intloom.hw.fpga import table as fpga
+from intloom.hw.fpga.counts import verilog_for
+from intloom.hw.spec.params import changed, preset
+from intloom.hw.verilog import generate_verilog_with_macros
+from intloom.sim.rtl.verilog import verilog_of
+
+ROOT = Path(__file__).parents[1]
+_DOCS = ROOT / "docs"
+
+
+def figures() -> Iterator[tuple[Path, str, str]]:
+    """File and name of each figure with a content, and the content that it would have today."""
+    for name in evidence.read(_DOCS / fpga.DATA):
+        yield _DOCS / fpga.DATA, name, fpga.content(ROOT, verilog_of(preset(name)))
+    for name in evidence.read(_DOCS / fpga.COUNTS):
+        of, family = name.rsplit(" ", 1)
+        start, changes = fpga.named_changes(of)
+        verilog = verilog_for(changed(preset(start), changes), family, changes)
+        yield _DOCS / fpga.COUNTS, name, fpga.count_content(ROOT, evidence.content_hash([verilog.encode()]))
+    for name in evidence.read(_DOCS / asic.DATA):
+        yield _DOCS / asic.DATA, name, asic.content(ROOT, generate_verilog_with_macros(preset(name)))
+
+
+def main() -> None:
+    """Mark them, and say which."""
+    for path, name, content in figures():
+        if evidence.keep(path, name, content, ROOT):
+            print(f"{path.name}: {name} is of today's Verilog", flush=True)
+
+
+if __name__ == "__main__":
+    main()
