@@ -12,8 +12,6 @@ from amaranth.lib import wiring
 
 from intloom.common import evidence
 from intloom.hw.mac.array.product import OneModule
-from intloom.hw.npu import TOP_NAME, Npu
-from intloom.hw.spec.params import HardwareParams
 from tools.components import name_of
 from tools.coverage.merge import SharedPoint
 from tools.coverage.waivers import Waiver, waiver_of
@@ -85,9 +83,9 @@ def missed_text(found: Mapping[tuple[str, str], Tally], cover_points: Sequence[s
     return "".join(f"{line}\n" for line in (*cover_points, *sorted(points)))
 
 
-def component_paths(params: HardwareParams) -> dict[str, str]:
-    """The component behind each module, by the module's path."""
-    return dict(_below(Fragment.get(Npu(params), OneModule(arrays=True)), TOP_NAME))
+def component_paths(top: wiring.Component, name: str) -> dict[str, str]:
+    """The component behind each module of a design, by the module's path."""
+    return dict(_below(Fragment.get(top, OneModule(arrays=True)), name))
 
 
 def _below(fragment: Fragment, path: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What a mutation score is about: the Verilog of one component on all shapes, and its bench.
 
-A score stays valid while other components change. Components outside the accelerator have a hash of their sources.
+A score stays valid while other components change.
 """
 
 import json
@@ -10,6 +10,8 @@ from functools import cache
 from intloom.common import evidence
 from intloom.common.cache.store import Kind, cached_text, key_of
 from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct
+from intloom.hw.npu import TOP_NAME, Npu
+from intloom.hw.soc.soc import SOC_TOP, Soc, generate_soc
 from intloom.sim.rtl.verilog import verilog_of
 from tests.support.shapes import SHAPES
 from tools.components import name_of
@@ -27,16 +29,15 @@ def source_of(component: str) -> str:
 
 def subject_of(component: str) -> str:
     """A hash of the component and its bench; of the bench with the modules of tests that it imports."""
-    bench = bench_of(component)
-    verilog = _components().get(component) or evidence.code_hash(ROOT, (source_of(component), bench))
-    return evidence.content_hash([verilog.encode(), evidence.code_hash(ROOT, (bench,), _TESTS).encode()])
+    bench = evidence.code_hash(ROOT, (bench_of(component),), _TESTS)
+    return evidence.content_hash([_components()[component].encode(), bench.encode()])
 
 
 @cache
 def _components() -> dict[str, str]:
-    """A hash of each component's Verilog in all shapes."""
+    """A hash of each component's Verilog in all shapes, those of the system on a chip among them."""
     verilog = [verilog_of(params) for params in SHAPES.values()]
-    key = key_of("subjects", verilog, evidence.code_hash(ROOT, ("tools/netlist.py",), "tools"))
+    key = key_of("subjects", verilog, evidence.code_hash(ROOT, ("hw/soc", "tools/netlist.py")))
     found: dict[str, str] = json.loads(cached_text(Kind.RESULT, key, "subjects.json", _computed, detail="hashes"))
     return found
 
@@ -44,8 +45,12 @@ def _components() -> dict[str, str]:
 def _computed() -> str:
     parts: dict[str, set[str]] = defaultdict(set)
     for params in SHAPES.values():
-        paths = component_paths(params) | {PRODUCT_MODULE: name_of(LutProduct)}
-        for path, module in modules(verilog_of(params)).items():
-            # Relative paths: the depth at which a component is used does not change it.
-            parts[component_of(path, paths)].add(module.exactly)
+        for top, name, verilog in (
+            (Npu(params), TOP_NAME, verilog_of(params)),
+            (Soc(params), SOC_TOP, generate_soc(params)),
+        ):
+            paths = component_paths(top, name) | {PRODUCT_MODULE: name_of(LutProduct)}
+            for path, module in modules(verilog).items():
+                # Relative paths: the depth at which a component is used does not change it.
+                parts[component_of(path, paths)].add(module.exactly)
     return json.dumps({name: evidence.content_hash(d.encode() for d in sorted(found)) for name, found in parts.items()})
