@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.affine import AFFINE_LAYOUT, PREPARED_LAYOUT, AffineConstants, AffineLane
 from intloom.hw.spec.arith import Affine
+from tests.hw.idle import check_idle
 from tests.hw.streams import made, run
 
 WIDE = 18
@@ -138,3 +139,8 @@ def test_results_reach_everywhere() -> None:
         constants = Affine(m1=1 << size, m2=0, c=0, shift=shift)
         operands: list[tuple[int, int] | None] = [(x << shift - size, 0) for x in (-128, -77, -1, 0, 1, 99, 127)]
         assert _run(constants, operands) == [-128, -77, -1, 0, 1, 99, 127], shift
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_registers_keep_their_values_without_work(wide: bool, rng: random.Random) -> None:
+    check_idle(AffineLane(wide), rng, "valid")

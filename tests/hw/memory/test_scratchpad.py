@@ -12,6 +12,7 @@ from intloom.hw.memory.parity import BYTE_GRANULE
 from intloom.hw.memory.scratchpad import READER_UNITS, READERS, WRITERS, Scratchpad, shared_paths
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.idle import check_idle
 from tests.hw.memory.stored import flip, stored_words
 from tests.hw.streams import made, run
 
@@ -197,3 +198,8 @@ def test_of_errors_in_one_cycle_the_lowest_bank_is_reported(monkeypatch: pytest.
         assert not ctx.get(dut.error.valid)
 
     run(dut, bench)
+
+
+@pytest.mark.parametrize("shape", PARITY_SHAPES)
+def test_registers_keep_their_values_without_work(shape: str, rng: random.Random) -> None:
+    check_idle(Scratchpad(SHAPES[shape]), rng, *(f"{name}__valid" for name in (*READERS, *WRITERS)))

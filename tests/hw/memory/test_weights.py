@@ -11,6 +11,7 @@ from intloom.hw.memory.weights import WeightMemory
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.isa import SCRATCH_BITS, Unit
 from intloom.hw.spec.params import preset
+from tests.hw.idle import check_idle
 from tests.hw.memory.stored import flip, stored_words
 from tests.hw.streams import made, run
 
@@ -89,3 +90,7 @@ def test_a_flipped_bit_of_a_word_is_an_error_until_it_is_written(
             assert await errors(ctx, address) == [], bit
 
     run(dut, bench)
+
+
+def test_the_memory_is_read_on_request_only(rng: random.Random) -> None:
+    check_idle(WeightMemory(preset("nano").replace(weight_kib=2)), rng, "read__valid")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.vector.byte_table import ByteTable
+from tests.hw.idle import check_idle
 from tests.hw.streams import made, run
 from tests.hw.vector.slices import WIDTHS, idle_cycles, record, to_bytes, to_int, with_lanes
 
@@ -38,3 +39,7 @@ def test_bytes_are_looked_up(lanes: int, use: bool, rng: random.Random) -> None:
 
     run(table, bench, background=[record(table.result_valid, table.result, found)])
     assert [to_bytes(number, lanes) for number in found] == expected
+
+
+def test_registers_keep_their_values_without_work(rng: random.Random) -> None:
+    check_idle(ByteTable(with_lanes(2)), rng, "valid")

@@ -11,6 +11,7 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import GROUPS, constant_words, unpack_depthwise_scale
 from intloom.hw.vector.depthwise_columns import SUM_BITS
 from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
+from tests.hw.idle import check_idle
 from tests.hw.streams import made, run
 from tests.hw.vector.depthwise import SHAPES, store
 from tests.hw.vector.slices import as_int8
@@ -100,3 +101,7 @@ def test_results_of_windows(shape: str, pause: float, rng: random.Random) -> Non
 @pytest.mark.parametrize("bits", [8, 11, 17, 24])
 def test_scales_of_every_width(bits: int, rng: random.Random) -> None:
     _check(SHAPES["nano"].replace(match="exact", mantissa_bits=bits), rng, 0.0)
+
+
+def test_registers_keep_their_values_without_work(rng: random.Random) -> None:
+    check_idle(DepthwiseEpilogue(SHAPES["nano"]), rng, "valid", "write")

@@ -7,6 +7,7 @@ import pytest
 
 from intloom.hw.vector.operand_stage import LANE_FUNCTIONS, OperandStage
 from intloom.hw.vector.pool import SUM_BITS
+from tests.hw.idle import check_idle
 from tests.hw.streams import made, run
 from tests.hw.vector.slices import idle_cycles, with_lanes
 
@@ -46,3 +47,7 @@ def test_operands_follow_their_model(lanes: int, function: str, multiplier: bool
 
     run(operands, bench, background=[watch])
     assert found == expected
+
+
+def test_registers_keep_their_values_without_work(rng: random.Random) -> None:
+    check_idle(OperandStage(with_lanes(2)), rng, "valid")

@@ -7,6 +7,7 @@ import pytest
 
 from intloom.hw.mac.array.mac_array import MacArray
 from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.idle import check_idle
 from tests.hw.streams import made, run
 
 TILES = 12
@@ -71,3 +72,8 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
 
 def test_model_is_a_dot_product() -> None:
     assert MacArray.model([1, -2, 3], [[4, 5, 6], [-128, 127, 0]]) == [12, -382]
+
+
+@pytest.mark.parametrize("params", [_NANO, _PAIRED])
+def test_registers_keep_their_values_without_work(params: HardwareParams, rng: random.Random) -> None:
+    check_idle(MacArray(params), rng, "valid", "load", "swap")

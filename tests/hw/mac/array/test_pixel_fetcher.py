@@ -10,6 +10,7 @@ from intloom.hw.mac.array.pixel_fetcher import PIXEL_INSTRUCTION, PIXEL_REQUEST,
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.idle import check_idle
 from tests.hw.streams import made, run
 
 WORDS = 64
@@ -101,3 +102,7 @@ def test_the_widest_row_and_its_neighbors_are_read(packed: int) -> None:
                 assert {ctx.get(port.addr) for port in ports if ctx.get(port.valid)} == inside, (in_w, ix)
 
     run(fetcher, bench)
+
+
+def test_registers_keep_their_values_without_work(rng: random.Random) -> None:
+    check_idle(PixelFetcher(preset("nano")), rng, "valid")

@@ -9,6 +9,7 @@ from intloom.hw.mac.epilogue.channel_store import ChannelStore
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.arith import wrap
 from intloom.hw.spec.params import preset
+from tests.hw.idle import check_idle
 from tests.hw.mac.constants import write_constant
 from tests.hw.streams import made, run
 
@@ -89,3 +90,8 @@ def test_channels_are_read_while_others_are_written(lanes: int, cols: int, rng: 
 
     run(store, writer, reader)
     assert done == len(biases)
+
+
+def test_memories_are_read_on_request_only(rng: random.Random) -> None:
+    """A memory that is large enough for a macro."""
+    check_idle(ChannelStore(NANO.replace(lanes=1, cols=8)), rng, "read")

@@ -14,6 +14,7 @@ from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.arith import Affine, RoundingMode, Scale, wrap
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.idle import check_idle
 from tests.hw.mac.constants import write_affine, write_constant
 from tests.hw.streams import made, run
 
@@ -190,3 +191,7 @@ def test_sums_become_bytes(lanes: int, cols: int, rng: random.Random) -> None:
     assert found == expected
     assert came == due
     assert len({byte for result in expected for byte in result}) > 50
+
+
+def test_registers_keep_their_values_without_work(rng: random.Random) -> None:
+    check_idle(Epilogue(NANO), rng, "valid", "residual_arrived", "activate", "write")

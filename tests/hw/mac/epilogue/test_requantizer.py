@@ -13,6 +13,7 @@ from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.scale_normalizer import ScaleNormalizer
 from intloom.hw.spec.arith import RoundingMode, Scale
 from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.idle import check_idle
 from tests.hw.mac.bench import build_bench
 from tests.hw.streams import made, run
 
@@ -181,3 +182,8 @@ def test_every_small_sum_and_scale(match: RoundingMode) -> None:
     ]
     results = _run(preset("nano").replace(match=str(match)), vectors)
     assert results == [RequantizerLane.model(*v, match) for v in vectors if v]
+
+
+@pytest.mark.parametrize("form", _FORMS)
+def test_registers_keep_their_values_without_work(form: str, rng: random.Random) -> None:
+    check_idle(RequantizerLane(_FORMS[form]), rng, "enable")

@@ -11,6 +11,7 @@ from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.params import preset
+from tests.hw.idle import check_idle
 from tests.hw.mac.constants import write_affine
 from tests.hw.streams import made, run
 
@@ -65,3 +66,7 @@ def test_residuals_are_added_in_order(lanes: int, rng: random.Random) -> None:
             await batch(ctx, affine, [(rng.randbytes(lanes), rng.randbytes(lanes)) for _ in range(60)])
 
     run(adder, bench)
+
+
+def test_registers_keep_their_values_without_work(rng: random.Random) -> None:
+    check_idle(ResidualAdder(NANO.replace(lanes=4), DEPTH), rng, "valid", "arrived", "result_next", "activate", "write")

@@ -9,6 +9,7 @@ from intloom.hw.mac.epilogue.table_lookup import TableLookup
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.params import preset
+from tests.hw.idle import check_idle
 from tests.hw.mac.constants import write_constant
 from tests.hw.streams import made, run
 
@@ -45,3 +46,7 @@ def test_bytes_are_looked_up_in_both_sets_or_passed(lanes: int, rng: random.Rand
             await ctx.tick()
 
     run(lookup, bench)
+
+
+def test_registers_keep_their_values_without_work(rng: random.Random) -> None:
+    check_idle(TableLookup(NANO), rng, "valid")
