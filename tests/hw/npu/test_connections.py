@@ -7,22 +7,25 @@ those of the instruction simulator; counters, status and interrupts follow from 
 from __future__ import annotations
 
 import random
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 import pytest
-from amaranth.hdl import Fragment
+from amaranth.hdl import Fragment, Signal
 from amaranth.sim import Simulator
 
 from intloom.hw.bus.axi4 import Resp
+from intloom.hw.control import counters as counters_module
+from intloom.hw.control.counters import Counters
 from intloom.hw.spec import regs
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, TableUse, Unit, decode, encode, make
-from intloom.hw.spec.regs import COUNTERS, Cause
+from intloom.hw.spec.regs import COUNTER_BITS, COUNTERS, SHORT_COUNTER_BITS, Cause
 from intloom.sim.rtl.counter_checks import BenchCounts, contradictions
+from tests.hw.memory.stored import stored_words
 from tests.hw.npu.short_programs import MEMORY_WORDS, Program, random_short_program
 from tests.sim.random_programs.short_runs import DONE, Ending, altered, checked
 from tests.support.shapes import SHAPES
@@ -62,6 +65,9 @@ class Machine(System):
     """Beats that the memory saw."""
     cycles: int = 0
     """From the start to the interrupt."""
+    started: Counter[Unit] = field(default_factory=Counter)
+    done: Counter[Unit] = field(default_factory=Counter)
+    """Pulses of the trace port."""
     rng: random.Random = field(default_factory=lambda: random.Random(1))
 
     def _pauses(self) -> bool:
@@ -152,6 +158,27 @@ class Machine(System):
             if aw:
                 bursts.append(address - _BASE)
 
+    async def watch_trace(self, ctx: Any) -> None:
+        """Count the instructions that issue and those that finish."""
+        npu: Any = self.npu
+        async for *_, started, done in ctx.tick().sample(npu.trace_started, npu.trace_done):
+            self.started.update(unit for unit in QUEUED_UNITS if started >> unit & 1)
+            self.done.update(unit for unit in QUEUED_UNITS if done >> unit & 1)
+            assert self.done <= self.started
+
+    async def read_counters(self, ctx: Any, upper: Any) -> dict[str, int]:
+        """Read all counters while other upper bits, which no short program reaches, are in their memory."""
+        await ctx.tick().repeat(Counters.SCAN_PERIOD + Counters.LATENCY)
+        entries = [ctx.get(upper[row]) for row in range(len(COUNTERS))]
+        changes = [self.rng.getrandbits(COUNTER_BITS - SHORT_COUNTER_BITS) for _ in entries]
+        # So often that the scan has read what it writes back.
+        for _ in range(Counters.LATENCY + 1):
+            for row, (entry, change) in enumerate(zip(entries, changes, strict=True)):
+                ctx.set(upper[row], {"high": entry.high ^ change, "top": entry.top})
+            await ctx.tick()
+        rows = zip(COUNTERS, changes, strict=True)
+        return {c.name: await self.read(ctx, c.name) ^ change << SHORT_COUNTER_BITS for c, change in rows}
+
     async def reset(self, ctx: Any) -> None:
         """Soft reset; it waits for the memory, which answers in the end."""
         await self.write(ctx, "CONTROL", _RESET)
@@ -168,6 +195,8 @@ class Machine(System):
         """Run a program to its interrupt."""
         self.memory[:] = memory
         self.beats = dict.fromkeys(self.beats, 0)
+        self.started.clear()
+        self.done.clear()
         settings = {"BASE_LOW": _BASE, "LIMIT": limit, "PROGRAM": first_word, "LENGTH": instructions}
         settings |= {"IRQ_STATUS": _FLAGS, "IRQ_ENABLE": _FLAGS, "WATCHDOG": _WATCHDOG}
         for name, value in settings.items():
@@ -211,8 +240,19 @@ def _finds_old_data(program: Program) -> bool:
     return [i["table"] for i in convs].count(TableUse.LOAD) > 1 and not convs[0]["subtract_zp_in"]
 
 
-async def _check_results(machine: Machine, ctx: Any, fits: Callable[[Program], bool]) -> None:
-    """A program leaves what the instruction simulator leaves, and counters agree."""
+def _clock_enables(fragment: Fragment) -> Iterator[Signal]:
+    """The enables of gated clocks."""
+    for statement in fragment.statements.get("comb", ()):
+        driven = (signal for signal in statement._lhs_signals() if isinstance(signal, Signal))
+        yield from (signal for signal in driven if signal.name.endswith("_clock_enable"))
+    for inner, _name, _location in fragment.subfragments:
+        yield from _clock_enables(inner)
+
+
+async def _check_results(
+    machine: Machine, ctx: Any, fits: Callable[[Program], bool], upper: Any, enables: Sequence[Signal]
+) -> None:
+    """A program leaves what the instruction simulator leaves, counters and trace agree, and clocks stop."""
     programs = (random_short_program(random.Random(seed), PARAMS, 0) for seed in count())
     program = next(filter(fits, programs))
     # The program is the last that is read: with a smaller limit it does not run.
@@ -220,9 +260,12 @@ async def _check_results(machine: Machine, ctx: Any, fits: Callable[[Program], b
     await machine.run(ctx, program.before, program.first_word, program.instructions, limit)
     assert await machine.end(ctx) == DONE
     assert machine.memory == program.after
-    counters = {c.name: await machine.read(ctx, c.name) for c in COUNTERS}
+    instructions = _instructions(program)
+    assert machine.started == machine.done == Counter(i.unit for i in instructions if i.unit in QUEUED_UNITS)
+    counters = await machine.read_counters(ctx, upper)
     seen = BenchCounts(cycles=machine.cycles, **machine.beats)
-    assert not [*contradictions(counters, _instructions(program), seen)]
+    assert not [*contradictions(counters, instructions, seen)]
+    assert enables and not any(ctx.get(enable) for enable in enables)
 
 
 @dataclass(frozen=True)
@@ -266,19 +309,21 @@ async def _check_faults(machine: Machine, ctx: Any) -> None:
     assert (await machine.end(ctx)).cause is Cause.OUTSIDE_WINDOW
 
 
-def test_results_counters_and_faults_of_short_programs() -> None:
+def test_results_counters_and_faults_of_short_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, since the simulator takes as long to build as to run."""
-    machine = Machine([], PARAMS)
-    simulator = Simulator(Fragment.get(machine.npu, None))
+    machine, created = Machine([], PARAMS), stored_words(monkeypatch, counters_module)
+    fragment = Fragment.get(machine.npu, None)
+    enables = [*_clock_enables(fragment)]
+    simulator = Simulator(fragment)
     for domain in DOMAINS:
         simulator.add_clock(1e-6, domain=domain)
 
     async def bench(ctx: Any) -> None:
         for fits in (_connects_all, _finds_old_data):
-            await _check_results(machine, ctx, fits)
+            await _check_results(machine, ctx, fits, created[0], enables)
         await _check_faults(machine, ctx)
 
     simulator.add_testbench(bench)
-    for process in (machine.read_memory, machine.write_memory):
+    for process in (machine.read_memory, machine.write_memory, machine.watch_trace):
         simulator.add_testbench(process, background=True)
     simulator.run()
