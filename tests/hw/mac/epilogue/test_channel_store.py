@@ -19,8 +19,8 @@ Channels = list[tuple[int, int, int]]
 
 
 async def _write_block(ctx: Any, store: ChannelStore, words: list[int], rng: random.Random) -> None:
-    """Biases, then scales, between and before constants of other kinds; then wait until the last has been stored."""
-    for index, word in enumerate(words):
+    """Biases and scales in any order, among constants of other kinds; then wait until the last has been stored."""
+    for index, word in rng.sample([*enumerate(words)], len(words)):
         while rng.random() < 0.3:
             await _write_other(ctx, store, rng)
         await write_constant(ctx, store, ConstantKind.CHANNEL, index, word & 0xFFFFFFFF)

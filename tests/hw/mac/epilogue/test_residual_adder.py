@@ -12,7 +12,7 @@ from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.params import preset
 from tests.hw.idle import check_idle
-from tests.hw.mac.constants import write_affine
+from tests.hw.mac.constants import write_affine, write_constant
 from tests.hw.streams import made, run
 
 NANO = preset("nano")
@@ -25,6 +25,8 @@ def test_residuals_are_added_in_order(lanes: int, rng: random.Random) -> None:
 
     async def batch(ctx: Any, affine: Affine, pairs: list[tuple[bytes, bytes]]) -> None:
         await write_affine(ctx, adder, affine)
+        for kind in {*ConstantKind} - {ConstantKind.RESIDUAL}:
+            await write_constant(ctx, adder, kind, rng.randrange(4), rng.getrandbits(8))
         ctx.set(adder.activate, 1)
         ctx.set(adder.shift, affine.shift)
         ctx.set(adder.even, affine.even)
