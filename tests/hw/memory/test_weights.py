@@ -18,9 +18,9 @@ from tests.hw.streams import made, run
 CYCLES = 1500
 
 
-@pytest.mark.parametrize("parity", [False, True])
-def test_reads_see_earlier_writes_and_addresses_wrap(parity: bool, rng: random.Random) -> None:
-    params = preset("nano").replace(weight_kib=2, memory_parity=parity)
+@pytest.mark.parametrize(("name", "parity"), [("nano", False), ("nano", True), ("base", True)])
+def test_reads_see_earlier_writes_and_addresses_wrap(name: str, parity: bool, rng: random.Random) -> None:
+    params = preset(name).replace(memory_parity=parity)
     dut = made(WeightMemory, params)
     addresses = [rng.getrandbits(SCRATCH_BITS) for _ in range(8)]
     steps: list[tuple[int | None, tuple[int, int] | None]] = []
