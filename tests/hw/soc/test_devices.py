@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.hdl import Fragment
+from amaranth.hdl import Cat, Fragment
 
 from intloom.hw.bus.axi4 import Resp
 from intloom.hw.soc.bus_errors import BusErrors
@@ -93,14 +93,26 @@ def test_register_accesses_pass(response: Resp, rng: random.Random) -> None:
     # Strobes and word.
     data = [rng.getrandbits(36) for _ in range(8)]
 
+    bus, requests = bridge.bus, [getattr(bridge.registers, name).valid for name in ("aw", "w", "ar")]
+
     async def watch(ctx: Any) -> None:
-        async for *_, error in ctx.tick().sample(bridge.error):
+        async for *_, error, access, requested in ctx.tick().sample(bridge.error, bus.cyc & bus.stb, Cat(requests)):
             errors.append(error)
+            assert access or not requested
+
+    async def pause(ctx: Any) -> None:
+        """Cycles in which the bus belongs to another device, or pauses."""
+        for cyc, stb in ((0, 0), (0, 1), (1, 0)):
+            ctx.set(bus.cyc, cyc)
+            ctx.set(bus.stb, stb)
+            await ctx.tick()
 
     async def cpu(ctx: Any) -> None:
         for i in range(8):
-            await write(ctx, bridge.bus, 3 * i, data[i] & 0xFFFF_FFFF, data[i] >> 32)
-            assert await read(ctx, bridge.bus, 5 * i) == 20 * i ^ 0xFFFF
+            await write(ctx, bus, 3 * i, data[i] & 0xFFFF_FFFF, data[i] >> 32)
+            await pause(ctx)
+            assert await read(ctx, bus, 5 * i) == 20 * i ^ 0xFFFF
+            await pause(ctx)
 
     run(bridge, cpu, slave.process, background=[watch])
     expected = [e for i in range(8) for e in (("aw", 12 * i), ("w", data[i]), ("ar", 20 * i))]
