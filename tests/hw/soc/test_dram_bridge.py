@@ -103,10 +103,13 @@ def test_writes_without_a_response_are_bounded() -> None:
 
 
 def test_both_buses_are_served(rng: random.Random) -> None:
-    bridge = DramBridge(preset("small"))
-    memory = AxiMemory(bridge.memory, 8, rng)
+    """Lines and words, in beats of four words."""
+    bridge = DramBridge(PORTS["base"])
+    memory = AxiMemory(bridge.memory, 16, rng)
     words = [rng.getrandbits(32) for _ in range(8 * LINE_WORDS)]
-    memory.words = {i: words[2 * i + 1] << 32 | words[2 * i] for i in range(4 * LINE_WORDS)}
+    memory.words = {
+        i // 4: sum(word << 32 * k for k, word in enumerate(words[i : i + 4])) for i in range(0, len(words), 4)
+    }
     done: list[str] = []
 
     def master(name: str) -> Any:
@@ -114,6 +117,8 @@ def test_both_buses_are_served(rng: random.Random) -> None:
             for _ in range(10):
                 line = rng.randrange(8) * LINE_WORDS
                 assert await read_line(ctx, getattr(bridge, name), line) == words[line : line + LINE_WORDS]
+                at = rng.randrange(len(words))
+                assert await read(ctx, getattr(bridge, name), at) == words[at]
                 # The data bus has priority: instructions are read while it pauses.
                 for _ in range(rng.randrange(30)):
                     await ctx.tick()

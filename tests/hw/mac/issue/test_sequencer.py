@@ -15,7 +15,7 @@ from tests.hw.mac.plans import random_plan
 from tests.hw.streams import made, run, source
 
 NANO = preset("nano")
-SINGLE_PORTED = NANO.replace(cols=8)
+SINGLE_PORTED = NANO.replace(cols=8, strip=32)
 """Readout so slow that it starts after a strip's last pixel."""
 BANKS = 2
 Pixel = tuple[dict[str, int], dict[str, int]]
@@ -102,10 +102,10 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     plans += [random_plan(rng, params) for _ in range(5)]
     one = {"out_w": params.strip, "out_blocks": 1, "strips": 1, "length": params.strip, "shorter": 0}
     plans += [random_plan(rng, params, **one, continue_sums=1) for _ in range(2)]
-    plans += [
-        random_plan(rng, params, kernel_h=2, strips=1, length=length, shorter=0)
-        for length in (TilePlanner.LATENCY - 1, TilePlanner.LATENCY, TilePlanner.LATENCY + 1, 1)
-    ]
+    # About the planner's latency, and one more than each power of two.
+    lengths = {*range(TilePlanner.LATENCY - 1, TilePlanner.LATENCY + 2), 1}
+    lengths |= {(1 << bit) + 1 for bit in range((params.strip - 1).bit_length())}
+    plans += [random_plan(rng, params, kernel_h=2, strips=1, length=length, shorter=0) for length in sorted(lengths)]
     # The pixels of a row that remain are counted in as many bits as a coordinate has.
     row = {
         "kernel_h": 1,
