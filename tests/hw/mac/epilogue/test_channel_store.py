@@ -94,4 +94,4 @@ def test_channels_are_read_while_others_are_written(lanes: int, cols: int, rng: 
 
 def test_memories_are_read_on_request_only(rng: random.Random) -> None:
     """A memory that is large enough for a macro."""
-    check_idle(ChannelStore(NANO.replace(lanes=1, cols=8)), rng, "read")
+    check_idle(ChannelStore(NANO.replace(lanes=1, cols=32, strip=32)), rng, "read")
