@@ -99,6 +99,9 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     # Strips of one tile each come faster than the readout releases their banks.
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 3, "strips": 4}
     plans = [random_plan(rng, params, **fast, length=params.strip, shorter=0)]
+    # Instructions of one tile end while no bank is free.
+    short = fast | {"out_blocks": 1, "strips": 1}
+    plans += [random_plan(rng, params, **short, length=params.strip, shorter=0) for _ in range(6)]
     plans += [random_plan(rng, params) for _ in range(5)]
     one = {"out_w": params.strip, "out_blocks": 1, "strips": 1, "length": params.strip, "shorter": 0}
     plans += [random_plan(rng, params, **one, continue_sums=1) for _ in range(2)]
