@@ -1,7 +1,6 @@
 """Sequencer: one operation at a time, faults and illegal instructions."""
 
 import random
-from itertools import zip_longest
 from typing import Any
 
 import pytest
@@ -17,78 +16,119 @@ from tests.hw.streams import made, run
 NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True, vector_norm=True, vector_depthwise=True)
 
 
-class Reports:
-    """Drives `step` and `write` at random; checks what the unit reports in every cycle."""
+class Model:
+    """What the docstring says of the instruction that is set up and of the one that runs."""
 
-    def __init__(self, sequencer: Sequencer, rng: random.Random) -> None:
-        self.sequencer, self.rng = sequencer, rng
+    def __init__(self) -> None:
+        self.operation: Instruction | None = None
+        """The last one taken."""
+        self.waits = self.runs = self.joins = False
+        self.taken_at = self.started_at = self.done_at = -9
 
-    async def check(self, ctx: Any) -> None:
-        sequencer, unit, in_flight = self.sequencer, self.sequencer.unit, False
-        while True:
-            step, write = self.rng.random() < 0.3, self.rng.random() < 0.3
-            ctx.set(sequencer.step, step)
-            ctx.set(sequencer.write, write)
-            *_, taken, started, done, busy, stall = await ctx.tick().sample(
-                unit.valid & unit.ready, unit.started, unit.done, unit.busy, unit.stall
-            )
-            assert started == taken, "an instruction starts when it is taken"
-            assert in_flight or not done
-            assert busy == (step or write)
-            assert stall == (in_flight and not busy) << Stall.MEMORY
-            in_flight = bool(taken or (in_flight and not done))
+    def outputs(self, cycle: int, offered: Instruction | None, finished: bool) -> dict[str, int]:
+        """Of a cycle: events and states."""
+        ready = not self.waits and (not self.runs or self.joins)
+        begins = self.waits and not self.runs and cycle >= max(self.taken_at + Sequencer.LATENCY, self.done_at + 1)
+        constants = self._is_depthwise(self.operation) and cycle == self.taken_at + Sequencer.CONSTANTS
+        return {
+            "ready": ready,
+            "started": ready and offered is not None,
+            "start": begins,
+            "load_constants": constants,
+            "joined": self.waits and self.runs,
+            "done": self.runs and finished,
+            "idle": not (self.waits or self.runs),
+        }
+
+    def advance(self, cycle: int, offered: Instruction | None, drains: bool, events: dict[str, int]) -> None:
+        """The next cycle."""
+        both = self._is_depthwise(offered) and self._is_depthwise(self.operation)
+        self.joins = both and not self.waits and drains
+        if events["done"]:
+            self.runs, self.done_at = False, cycle
+        if events["start"]:
+            self.waits, self.runs, self.started_at = False, True, cycle
+        if events["started"]:
+            self.waits, self.operation, self.taken_at = True, offered, cycle
+
+    @staticmethod
+    def _is_depthwise(instruction: Instruction | None) -> bool:
+        return instruction is not None and instruction.kind is Kind.VDEPTHWISE
 
 
-def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> None:
-    sequencer = made(Sequencer, NANO)
+def test_events_follow_the_docstring_in_every_cycle(rng: random.Random) -> None:
+    """Instructions of all kinds; many are a VDEPTHWISE, which joins the one before. All other inputs are random."""
+    sequencer, model = made(Sequencer, NANO), Model()
     maker = BenchInstructions(rng, NANO)
-    instructions = [maker.instruction(rng.choice(VECTOR_KINDS)) for _ in range(12)]
-    done = 0
-
-    def offer(ctx: Any, instruction: Instruction) -> None:
-        ctx.set(sequencer.unit.valid, 1)
-        ctx.set(sequencer.unit.instruction, int.from_bytes(encode(instruction), "little"))
+    kinds = [*VECTOR_KINDS, *[Kind.VDEPTHWISE] * 2 * len(VECTOR_KINDS)]
+    instructions = [maker.instruction(rng.choice(kinds)) for _ in range(60)]
+    joined = 0
 
     async def bench(ctx: Any) -> None:
-        nonlocal done
-        unit = sequencer.unit
-        # `finished` is high while nothing runs.
-        ctx.set(sequencer.finished, 1)
-        offer(ctx, instructions[0])
-        for instruction, following in zip_longest(instructions, instructions[1:]):
-            assert ctx.get(unit.ready)
-            assert ctx.get(unit.started)
+        nonlocal joined
+        unit, offered, cycle = sequencer.unit, None, 0
+        while instructions or offered or model.waits or model.runs:
+            if not offered and instructions and rng.random() < 0.7:
+                offered = instructions.pop()
+                ctx.set(unit.instruction, int.from_bytes(encode(offered), "little"))
+            # Both are low in the cycle after `start`.
+            finished, drains = (
+                cycle != model.started_at + 1 and rng.random() < chance for chance in (0.1 if model.runs else 0.8, 0.5)
+            )
+            step, write = rng.random() < 0.3, rng.random() < 0.3
+            inputs = {"finished": finished, "drains": drains, "step": step, "write": write}
+            for name, value in inputs.items():
+                ctx.set(getattr(sequencer, name), value)
+            ctx.set(unit.valid, offered is not None)
+            events = model.outputs(cycle, offered, finished)
+            ports = {name: getattr(unit if hasattr(unit, name) else sequencer, name) for name in events}
+            assert {name: ctx.get(port) for name, port in ports.items()} == events
+            assert ctx.get(unit.busy) == (step or write)
+            assert ctx.get(unit.stall) == (not events["idle"] and not (step or write)) << Stall.MEMORY
+            model.advance(cycle, offered, drains, events)
+            offered = None if events["started"] else offered
+            joined += events["joined"]
             await ctx.tick()
-            ctx.set(unit.valid, 0)
-            at_once = following is not None and rng.random() < 0.6
-            if at_once:
-                offer(ctx, following)
-            for cycle in range(1, Sequencer.LATENCY + 1):
-                assert ctx.get(sequencer.start) == (cycle == Sequencer.LATENCY)
-                assert not ctx.get(unit.ready)
-                assert not ctx.get(unit.done), "`finished` counts from the cycle after `start`"
-                await ctx.tick()
-                ctx.set(sequencer.finished, cycle < Sequencer.LATENCY)
-            operation = OPERATION_LAYOUT.from_bits(ctx.get(sequencer.operation).as_bits())
-            wanted = Sequencer.model(instruction, NANO)
-            assert wanted is not None
-            assert {name: operation[name] for name in wanted} == wanted
-            while rng.random() < 0.6:
-                assert not ctx.get(unit.done)
-                assert not ctx.get(unit.ready)
-                await ctx.tick()
-            ctx.set(sequencer.finished, 1)
-            assert ctx.get(unit.done)
-            done += 1
-            await ctx.tick()
-            assert ctx.get(unit.idle)
-            if following is not None and not at_once:
-                while rng.random() < 0.3:
-                    await ctx.tick()
-                offer(ctx, following)
+            cycle += 1
+            if model.operation is not None:
+                wanted, operation = Sequencer.model(model.operation, NANO), ctx.get(sequencer.operation)
+                assert {name: operation[name] for name in wanted or ()} == wanted
 
-    run(sequencer, bench, background=[Reports(sequencer, rng).check])
-    assert done == len(instructions)
+    run(sequencer, bench)
+    assert joined > 20
+
+
+@pytest.mark.parametrize("write_fails", [False, True])
+def test_a_fault_while_two_instructions_are_joined_belongs_to_one_of_them(write_fails: bool) -> None:
+    """A write is of the first instruction; a read is of the second one, which faults once the first has ended."""
+    sequencer = made(Sequencer, NANO)
+
+    async def bench(ctx: Any) -> None:
+        unit = sequencer.unit
+        ctx.set(unit.instruction, int.from_bytes(encode(make(Kind.VDEPTHWISE)), "little"))
+        ctx.set(unit.valid, 1)
+        for index in (1, 2):
+            ctx.set(unit.index, index)
+            await ctx.tick().until(unit.ready)
+            ctx.set(sequencer.drains, 1)
+        ctx.set(unit.valid, 0)
+        while not ctx.get(sequencer.joined):
+            await ctx.tick()
+        fails = sequencer.write_fault if write_fails else sequencer.read_fault
+        ctx.set(fails, 1)
+        await ctx.tick()
+        ctx.set(fails, 0)
+        for _ in range(9):
+            assert ctx.get(unit.fault) == write_fails
+            assert not write_fails or ctx.get(unit.fault_index) == 1
+            await ctx.tick()
+        ctx.set(sequencer.finished, 1)
+        assert ctx.get(unit.done) != write_fails
+        await ctx.tick().repeat(2)
+        assert ctx.get(unit.fault)
+        assert ctx.get(unit.fault_index) == (1 if write_fails else 2)
+
+    run(sequencer, bench)
 
 
 @pytest.mark.parametrize("index", [0x55555, 0xAAAAA])
