@@ -43,7 +43,7 @@ class Traffic:
     def __init__(self, rng: random.Random, params: HardwareParams) -> None:
         self.rng = rng
         self.params = params
-        self.near = [rng.randrange(params.scratch_words) for _ in range(6)]
+        self.near: list[int] = []
         self.activity: dict[str, float] = {}
         self.pending: dict[str, Request] = {}
 
@@ -57,8 +57,12 @@ class Traffic:
         return self.rng.choice(self.near) if self.rng.random() < 0.8 else self.rng.randrange(self.params.scratch_words)
 
     def step(self, cycle: int) -> None:
-        """Let idle ports begin new requests; how busy each is changes now and then, so that all get their turn."""
+        """Let idle ports begin new requests. How busy each is changes now and then, so that all get their turn.
+
+        The words on which they meet change too, so that every bank has some.
+        """
         if cycle % PHASE_CYCLES == 0:
+            self.near = [self.rng.randrange(self.params.scratch_words) for _ in range(6)]
             self.activity = {name: self.rng.choice((0.0, 0.3, 1.0)) for name in (*READERS, *WRITERS)}
         for name in (*READERS, *WRITERS):
             if name not in self.pending and self.rng.random() < self.activity[name]:
