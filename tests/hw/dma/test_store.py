@@ -1,11 +1,13 @@
 """The store unit: every word in its burst under random back-pressure, done only after the response, a beat a cycle."""
 
 import random
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
+from amaranth.hdl import Cat
 
+from intloom.hw.bus.axi4 import Resp
 from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.store import StoreUnit
 from intloom.hw.ports import READ_LATENCY
@@ -230,6 +232,45 @@ def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> Non
         bench, stop = _stopped(rng, {}, halt_at)
         assert stop.fault is None, halt_at
         assert len(bench.done_after) == bench.answered // BURSTS
+
+
+def test_of_faults_in_one_cycle_that_of_the_earlier_instruction_counts() -> None:
+    """An error response to the first store, at each time around the second one's burst outside the window."""
+    unit, limit = made(StoreUnit, preset("nano")), 64
+    inside, leaving = isa.make("STORE", n0=1), isa.make("STORE", dram=8, n0=1, n1=8, dram_s1=8)
+
+    def raised(answer_at: int) -> tuple[int, int]:
+        """Cycle and instruction of the fault."""
+        found = list[tuple[int, int]]()
+
+        async def offer(ctx: Any) -> None:
+            set_window(ctx, unit.window, BASE, limit)
+            for number, move in enumerate((inside, leaving)):
+                ctx.set(unit.unit.instruction, int.from_bytes(isa.encode(move), "little"))
+                ctx.set(unit.unit.index, index_of(number))
+                ctx.set(unit.unit.valid, 1)
+                await ctx.tick().until(unit.unit.ready)
+            ctx.set(unit.unit.valid, 0)
+            await ctx.tick().until(unit.unit.fault)
+
+        async def memory(ctx: Any) -> None:
+            ctx.set(unit.scratch.ready, 1)
+            ctx.set(Cat(unit.aw.ready, unit.w.ready), 0b11)
+            ctx.set(unit.b.payload.resp, Resp.SLVERR)
+            for cycle in count():
+                ctx.set(unit.b.valid, cycle == answer_at)
+                *_, fault, index = await ctx.tick().sample(unit.unit.fault, unit.unit.fault_index)
+                found.extend([(cycle, index)] * (fault and not found))
+
+        run(unit, offer, background=[memory])
+        return found[0]
+
+    outside, index = raised(-1)
+    assert index == index_of(1)
+    # A response in cycle n raises its fault in cycle n + 1.
+    for cycle in range(outside - 4, outside + 1):
+        expected = (cycle + 1, index_of(0)) if cycle < outside else (outside, index_of(1))
+        assert raised(cycle) == expected, cycle - outside
 
 
 @pytest.mark.parametrize("base", BASES)
