@@ -133,12 +133,17 @@ def test_every_tie_follows_the_semantics(even: bool, shift: int) -> None:
 
 
 def test_results_reach_everywhere() -> None:
-    """The shift, at every position that the factors reach, with results that are neither clamped nor zero."""
+    """The shift, at every position that the factors reach, with results that are neither clamped nor zero.
+
+    Sums with one bit that differs from the sign are outside the byte's range for that bit alone.
+    """
     for shift in range(FACTOR_SIZE + 10):
         size = min(shift, FACTOR_SIZE - 1)
         constants = Affine(m1=1 << size, m2=0, c=0, shift=shift)
         operands: list[tuple[int, int] | None] = [(x << shift - size, 0) for x in (-128, -77, -1, 0, 1, 99, 127)]
-        assert _run(constants, operands) == [-128, -77, -1, 0, 1, 99, 127], shift
+        single = [(x ^ 1 << bit, 0) for bit in range(WIDE - 1) for x in (0, -1)]
+        expected = [-128, -77, -1, 0, 1, 99, 127, *(AffineLane.model(*pair, constants) for pair in single)]
+        assert _run(constants, [*operands, *single]) == expected, shift
 
 
 @pytest.mark.parametrize("wide", [False, True])
