@@ -104,11 +104,13 @@ def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
             taken = []
             granted = Scratchpad.model(params, {name: request.addr for name, request in requests.items()})
             assert not (params.memory_parity and ctx.get(dut.error.valid)), cycle
+            # The address of a port without a request is that of its last one.
+            faults = {name for name in (*READERS, *WRITERS) if ctx.get(getattr(dut, name).fault)}
+            assert faults == {name for name, r in requests.items() if r.addr >= params.scratch_words}, cycle
             for name, request in requests.items():
                 port = getattr(dut, name)
                 outside = request.addr >= params.scratch_words
                 assert ctx.get(port.ready) == (name in granted), (cycle, name)
-                assert ctx.get(port.fault) == outside, (cycle, name)
                 if ctx.get(port.ready):
                     taken.append(name)
                     if name in READERS and not outside:
@@ -204,6 +206,6 @@ def test_of_errors_in_one_cycle_the_lowest_bank_is_reported(monkeypatch: pytest.
     run(dut, bench)
 
 
-@pytest.mark.parametrize("shape", PARITY_SHAPES)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_registers_keep_their_values_without_work(shape: str, rng: random.Random) -> None:
     check_idle(Scratchpad(SHAPES[shape]), rng, *(f"{name}__valid" for name in (*READERS, *WRITERS)))
