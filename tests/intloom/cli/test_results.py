@@ -40,12 +40,9 @@ def say(capsys, tmp_path, monkeypatch):
     return run
 
 
-@pytest.fixture
-def loom(say, quantized_models, tmp_path):
-    path = tmp_path / "net.loom"
-    code, text = say("compile", quantized_models("c2f"), "--preset", "nano", "-o", path, "-v")
-    assert code == 0 and "instructions for nano" in text and "model.0" in text
-    return path
+@pytest.fixture(scope="module")
+def loom(programs):
+    return programs("c2f")
 
 
 @pytest.mark.slow
@@ -91,8 +88,8 @@ def test_exported_files_and_their_sizes(say, loom, tmp_path):
 
 def test_a_compiled_program_tells_the_hosts_share_time_and_memory(say, quantized_models, tmp_path):
     words = ("compile", quantized_models("mini_yolo", 32), "--preset", "nano", "-o", "n.loom", "--summary", "n.csv")
-    code, text = say(*words)
-    assert code == ExitCode.OK
+    code, text = say(*words, "-v")
+    assert code == ExitCode.OK and "instructions for nano" in text and "model.0" in text
     row = re.search(r"host: (\d+) of (\d+) nodes with [\d.]+ % .* ([\d.]+) ms, ([\d.]+) frames/s at ([\d.]+) MHz", text)
     host, nodes, ms, rate, mhz = (float(n) for n in row.groups())
     with (tmp_path / "n.csv").open() as file:

@@ -59,10 +59,8 @@ def test_the_slower_one_gives_the_rate():
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory, quantized_models):
-    path = tmp_path_factory.mktemp("program") / "net.loom"
-    assert main(["compile", str(quantized_models("tiny")), "--preset", "nano", "-o", str(path), "-q"]) == ExitCode.OK
-    return path
+def program(programs):
+    return programs("tiny")
 
 
 @pytest.fixture
