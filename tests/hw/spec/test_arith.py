@@ -113,25 +113,11 @@ def test_exact_requantization_exhaustively_on_small_ranges():
                 assert requantize(acc, Scale(mantissa, shift), -3, RoundingMode.EXACT) == wanted
 
 
-def test_both_modes_agree_where_fp32_rounds_nothing():
-    for shift in range(12):
-        for mantissa in range(1, 64, 3):
-            scale = Scale(mantissa << 12, shift + 12)
-            for acc in range(-300, 300, 7):
-                assert requantize(acc, scale, 7, RoundingMode.ORT) == requantize(acc, scale, 7, RoundingMode.EXACT)
-
-
 @given(INT32, FP32_FACTORS, INT8)
-def test_modes_differ_by_at_most_one(acc: int, factor: float, zero: int):
+def test_exact_requantization_is_the_rounded_fraction(acc: int, factor: float, zero: int):
     scale = scale_from_float(factor)
-    assert abs(requantize(acc, scale, zero, RoundingMode.ORT) - requantize(acc, scale, zero, RoundingMode.EXACT)) <= 1
-
-
-@given(INT32, FP32_FACTORS)
-def test_requantization_is_odd_around_the_zero_point(acc: int, factor: float):
-    scale = scale_from_float(factor)
-    for match in RoundingMode:
-        assert saturate(requantize(acc, scale, 0, match), -127) == -saturate(requantize(-acc, scale, 0, match), -127)
+    wanted = clamp(round(Fraction(acc * scale.mantissa, 1 << scale.shift)) + zero)
+    assert requantize(acc, scale, zero, RoundingMode.EXACT) == wanted
 
 
 def fp32_requantize(acc: NDArray[np.int64], scale: np.float32, zero: int) -> NDArray[np.int64]:
@@ -169,7 +155,7 @@ def count_differences(rng: np.random.Generator, cases: int, match: RoundingMode 
     return differences
 
 
-@pytest.mark.parametrize("count", [1_000_000, pytest.param(10_000_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [200_000, pytest.param(10_000_000, marks=pytest.mark.nightly)])
 def test_mode_ort_is_fp32_arithmetic(count: int, seed: int):
     assert count_differences(np.random.default_rng(seed), count) == 0
 
@@ -191,17 +177,10 @@ def test_affine_is_the_rounded_fraction(a: int, b: int, m1: int, m2: int, c: int
 
 @given(INT8, INT8, INT8, INT8, st.integers(1, 1 << 16), st.booleans())
 def test_sum_product_and_average_are_the_affine_operation(a: int, b: int, za: int, zb: int, m: int, even: bool):
-    k = Affine(m, m, 0, 10, even)
+    k = Affine(m, 2 * m + 1, 0, 10, even)
     assert add(a, b, k) == affine(a, b, k)
     assert multiply(a, b, za, zb, k) == affine((a - za) * (b - zb), 0, k)
     assert average(37 * a, k) == affine(37 * a, 0, k)
-
-
-def test_addition_of_all_pairs_with_power_of_two_scales():
-    k = Affine(1, 2, -3, 2, even=True)
-    for a in range(-128, 128):
-        for b in range(-128, 128):
-            assert add(a, b, k) == clamp(round(Fraction(a + 2 * b - 3, 4)))
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
