@@ -15,7 +15,6 @@ FOLDERS = ("compiler", "docs", "hw", "include", "intloom", "runtime", "sim", "te
 MOST_FILES = 6
 
 RUN = """
-import sys
 import numpy as np
 from intloom.compiler.ir import IntGraph, Tensor
 from intloom.compiler.ir.onnx_export import to_onnx
@@ -25,6 +24,7 @@ from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import decode, encode
 from intloom.hw.spec.params import preset
+from intloom.sim.backend import RtlBackend
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
 from tests.support.parity import run_onnxruntime
@@ -49,12 +49,9 @@ expected = table[np.minimum(inputs["a"], inputs["b"]).view(np.uint8)]
 assert np.array_equal(run_graph(graph, inputs, match=params.match)["d"], expected)
 assert np.array_equal(run_onnxruntime(to_onnx(graph), inputs, ["d"])["d"], expected)
 assert np.array_equal(IsaSimulator(program).run(inputs)["d"], expected)
-if "rtl" in sys.argv:
-    from intloom.sim.backend import RtlBackend
-
-    result = RtlBackend().run(program, inputs)
-    assert np.array_equal(result.outputs["d"], expected)
-    assert result.cycles > 0
+result = RtlBackend().run(program, inputs)
+assert np.array_equal(result.outputs["d"], expected)
+assert result.cycles > 0
 print("equal")
 """
 
@@ -117,13 +114,9 @@ def test_the_guide_names_exactly_the_files_that_change(tree: Path) -> None:
     assert set(blocks("python")) | set(blocks("diff")) <= changed
 
 
-def test_the_example_runs_on_golden_model_and_instruction_simulator(tree: Path) -> None:
-    assert run(tree, "-c", RUN).strip() == "equal"
-
-
 @pytest.mark.slow
-def test_the_example_runs_on_the_rtl(tree: Path) -> None:
-    assert run(tree, "-c", RUN, "rtl").strip() == "equal"
+def test_the_example_runs_on_every_level(tree: Path) -> None:
+    assert run(tree, "-c", RUN).strip() == "equal"
 
 
 @pytest.mark.slow
