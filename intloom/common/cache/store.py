@@ -187,12 +187,13 @@ def _write_record(file: Path, seconds: float, detail: str) -> None:
 
 def read_record(entry: Path) -> Record | None:
     """The record of a finished entry; None where there is none, or one that was altered."""
-    for path in entry.glob(f"*{_RECORD_SUFFIX}"):
-        try:
+    # Another process may remove the entry meanwhile.
+    try:
+        for path in entry.glob(f"*{_RECORD_SUFFIX}"):
             sha256, seconds, detail = (*path.read_text(encoding="utf-8").split(" ", 2), "0", "")[:3]
             return Record(path.with_suffix(""), sha256, float(seconds), detail)
-        except (OSError, ValueError):
-            return None
+    except (OSError, ValueError):
+        return None
     return None
 
 

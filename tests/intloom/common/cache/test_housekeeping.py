@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 
 import pytest
 
@@ -31,6 +32,21 @@ def home(cache_folder):
     (cache_folder / "builds" / ".fast-4567.random" / "obj").mkdir(parents=True)
     (cache_folder / "builds" / ".fast-4567.random" / "obj" / "x.o").write_bytes(b"half")
     return cache_folder
+
+
+def test_an_entry_that_vanishes_while_it_is_listed_is_left_out(home, monkeypatch):
+    entry, scan = Kind.MODEL.folder(home) / "0123", os.scandir
+
+    def vanishing(path="."):
+        if path == entry:
+            monkeypatch.undo()
+            shutil.rmtree(entry)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    listed = items(home)
+    assert not entry.exists()
+    assert {i.kind for i in listed} == {*Kind} - {Kind.MODEL}
 
 
 def test_every_kind_is_listed_with_its_size(home, capsys):
