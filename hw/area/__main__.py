@@ -8,7 +8,7 @@ import argparse
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import version
 from itertools import product
@@ -160,11 +160,11 @@ class Step:
     with_macros: tuple[bool, ...] = (False,)
     """Forms of the Verilog that are counted."""
 
-    def subject(self) -> dict[str, str]:
-        """The tool, and a hash of what is counted and of the rules of counting: sources may change without them."""
+    def content(self) -> str:
+        """A hash of what is counted and of the rules of counting: sources may change without them."""
         files = (Path(name) for name in (*_RULES, *_FAMILY_RULES.get(self.family, ()), *self.rules))
         designs = (_verilog_hash(design, macros) for design in self.designs for macros in self.with_macros)
-        return {"tool": TOOL, "subject": evidence.content_hash([*map(evidence.own_code, files), *designs])}
+        return evidence.content_hash([*map(evidence.own_code, files), *designs])
 
 
 def steps() -> dict[str, Step]:
@@ -190,9 +190,7 @@ def steps() -> dict[str, Step]:
 def is_current(row: Evidence | None, step: Step) -> bool:
     """Whether a row is of today's sources, or of equal Verilog counted by equal rules."""
     return (
-        row is not None
-        and row.values["tool"] == TOOL
-        and (row.is_current(Path.cwd()) or step.subject().items() <= row.values.items())
+        row is not None and row.values["tool"] == TOOL and (row.is_current(Path.cwd()) or row.content == step.content())
     )
 
 
@@ -203,17 +201,15 @@ def main() -> int:
     what = parser.parse_args().what
     try:
         for name, step in steps().items():
-            row = evidence.read(MEASURED).get(name)
             if not name.startswith(what):
                 continue
-            if row is None or not is_current(row, step):
-                values = step.subject() | step.measure()
-                row = evidence.measured(values, "make area-model", Path.cwd(), SOURCES)
-                print(name, flush=True)
-            elif row.is_current(Path.cwd()):
+            row = evidence.read(MEASURED).get(name)
+            if row is not None and is_current(row, step):
+                evidence.keep(MEASURED, name, row.content, Path.cwd())
                 continue
-            digest = evidence.code_hash(Path.cwd(), SOURCES)
-            evidence.record(MEASURED, name, replace(row, sources=SOURCES, digest=digest))
+            values, content = {"tool": TOOL} | step.measure(), step.content()
+            evidence.record(MEASURED, name, evidence.measured(values, "make area-model", Path.cwd(), SOURCES, content))
+            print(name, flush=True)
     except IntloomError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)

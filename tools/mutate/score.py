@@ -10,8 +10,6 @@ from tools.mutate.targets import bench_of
 
 ROOT = Path(__file__).parents[2]
 SCORES = ROOT / "docs" / "data" / "mutation.json"
-_SUBJECT = "subject"
-"""The hash of what was measured, among a score's values."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Score:
 
 def is_current(component: str, row: evidence.Evidence) -> bool:
     """Whether the component's Verilog and its bench have not changed since."""
-    return bool(row.values.get(_SUBJECT) == subject_of(component))
+    return row.content == subject_of(component)
 
 
 def read_scores(path: Path = SCORES) -> Mapping[str, Score]:
@@ -55,6 +53,6 @@ def read_scores(path: Path = SCORES) -> Mapping[str, Score]:
 
 def write_score(path: Path, component: str, score: Score) -> None:
     """Add or replace one score."""
-    values = {n: v for n, v in asdict(score).items() if n != "current"} | {_SUBJECT: subject_of(component)}
-    sources = (source_of(component), bench_of(component))
-    evidence.record(path, component, evidence.measured(values, f"python -m tools.mutate {component}", ROOT, sources))
+    values = {n: v for n, v in asdict(score).items() if n != "current"}
+    sources, command = (source_of(component), bench_of(component)), f"python -m tools.mutate {component}"
+    evidence.record(path, component, evidence.measured(values, command, ROOT, sources, subject_of(component)))
