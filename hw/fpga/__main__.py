@@ -21,9 +21,9 @@ from intloom.hw.fpga.table import (
     update_count,
     update_size,
 )
-from intloom.hw.generate import generate_verilog
+from intloom.hw.npu import TOP_NAME
 from intloom.hw.options import add_hardware, hardware, named_fields
-from intloom.hw.spec.params import PRESETS, HardwareParams, preset_name
+from intloom.hw.spec.params import PRESETS, preset_name
 
 DOCS = Path("docs")
 
@@ -37,15 +37,15 @@ def _report(error: IntloomError) -> int:
     return int(error.exit_code)
 
 
-def _note_size(params: HardwareParams, device: str, used: dict[str, Resource]) -> None:
-    name = preset_name(params)
+def _note_size(name: str, device: str, used: dict[str, Resource], flow: Flow) -> None:
     print(row(name, size_record(device, used)))
     if _has_row(name):
-        update_size(DOCS, name, device, used, _content(params))
+        update_size(DOCS, name, device, used, _content(flow))
 
 
-def _content(params: HardwareParams) -> str:
-    return content(DOCS.resolve().parent, generate_verilog(params))
+def _content(flow: Flow) -> str:
+    """The content of a figure of this layout, from the Verilog that was synthesized."""
+    return content(DOCS.resolve().parent, (flow.folder / f"{TOP_NAME}.v").read_text(encoding="utf-8"))
 
 
 def main() -> int:
@@ -63,6 +63,7 @@ def main() -> int:
     except IntloomError as error:
         return _report(error)
     name = preset_name(params)
+    flow = Flow(options.output / name, _print, options.seed)
     try:
         if options.count:
             counted = count(params, options.count, named_fields(options.config, options.set))
@@ -72,13 +73,12 @@ def main() -> int:
                 update_count(DOCS, start, options.count, counted, options.set)
             return 0
         device = DEVICES[options.device or PRESET_DEVICES.get(name, "85F")]
-        flow = Flow(options.output / name, _print, options.seed)
         if options.fit:
-            _note_size(params, device.name, pack(params, device, flow))
+            _note_size(name, device.name, pack(params, device, flow), flow)
             return 0
         result = place_and_route(params, device, flow)
     except TooLargeError as error:
-        _note_size(params, error.device, error.used)
+        _note_size(name, error.device, error.used, flow)
         return _report(error)
     except IntloomError as error:
         return _report(error)
@@ -86,7 +86,7 @@ def main() -> int:
     print(row(name, measured))
     print(path_row(name, measured["path"]))
     if _has_row(name):
-        update(DOCS, name, result, _content(params))
+        update(DOCS, name, result, _content(flow))
     return 0
 
 
