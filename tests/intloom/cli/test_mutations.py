@@ -66,7 +66,13 @@ def try_all(seed: int, count: int, each: int, path: Path, capsys: pytest.Capture
     return found
 
 
-@pytest.mark.parametrize("count", [160, pytest.param(2000, marks=[pytest.mark.slow, pytest.mark.nightly])])
-def test_damaged_files(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
-    found = try_all(seed, count, 2, tmp_path / "damaged.onnx", capsys)
+def test_some_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = try_all(0, 48, 2, tmp_path / "damaged.onnx", capsys)
     assert min(found["BAD_FILE"], found["inspected"], found["right"]) > 0, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [400, pytest.param(2000, marks=pytest.mark.nightly)])
+def test_many_damaged_files(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
+    found = try_all(seed, count, 2, tmp_path / "damaged.onnx", capsys)
+    assert found["right"] > 0, found
