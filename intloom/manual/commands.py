@@ -91,5 +91,5 @@ def _default(parameter: Any) -> str:
 
 def _markdown(text: str) -> str:
     """Help text with its examples as code blocks."""
-    cleaned = re.sub(r"\[bold\](.*?)\[/bold\]", r"\n\n    \1\n\n", text)
+    cleaned = re.sub(r"(?s)\[bold\](.*?)\[/bold\]", lambda m: f"\n\n    {' '.join(m[1].split())}\n\n", text)
     return re.sub(r"\n{3,}", "\n\n", cleaned).strip()

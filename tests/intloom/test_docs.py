@@ -25,7 +25,9 @@ DOCS = ROOT / "docs"
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_derived_pages_are_fresh(name):
-    assert (DOCS / name).read_text() == PAGES[name](), "run: python -m intloom.manual"
+    text = (DOCS / name).read_text()
+    assert text == PAGES[name](), "run: python -m intloom.manual"
+    assert "[bold]" not in text, "markup of the terminal"
 
 
 def test_the_preset_page_shows_hardware_that_can_be_built(tmp_path):
