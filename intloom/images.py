@@ -30,11 +30,12 @@ def channels_last(shape: tuple[int, ...]) -> bool:
 
 
 def seeded_input(shape: tuple[int, ...], seed: int) -> FloatImage:
-    """A synthetic image for an input of four dimensions, normal noise for any other."""
-    if channels_last(shape):
-        return np.ascontiguousarray(synthetic_image(shape[1], shape[2], seed, shape[3]).transpose(1, 2, 0)[None])
+    """Synthetic images for an input of four dimensions, normal noise for any other."""
     if len(shape) == 4:
-        return synthetic_image(shape[2], shape[3], seed, shape[1])[None]
+        last = channels_last(shape)
+        height, width, channels = shape[1:] if last else (*shape[2:], shape[1])
+        images = np.stack([synthetic_image(height, width, seed + i, channels) for i in range(shape[0])])
+        return np.ascontiguousarray(images.transpose(0, 2, 3, 1)) if last else images
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 

@@ -30,8 +30,9 @@ class Assignment:
 
 
 FLOAT_RESULT = "its result is float: no QuantizeLinear follows"
-CONSEQUENCES = ("the host computes", FLOAT_RESULT)
-"""Beginnings of reasons that follow from the assignment of another node."""
+_MOVED = "it moves bytes between the order of the file and that of the accelerator"
+CONSEQUENCES = ("the host computes", FLOAT_RESULT, _MOVED)
+"""Beginnings of reasons that follow from the assignment of another node, or that nobody needs to change."""
 
 
 def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str, Refusal]:
@@ -58,8 +59,7 @@ def _outside(model: Model, node: OnnxNode, needed: Set[str], left: Set[str]) -> 
         error = recurrent(node.op)
         return Finding(Target.HOST, error.reason, error.remedy, Refusal.RECURRENT)
     if model.tflite is not None and not node.domain:
-        reason = "it moves bytes between the order of the file and that of the accelerator"
-        return Finding(Target.HOST, reason, "no change is needed", Refusal.ORDER)
+        return Finding(Target.HOST, _MOVED, "no change is needed", Refusal.ORDER)
     remedy = "add a QuantizeLinear, DequantizeLinear pair after it"
     return Finding(Target.HOST, FLOAT_RESULT, remedy, Refusal.NOT_QUANTIZED)
 

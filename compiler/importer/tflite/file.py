@@ -197,7 +197,13 @@ class _Reader:
             raise FileFormatError(f"{self._name} must have operators, inputs and outputs: export the model again")
         digest = hashlib.sha256(self._data).hexdigest()
         result = TfliteFile(
-            self._name.removesuffix(".tflite"), _unique_names(tensors), operators, inputs, outputs, digest
+            self._name.removesuffix(".tflite"),
+            _unique_names(tensors),
+            operators,
+            inputs,
+            # Converters list a tensor twice if a network returns it twice; outputs of a model have unique names.
+            tuple(dict.fromkeys(outputs)),
+            digest,
         )
         _check_order(result)
         return result

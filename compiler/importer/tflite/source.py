@@ -68,6 +68,8 @@ class TfliteSource:
         UsageError
             A wanted tensor depends on an input that is not given.
         """
+        stored = {i: values for i in wanted if (values := self.file.tensors[i].data) is not None}
+        given = {**stored, **given}
         operators = self._between(wanted, given)
         made = {i for op in operators for i in op.outputs}
         inputs = tuple(dict.fromkeys(i for op in operators for i in op.inputs if i in given and i not in made))

@@ -29,6 +29,7 @@ from intloom.flow.compiling import compile_model
 from intloom.flow.litert import defines
 from intloom.flow.running import execute, open_backend
 from intloom.hw.spec.params import preset
+from intloom.session import Session
 from intloom.sim.checks import LITERT, ONNXRUNTIME, TFLITE_MICRO
 from tests.support.tflite_maker import FILES, TfliteMaker, options, tflite_bytes
 
@@ -78,6 +79,18 @@ def test_operator_equals_litert(name, unsigned, backend, tmp_path, seed):
     if sum(defined) <= defined[-1]:
         # Integers of the accelerator differ from LiteRT's kernel by at most 1.
         assert result.original.matches or (defined[-1] and result.original.outputs[0].largest <= 1)
+
+
+def test_outputs_that_are_constant_or_listed_twice(tmp_path, seed):
+    """As converters write a network that returns a tensor twice, and anchors."""
+    m = TfliteMaker(seed)
+    x = m.conv(m.input((1, 8, 8, 12)), 20)
+    anchors = m.tensor((4,), data=np.array([1, 2, 3, 4], np.int8))
+    session = Session(m.save(tmp_path / "file.tflite", x, anchors, x), backend="isa", check=True)
+    feeds = {i.name: m.rng.integers(-128, 128, i.shape).astype(np.int8) for i in session.get_inputs()}
+    made = dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds), strict=True))
+    assert set(made) == {f"t{x}", f"t{anchors}"}
+    assert made[f"t{anchors}"].tolist() == [1, 2, 3, 4]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from PIL import Image
 import intloom
 from intloom.cli import main
 from intloom.common.errors import ExitCode
+from intloom.images import seeded_input
 from tests.support.corpus import MODELS
 from tests.support.corpus.builder import maker
 
@@ -47,6 +48,14 @@ def test_without_an_input_the_bytes_are_those_of_a_synthetic_image(program, tmp_
     status, made = run(program[0], tmp_path / "run", "--seed", 3)
     assert status == ExitCode.OK
     assert len(np.unique(made)) > 5
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 6, 8), (2, 6, 8, 3)])
+def test_images_of_a_batch_differ(shape):
+    batch = seeded_input(shape, 1)
+    np.testing.assert_array_equal(batch, np.concatenate([seeded_input((1, *shape[1:]), seed) for seed in (1, 2)]))
+    assert batch.shape == shape
+    assert (batch[0] != batch[1]).any()
 
 
 def test_other_types_are_refused(program, tmp_path, capsys):
