@@ -270,13 +270,21 @@ class GraphBuilder:
         operand = self.operand(value)
         if operand.has_model_shape:
             return operand
-        image = self._spread(operand, self._dequantize(value).inputs[0])
+        image = self._given_as(operand) or self._spread(operand, self._dequantize(value).inputs[0])
         if image is None:
             raise Refusal.ORDER(
                 f"{value!r} is a reshaped view {operand.shape} of a tensor {operand.tensor.shape}",
                 "put only a Gemm or an output after a Flatten",
             )
         return replace(operand, tensor=image)
+
+    def _given_as(self, operand: Operand) -> Tensor | None:
+        """An input of the graph as the image that its first reader needs: the same bytes; None if it has readers."""
+        x = operand.tensor
+        if x.name not in self.inputs or any(x.name in node.inputs for node in self.nodes.values()):
+            return None
+        self.tensors[x.name] = replace(x, shape=as_image(operand.shape))
+        return self.tensors[x.name]
 
     def _spread(self, operand: Operand, stored: str) -> Tensor | None:
         """An image whose pixels are channels of the only pixel of an operand, as after a Gemm; None if it is large."""

@@ -6,6 +6,7 @@ import pytest
 from intloom.compiler.fold.target import Target
 from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import assert_equal
 
 
 def shuffled(m, x, shape, perm, scale=None, zero=None):
@@ -56,3 +57,32 @@ def test_values_that_leave_their_pixel_leave_in_another_order(shape, perm, ratio
     found = compared(m, seed).folded
     assert not [a for a in found.assignments if a.target is Target.HOST]
     assert [q.positions is None for q in found.output_quant.values()] == [False]
+
+
+def of_one_channel(m, x, op):
+    """An image with channels last, of one channel, as one with channels first: the same bytes."""
+    height, width = x.shape[1:3]
+    moved = m.node(op, [x.name], perm=[0, 3, 1, 2]) if op == "Transpose" else None
+    (view,) = moved or m.node(op, [x.name, m.constant(np.array([1, 1, height, width]))])
+    return m.pair(view, (1, 1, height, width), x.scale, 7)
+
+
+@pytest.mark.parametrize("op", ["Reshape", "Transpose"])
+def test_an_input_is_the_image_that_is_read(op, rng, seed):
+    m = OnnxMaker(rng)
+    m.output(m.conv(of_one_channel(m, m.image(9, 5, 1, zero=7), op), 4))
+    folded = compared(m, seed).folded
+    assert not [a for a in folded.assignments if a.target is Target.HOST]
+    (name,) = folded.graph.inputs
+    assert folded.graph.tensors[name].shape == (1, 1, 9, 5) and folded.input_quant[name].shape == (1, 9, 5, 1)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_input_that_is_read_in_two_forms_has_that_of_the_first(first, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.image(9, 5, 1, zero=7)
+    forms = [lambda: x, lambda: of_one_channel(m, x, "Reshape")]
+    for form in forms if first else reversed(forms):
+        m.output(m.conv(form(), 4))
+    folded = assert_equal(m.model(), seed).folded
+    assert folded.graph.tensors[folded.graph.inputs[0]].shape == ((1, 9, 5, 1) if first else (1, 1, 9, 5))
