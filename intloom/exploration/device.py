@@ -75,7 +75,8 @@ def clock_of(macs: int, chosen: float | None = None) -> Clock:
     """The chosen clock, or the measured one of the routed preset whose array has the nearest number of products."""
     if chosen is not None:
         return Clock(chosen, "chosen")
-    routed = {name: row.values for name, row in evidence.read(ROUTED).items() if "mhz" in row.values}
+    routed = {name: row for name, row in evidence.read(ROUTED).items() if "mhz" in row.values}
     nearest = min(routed, key=lambda name: abs(math.log2(PRESETS[name].macs / macs)))
-    values = routed[nearest]
-    return Clock(values["mhz"][_GRADE], f"measured on {nearest}, routed for {values['device']} of grade {_GRADE}")
+    row = routed[nearest]
+    source = f"measured on {nearest}, routed on {row.date} for {row.values['device']} of grade {_GRADE}"
+    return Clock(row.values["mhz"][_GRADE], source)

@@ -153,7 +153,7 @@ def test_the_largest_part_of_the_cycles_is_named_first():
 
 def test_a_clock_is_that_of_the_nearest_routed_design():
     assert clock_of(preset("base").macs // 2) == clock_of(preset("base").macs)
-    assert "measured on nano" in clock_of(preset("nano").macs).source
+    assert "measured on nano, routed on 20" in clock_of(preset("nano").macs).source  # it may be of an older design
     assert clock_of(preset("nano").macs, 42.0).mhz == 42.0
 
 
