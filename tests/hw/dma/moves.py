@@ -11,9 +11,12 @@ def random_fields(rng: random.Random, params: HardwareParams, longest: int) -> d
     """Any move with rows of at most `longest` words; often its rows touch, and often its planes."""
     offsets = 1 << offset_bits(params)
     move = {name: rng.getrandbits(20) for name, _ in move_layout(params)}
+    if "coded" in move:
+        move["coded"] = rng.choice([0, rng.randint(1, longest)])
     n0, n1, n2 = rng.choice([1, 2, 5, 16, rng.randint(1, longest)]), rng.randint(1, 5), rng.randint(1, 3)
-    row = rng.choice([n0, rng.randrange(offsets), n0 + 3])
-    plane = rng.choice([row * (n1 - 1) + n0, rng.randrange(offsets)])
+    run = move.get("coded") or n0
+    row = rng.choice([run, rng.randrange(offsets), run + 3])
+    plane = rng.choice([row * (n1 - 1) + run, rng.randrange(offsets)])
     move |= {"dram": rng.randrange(offsets), "target": rng.randint(0, 1), "n0": n0, "n1": n1, "n2": n2}
     return move | {"dram_s1": row, "dram_s2": plane % offsets}
 

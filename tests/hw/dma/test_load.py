@@ -101,9 +101,9 @@ class LoadBench:
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
             ctx.set(port.index, index_of(number))
             ctx.set(port.valid, 1)
-            await ctx.tick().until(port.ready)
+            await ctx.tick().until(port.ready | port.fault)
         ctx.set(port.valid, 0)
-        while len(self.done_after) < len(self.moves):
+        while len(self.done_after) < len(self.moves) and not ctx.get(port.fault):
             await ctx.tick()
         await ctx.tick()
         assert ctx.get(port.idle)
@@ -227,10 +227,12 @@ def test_short_loads_hide_each_others_latency(words: int, least: float, checked:
     assert busy >= least
 
 
-def test_as_many_instructions_are_in_flight_as_their_runs_have_space_for(seed: int) -> None:
-    """Loads of one word, all of which issue before the first one's data comes."""
-    params = preset("nano").replace(axi_outstanding=16)
-    moves = [isa.make("LOAD", dram=40 * k, local=k, n0=1) for k in range(1, 30)]
+@pytest.mark.parametrize("checked", [False, True])
+def test_as_many_instructions_are_in_flight_as_their_runs_have_space_for(checked: bool, seed: int) -> None:
+    """Loads of one word, all of which issue before the first one's data comes, if CRCs do not limit them."""
+    params = preset("nano").replace(axi_outstanding=16, constant_check=checked)
+    crcs = [_crc(params, 40 * k, 1) if checked else 0 for k in range(1, 30)]
+    moves = [isa.make("LOAD", dram=40 * k, local=k, n0=1, crc=crc) for k, crc in enumerate(crcs, 1)]
     bench = simulate(params, moves, seed, rate=1.0, latency=200)
     assert bench.written == [(0, move["local"], content(BASE + move["dram"], params)) for move in moves]
     assert bench.done_after == [*range(1, len(moves) + 1)]

@@ -13,17 +13,21 @@ from tests.hw.streams import cycles_through, made, run, sink, source
 PARAMS = preset("small")
 
 
+@pytest.mark.parametrize("word_code", [False, True])
 @pytest.mark.parametrize(("offer", "take"), [(1.0, 1.0), (0.7, 0.7), (1.0, 0.3)])
-def test_runs_of_random_moves(offer: float, take: float, rng: random.Random) -> None:
+def test_runs_of_random_moves(offer: float, take: float, word_code: bool, rng: random.Random) -> None:
+    params = PARAMS.replace(word_code=word_code)
     touching = {"n0": 5, "n1": 5, "n2": 2, "dram_s1": 5, "dram_s2": 25}
-    moves = [random_fields(rng, PARAMS, (1 << 16) - 1) for _ in range(20)]
-    moves.append(random_fields(rng, PARAMS, 9) | touching)
-    runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
+    moves = [random_fields(rng, params, (1 << 16) - 1) for _ in range(20)]
+    moves.append(random_fields(rng, params, 9) | touching)
+    # Of a coded run fewer words are in memory.
+    moves += [moves[-1] | {"n0": words, "coded": 5} for words in (6, 200)] * word_code
+    runs = [item for move in moves for item in RunWalker.model(move, params)]
     assert sum(item["memory"]["contiguous"] for item in runs) >= 9
-    walker = made(RunWalker, PARAMS)
+    walker = made(RunWalker, params)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng, offer), sink(walker.o, taken, len(runs), rng, take))
-    assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]
+    assert taken == [run_layout(params).const(item).as_value().value for item in runs]
 
 
 def test_runs_are_contiguous_only_if_all_bits_agree(rng: random.Random) -> None:

@@ -95,6 +95,9 @@ class Environment:
         assert ctx.get(readout.groups) == 1 << item["group"] < 1 << groups
         assert ctx.get(readout.residual.valid) == tag.residual
         assert self._credits, "an item retires without a position for its result"
+        if self.seen and self.seen[-1]["fault_index"] != item["fault_index"]:
+            alone = item["residual"] or self.seen[-1]["residual"]
+            assert not (alone and any(self._in_flight)), "an instruction with a residual shares the epilogue"
         self._credits -= 1
         assert ctx.get(readout.residual.ready) or not tag.residual
         self._waiting -= item["bank_released"]
