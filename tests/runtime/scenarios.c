@@ -45,6 +45,8 @@ static void show_probe(const char *name, uint32_t offset, uint32_t value)
 
 static void hardware(void)
 {
+    uint32_t bytes_of_window;
+
     show_probe("probe", INTLOOM_REG_MAGIC, INTLOOM_MAGIC);
     show_probe("bus_of_ones", INTLOOM_REG_MAGIC, 0xffffffffu);
     show_probe("bus_of_zeros", INTLOOM_REG_MAGIC, 0);
@@ -65,6 +67,13 @@ static void hardware(void)
     show("unaligned_bus_address", probe());
     window.bus_address = UINT64_C(1) << 32;
     show("address_too_high", probe());
+    bytes_of_window = window.bytes;
+    window.bytes = 2 * INTLOOM_WINDOW_ALIGNMENT;
+    window.bus_address -= window.bytes;
+    show("highest_addresses", probe());
+    window.bus_address += INTLOOM_WINDOW_ALIGNMENT;
+    show("last_address_too_high", probe());
+    window.bytes = bytes_of_window;
     window.bus_address = BUS_ADDRESS;
     show("no_device", intloom_probe(NULL, NULL, NULL));
 }

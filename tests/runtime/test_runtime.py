@@ -27,6 +27,8 @@ EXPECTED = {
     "unaligned_memory": "ALIGNMENT",
     "unaligned_bus_address": "ALIGNMENT",
     "address_too_high": "WINDOW_ADDRESS",
+    "highest_addresses": "OK",
+    "last_address_too_high": "WINDOW_ADDRESS",
     "no_device": "ARGUMENT",
     "no_image": "ARGUMENT",
     "image_magic": "IMAGE_MAGIC",

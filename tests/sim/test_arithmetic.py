@@ -100,7 +100,7 @@ def test_softmax_of_the_simulator_equals_the_reference(
         assert made == reference_softmax(values * many, exponentials.tolist(), less, zero, channels * many)
 
 
-@pytest.mark.parametrize("reach", [1 << 24, 1 << 26, (1 << 31) - 1])
+@pytest.mark.parametrize("reach", [1 << 24, 1 << 25, 1 << 26, (1 << 31) - 1])
 def test_products_hold_sums_of_every_size(reach: int, seed: int) -> None:
     """Sums up to 2**31 - 1, of odd and even values: neither product loses a bit, and both wrap beyond 32 bits."""
     noise = np.random.default_rng(seed)

@@ -117,6 +117,27 @@ def test_a_chunk_larger_than_the_free_ring_is_loaded_in_pieces():
     assert memory.loads[1:] == [(0, 448, 500), (448, 452, 948)]
 
 
+@given(st.integers(0, 999), st.integers(0, 20), st.integers(1, 1000))
+def test_the_pieces_of_a_chunk_follow_each_other_around_the_ring(before, others, words):
+    """Its first piece lies where it ends up, whichever of its pieces wraps."""
+    memory = Memory(WeightMemory, 1000, piece=64)
+    memory.acquire(before + 1)
+    memory.release()
+    for _ in range(others):
+        memory.acquire(45)
+    first = len(memory.loads)
+    request = BufferRequest("large", memory.made.memory, words)
+    task = SimpleNamespace(requests=lambda memory: [request])
+    memory.made.expect([task])
+    while not memory.made.acquire(task):
+        memory.release()
+    pieces = memory.loads[first:]
+    at = memory.made.address["large"]
+    assert [start for _, _, start in pieces] == [(at + done) % 1000 for done, _, _ in pieces]
+    assert [done for done, _, _ in pieces] == [sum(n for _, n, _ in pieces[:k]) for k in range(len(pieces))]
+    assert sum(n for _, n, _ in pieces) == words
+
+
 def test_first_fit_reuses_the_space_of_the_dead():
     assert first_fit([(0, 2, 10), (2, 4, 10), (1, 3, 5)]) == ([0, 0, 10], 15)
 

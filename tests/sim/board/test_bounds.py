@@ -81,17 +81,18 @@ def test_no_access_leaves_the_window(transport, at, length, tmp_path):
         assert _received(server) == b""
 
 
-def test_mapped_memory_is_bounded_by_the_window_not_by_the_page(tmp_path):
+@pytest.mark.parametrize("offset", [0x2000, 0x2050])
+def test_mapped_memory_is_bounded_by_the_window_not_by_the_page(offset, tmp_path):
     device = tmp_path / "mem"
     device.write_bytes(bytes(0x4000))
-    memory = open_board(f"devmem:{device},memory_device={device},memory_offset=0x2000,{WINDOW}")._board.memory
+    memory = open_board(f"devmem:{device},memory_device={device},memory_offset={offset},{WINDOW}")._board.memory
     for at in (-16, 0x100):
         with pytest.raises(BoardError, match="must lie inside the memory window"):
             memory.write(at, b"\xff" * 16)
     memory.write(0, b"\xff" * 16)
     content = device.read_bytes()
-    assert content[0x2000:0x2010] == b"\xff" * 16
-    assert not any(content[:0x2000]) and not any(content[0x2010:])
+    assert content[offset : offset + 16] == b"\xff" * 16
+    assert not any(content[:offset]) and not any(content[offset + 16 :])
 
 
 class _SilentBus:

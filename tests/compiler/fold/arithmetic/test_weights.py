@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from intloom.common.errors import ModelError
-from intloom.compiler.fold.arithmetic.weights import array_weights
+from intloom.compiler.fold.arithmetic.weights import Weights, array_bias, array_weights
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
@@ -62,6 +62,23 @@ def test_nan_weights_stay_with_the_host(rng):
 def test_weights_are_int8_where_that_holds_them():
     assert array_weights(np.array([[-128, 127]], np.int32), "n").dtype == np.int8
     assert array_weights(np.array([[-255, 0], [0, 255]], np.int32), "n").tolist() == [[-255, 0], [0, 255]]
+
+
+@pytest.mark.parametrize(("transposed", "bias"), [(False, 0), (False, -77), (True, 0), (True, 77)])
+def test_sums_reach_the_ends_of_32_bits_and_no_further(transposed: bool, bias: int) -> None:
+    """The largest sum of a channel's products and its bias is 2**31 - 1; then a weight is larger by 1."""
+    factor = 255 if transposed else 128
+    values = np.full((1, ((1 << 31) - 1 - abs(bias)) // factor // 255 + 1), 255)
+    values[0, 0] = ((1 << 31) - 1 - abs(bias)) // factor - 255 * (values.size - 1)
+
+    def made(values: np.ndarray) -> np.ndarray:
+        weights = Weights(values.astype(np.int32), np.ones(1, np.float32), extra=(0, 0) if transposed else None)
+        return array_bias(weights, np.array([bias]), 0, name="n", wraps=False)
+
+    assert made(values) == bias
+    values[0, 0] += 1
+    with pytest.raises(UnsupportedPattern, match="may leave 32 bits"):
+        made(values)
 
 
 def test_weights_that_are_no_bytes_minus_a_zero_point_are_refused():
