@@ -5,7 +5,7 @@ the accelerator defines by integers: those of a product are rounded as a convolu
 The exact comparison computes these integers in onnxruntime from the golden model's operands; LiteRT goes on from them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,10 @@ from intloom.common.errors import ModelError
 from intloom.compiler.fold.arithmetic.runtime_evaluation import to_stored
 from intloom.compiler.fold.patterns.quantization_unit import find_quantization_units
 from intloom.compiler.frontend import FoldedModel
-from intloom.compiler.importer import Model, cut
+from intloom.compiler.importer import Model, OnnxNode, cut
 from intloom.compiler.importer.tflite.file import TfliteFile, TfliteOperator
 from intloom.compiler.importer.tflite.source import TfliteSource
+from intloom.compiler.importer.tflite.view import Order, inverse
 from intloom.flow.checking import reference_model, tensor_values
 from intloom.flow.host import (
     Int8,
@@ -69,42 +70,58 @@ class LitertHost:
 
 
 class _Computed:
-    """Values of the model, computed on demand: by LiteRT, or by moving bytes where the importer added a movement."""
+    """Values of the model, computed on demand by LiteRT; known ones are known in every order that movements make."""
 
     def __init__(self, model: Model, source: TfliteSource, known: Mapping[str, Array]) -> None:
-        self._model, self._source, self.known = model, source, dict(known)
+        self._model, self._source, self.known = model, source, dict[str, Array]()
+        self._moves: dict[str, list[tuple[str, Order]]] = {}
+        """For a value, those with the same bytes, and the order of its dimensions in them; empty for a Reshape."""
+        for node in model.nodes:
+            if node.op in ("Transpose", "Reshape"):
+                order = tuple(node.integers("perm", ()))
+                for before, after in self._ends(node):
+                    self._moves.setdefault(before, []).append((after, order))
+                    self._moves.setdefault(after, []).append((before, inverse(order)))
+        for name, value in known.items():
+            self.add(name, value)
 
     def get(self, name: str) -> Array:
         """A stored value, or a float output."""
         if name not in self.known:
-            in_file = name in self._source.holders
-            self.known[name] = self._source.compute(name, self.known) if in_file else self._moved(name)
+            held = self._held(name)
+            self.add(held, self._source.compute(held, self.known))
         return self.known[name]
 
-    def _moved(self, name: str) -> Array:
-        node = self._model.producers[name]
-        while node.op in ("QuantizeLinear", "DequantizeLinear"):
-            node = self._model.producers[node.inputs[0]]
-        if node.op not in ("Transpose", "Reshape"):
-            return self._unmoved(name)
-        before = node.inputs[0]
-        maker = self._model.producers.get(before)
-        # A real number of the file is a value of its own; other ones are those of the importer around a movement.
-        added = maker is not None and maker.op == "DequantizeLinear" and before not in self._source.holders
-        value = self.get(maker.inputs[0] if maker is not None and added else before)
-        if node.op == "Transpose":
-            return np.ascontiguousarray(value.transpose(node.integers("perm", ())))
-        return value.reshape(self._model.shape(name) or ())
+    def add(self, name: str, value: Array) -> None:
+        """Add a value, and with it those that hold the same bytes."""
+        self.known[name], pending = value, [name]
+        while pending:
+            have = pending.pop()
+            for other, order in self._moves.get(have, ()):
+                shape = self._model.shape(other)
+                if other not in self.known and shape is not None:
+                    moved = self.known[have].transpose(order) if order else self.known[have]
+                    self.known[other] = np.ascontiguousarray(moved).reshape(shape)
+                    pending.append(other)
 
-    def _unmoved(self, name: str) -> Array:
-        """A result that the importer moves before it holds a tensor of the file: what LiteRT computes, moved back."""
-        floats = [n.outputs[0] for n in self._model.users(name)]
-        for node in (n for v in (name, *floats) for n in self._model.users(v) if n.op in ("Transpose", "Reshape")):
-            stored = self._model.users(node.outputs[0])[0].outputs[0]
-            value = self.get(stored) if stored in self._source.holders else self._unmoved(stored)
-            if node.op == "Transpose":
-                return np.ascontiguousarray(value.transpose(np.argsort(node.integers("perm", ()))))
-            return value.reshape(self._model.shape(name) or ())
+    def _ends(self, node: OnnxNode) -> Iterator[tuple[str, str]]:
+        """The values before and after a movement, and the stored ones around it if it keeps their scale."""
+        before, after = node.inputs[0], node.outputs[0]
+        yield before, after
+        maker, reader = self._model.producers.get(before), next(iter(self._model.users(after)), None)
+        if maker is None or reader is None or (maker.op, reader.op) != ("DequantizeLinear", "QuantizeLinear"):
+            return
+        arrays = [[self._model.constants[v].array for v in n.inputs[1:]] for n in (maker, reader)]
+        if all(np.array_equal(a, b) for a, b in zip(*arrays, strict=True)):
+            yield maker.inputs[0], reader.outputs[0]
+
+    def _held(self, name: str) -> str:
+        """The value itself, or one with the same bytes, that holds a tensor of the file."""
+        names = [name]
+        for value in names:
+            if value in self._source.holders:
+                return value
+            names += [other for other, _ in self._moves.get(value, ()) if other not in names]
         raise ModelError(f"value {name!r} must hold a tensor of the file")
 
 
@@ -152,7 +169,8 @@ def integer_forms(folded: FoldedModel, feeds: Mapping[str, Array], tensors: Mapp
         proto, shifted = reference_model(replace(folded, model=part), onnx.ModelProto())
         made = run_with_outputs(proto, [result], {v: as_unsigned(values.get(v), v in shifted) for v in operands})
         forms[result] = as_signed(made[result], result in shifted)
-        values.known.setdefault(result, forms[result])
+        if result not in values.known:
+            values.add(result, forms[result])
     return forms
 
 

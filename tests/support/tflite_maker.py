@@ -205,6 +205,23 @@ def _attention(m: TfliteMaker) -> int:
     return m.add("BATCH_MATMUL", [weights, values], [m.tensor((1, 12, 32), (0.04, 1))], made)
 
 
+def _heads(m: TfliteMaker) -> int:
+    """Attention of two heads over pixels, joined by movements before a layer on the host reads them."""
+    x = m.moved("RESHAPE", [m.conv(_image(m), 16), m.integers((1, 64, 2, 8))], (1, 64, 2, 8))
+    rows = m.moved("TRANSPOSE", [x, m.integers((0, 2, 1, 3))], (1, 2, 64, 8))
+    columns = m.moved("TRANSPOSE", [x, m.integers((0, 2, 3, 1))], (1, 2, 8, 64))
+    scores, weights = m.tensor((1, 2, 64, 64), (0.3, 4)), m.tensor((1, 2, 64, 64), (1 / 256, -128))
+    m.add("BATCH_MATMUL", [rows, columns], [scores], options("BatchMatMul"))
+    m.add("SOFTMAX", [scores], [weights], options("Softmax", beta=1.0))
+    sums = m.tensor((1, 2, 64, 8), (0.04, 1))
+    m.add("BATCH_MATMUL", [weights, rows], [sums], options("BatchMatMul"))
+    pixels = m.moved("TRANSPOSE", [sums, m.integers((0, 2, 1, 3))], (1, 64, 2, 8))
+    image = m.moved("RESHAPE", [pixels, m.integers((1, 8, 8, 16))], (1, 8, 8, 16))
+    layer, result = m.weights((9, 16), None), m.tensor((1, 8, 8, 9), (0.1, 7))
+    made = options("FullyConnected", keepNumDims=True)
+    return m.add("FULLY_CONNECTED", [image, layer, m.bias(image, layer, 9)], [result], made, 4)
+
+
 def _mean_of_channels(m: TfliteMaker) -> int:
     """A mean between two parts on the accelerator, the second of which reads it in another shape."""
     rows = m.moved("RESHAPE", [m.conv(_image(m), 16), m.integers((1, 64, 16))], (1, 64, 16))
@@ -415,6 +432,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "PRELU": _prelu,
     "BATCH_MATMUL": _products,
     "BATCH_MATMUL of a Softmax": _attention,
+    "BATCH_MATMUL of heads before FULLY_CONNECTED, which LiteRT runs": _heads,
     "QUANTIZE": lambda m: m.unary("QUANTIZE", _image(m), (0.031, 40), options("Quantize")),
     "MAX_POOL_2D": lambda m: _pool(m, "MAX_POOL_2D", 3, 2, 0),
     "AVERAGE_POOL_2D": lambda m: _pool(m, "AVERAGE_POOL_2D", 2, 2, 1),

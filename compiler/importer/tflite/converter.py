@@ -235,7 +235,7 @@ class Converter:
 
     def finish(self, op: TfliteOperator, unit: Unit, *orders: Order) -> None:
         """Add a unit that computes the results of an operator, whose dimensions have these orders."""
-        stored = [self._stored_name(i, o, unit.shape) for i, o in zip(op.outputs, orders, strict=True)]
+        stored = [self.stored_name(i, o, unit.shape) for i, o in zip(op.outputs, orders, strict=True)]
         floats = [f"{s}/float" if self.tensor(i).scales else s for s, i in zip(stored, op.outputs, strict=True)]
         # The clamp of an evaluated operator is a unit of its own, since only the operator alone is evaluated.
         apart = unit.exact is not None and unit.bounds is not None
@@ -277,7 +277,7 @@ class Converter:
                 self.quantized(real, name, tensor, tensor.shape)
             self.views[index] = View(name, identity(len(tensor.shape)))
 
-    def _stored_name(self, index: int, order: Order, shape: tuple[int, ...]) -> str:
+    def stored_name(self, index: int, order: Order, shape: tuple[int, ...] = ()) -> str:
         """The tensor's own name for a value as the file has it, or where no output needs that name."""
         name, plain = self.tensor(index).name, order == identity(len(order)) and not shape
         return name if plain or index not in self.file.outputs else f"{name}/result"

@@ -277,8 +277,9 @@ def convert_quantize(c: Converter, op: TfliteOperator) -> None:
         widened = [r for r in c.file.operators if op.outputs[0] in r.inputs and r.code in ("EXPAND_DIMS", "RESHAPE")]
         if len(order) == 3 and any(len(c.tensor(r.outputs[0]).shape) == 4 for r in widened):
             order = (0, 2, 1)
-        c.quantized(c.in_order(op.inputs[0], order), result.name, result, permuted(result.shape, inverse(order)))
-        c.views[op.outputs[0]] = View(result.name, order)
+        stored = c.stored_name(op.outputs[0], order)
+        c.quantized(c.in_order(op.inputs[0], order), stored, result, permuted(result.shape, inverse(order)))
+        c.views[op.outputs[0]] = View(stored, order)
         return
     c.finish(op, Unit("Identity", (c.operand(op.inputs[0], order),), exact=op), order)
 

@@ -81,16 +81,30 @@ def test_operator_equals_litert(name, unsigned, backend, tmp_path, seed):
         assert result.original.matches or (defined[-1] and result.original.outputs[0].largest <= 1)
 
 
+def checked_outputs(path: Path, m: TfliteMaker) -> dict[str, np.ndarray]:
+    """The outputs of a checked run with random bytes, by their names."""
+    session = Session(path, backend="isa", check=True)
+    feeds = {i.name: m.rng.integers(-128, 128, i.shape).astype(np.int8) for i in session.get_inputs()}
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds), strict=True))
+
+
 def test_outputs_that_are_constant_or_listed_twice(tmp_path, seed):
     """As converters write a network that returns a tensor twice, and anchors."""
     m = TfliteMaker(seed)
     x = m.conv(m.input((1, 8, 8, 12)), 20)
     anchors = m.tensor((4,), data=np.array([1, 2, 3, 4], np.int8))
-    session = Session(m.save(tmp_path / "file.tflite", x, anchors, x), backend="isa", check=True)
-    feeds = {i.name: m.rng.integers(-128, 128, i.shape).astype(np.int8) for i in session.get_inputs()}
-    made = dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds), strict=True))
+    made = checked_outputs(m.save(tmp_path / "file.tflite", x, anchors, x), m)
     assert set(made) == {f"t{x}", f"t{anchors}"}
     assert made[f"t{anchors}"].tolist() == [1, 2, 3, 4]
+
+
+def test_a_result_that_becomes_stored_bytes_has_the_order_of_the_file(tmp_path, seed):
+    """As converters requantize a concatenation of results with other scales."""
+    m = TfliteMaker(seed)
+    x = m.conv(m.input((1, 8, 8, 12)), 20)
+    real = m.add("DEQUANTIZE", [x], [m.tensor((1, 8, 8, 20), None, dtype="FLOAT32")], options("Dequantize"))
+    stored = m.add("QUANTIZE", [real], [m.tensor((1, 8, 8, 20), (0.2, 1))], options("Quantize"))
+    assert checked_outputs(m.save(tmp_path / "file.tflite", stored), m)[f"t{stored}"].shape == (1, 8, 8, 20)
 
 
 @pytest.mark.slow
