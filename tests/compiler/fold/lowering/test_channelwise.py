@@ -93,11 +93,12 @@ def test_rows_of_a_gemm(rng, seed):
 @pytest.mark.parametrize("op", ["Mul", "Add"])
 @pytest.mark.parametrize("first", [0, 1])
 def test_an_operand_of_one_pixel_is_broadcast(op, first, size, rng, seed):
-    """Squeeze and excitation: a gate for each channel."""
+    """Squeeze and excitation: a gate for each channel; sums of scales that are powers of two are regular."""
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, size, 9), 8)
+    x = m.pair(x.name, x.shape, 1 / 64)
     (mean,) = m.node("GlobalAveragePool", [x.name])
-    gate = m.unary("Sigmoid", m.conv(m.pair(mean, (1, 8, 1, 1), x.scale), 8, 1), 1 / 255)
+    gate = m.unary("Sigmoid", m.conv(m.pair(mean, (1, 8, 1, 1), x.scale), 8, 1), 1 / 256)
     result = m.pair(*m.node(op, [x.name, gate.name][:: 1 - 2 * first]), x.shape, x.scale)
     m.output(result)
     assert "Resize" not in kinds(compared(m, seed))
