@@ -1,11 +1,12 @@
 """Executes instructions byte by byte as the manual describes them, with the arithmetic of `hw.spec.arith`."""
 
 from collections.abc import Iterator
+from itertools import product
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.hw.spec import arith
 from intloom.hw.spec.formats import conv_tiles
-from intloom.hw.spec.isa import ConvMode, Instruction, Kind, TableUse
+from intloom.hw.spec.isa import ConvMode, Instruction, Kind, LoadTarget, TableUse
 from intloom.hw.spec.norm import normalize, unpack_constants
 from intloom.hw.spec.softmax import softmax
 from intloom.sim.isa_sim.machine import Machine
@@ -20,19 +21,23 @@ def _int(data: bytes) -> int:
 
 
 class SlowMachine:
-    """Works on copies of a machine's memories; `scratch` is the result."""
+    """Works on copies of a machine's memories; `the memories are the result."""
 
     def __init__(self, machine: Machine) -> None:
         self.params = machine.params
         self.scratch = [bytearray(w.tobytes()) for w in machine.scratch]
         self.weights = [w.tobytes() for w in machine.weights]
+        self.dram = [w.tobytes() for w in machine.dram]
         self.mac_table = machine.mac_table.tobytes()
         self.vector_table = machine.vector_table.tobytes()
         self.exponentials = machine.exponentials
         self.sums = machine.sums.tolist()
 
     def execute(self, i: Instruction) -> None:
-        """Execute one CONV or vector instruction."""
+        """Execute an instruction, of LOAD only one without a code."""
+        if i.kind in (Kind.LOAD, Kind.STORE):
+            self._move(i)
+            return
         if i.kind is Kind.CONV:
             self._conv(i)
             return
@@ -49,6 +54,17 @@ class SlowMachine:
             for oy in range(i["out_h"]):
                 for ox in range(i["out_w"]):
                     self._vector_word(i, block, oy, ox)
+
+    def _move(self, i: Instruction) -> None:
+        for plane, row, word in product(range(i["n2"]), range(i["n1"]), range(i["n0"])):
+            far = i["dram"] + plane * i["dram_s2"] + row * i["dram_s1"] + word
+            near = (i["local"] + plane * i["local_s2"] + row * i["local_s1"] + word) % ADDRESS_SPACE
+            if i.kind is Kind.STORE:
+                self.dram[far] = bytes(self.scratch[near])
+            elif i["target"] == LoadTarget.WEIGHT:
+                self.weights[near % len(self.weights)] = self.dram[far]
+            else:
+                self.scratch[near] = bytearray(self.dram[far])
 
     def _vector_word(self, i: Instruction, block: int, oy: int, ox: int) -> None:
         rows = self.params.rows

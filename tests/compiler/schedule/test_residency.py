@@ -1,7 +1,7 @@
 """Buffers in the scratchpad: apart while they live, inside the memory, and only where they save traffic."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import onnx
@@ -16,7 +16,7 @@ from intloom.compiler.schedule.plan import make_plan, residency
 from intloom.compiler.schedule.plan.dataflow import Dataflow
 from intloom.compiler.schedule.plan.groups import Goal, Group
 from intloom.compiler.schedule.plan.residency import Ranges, Slot, tightest_fit
-from intloom.compiler.schedule.plan.tiling import choose_tilings
+from intloom.compiler.schedule.plan.tiling import choose_tiling, choose_tilings, tile_rects, tile_words
 from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
@@ -67,6 +67,17 @@ def test_groups_in_stripes_lose_a_buffer_that_they_have_no_ring_for(tmp_path):
     quantize(tmp_path / "float.onnx", tmp_path / "model.onnx", None, QuantizeOptions(samples=1))
     slots = slots_of(fold_model(load_model(tmp_path / "model.onnx")).graph, BASE)
     check_addresses(slots, BASE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_tile_of_a_cut_fits_its_words(seed):
+    """Also the odd one that overlaps more input than the first tile and the middle one, from which costs follow."""
+    stages = build_stages(random_graph(seed)[0], BASE, keep_intermediates=False).stages
+    for stage, words in product(stages, (*range(60, 400, 20), *range(400, 2000, 160))):
+        tiling = choose_tiling(stage, words)
+        if tiling is not None:
+            rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
+            assert all(tile_words(stage, r, c) <= words for r in rects for c in stage.layout(tiling.chunk))
 
 
 def test_small_tensors_stay_on_chip_from_producer_to_last_reader():

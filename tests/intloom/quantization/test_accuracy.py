@@ -7,6 +7,8 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
 from intloom.common.errors import UsageError
@@ -79,6 +81,17 @@ def test_the_range_of_silu_stops_where_its_result_is_flat():
         return np.square(silu(levels[codes]) - silu(values)).mean()
 
     assert error(low, high) < 0.5 * error(values.min(), values.max())
+
+
+@given(st.floats(-9, 0), st.floats(0, 9))
+def test_a_rounded_zero_point_moves_a_range_by_at_most_half_a_step(low, high):
+    """0 is a value, and values of the range are moved by at most half a step, but for half a step at its ends."""
+    assume(high - low > 0.01)
+    codes, levels = rounded(np.linspace(low, high, 1000), low, high)
+    step = (high - low) / 255
+    assert 0.0 in levels
+    assert abs(levels[0] - low) <= 0.5001 * step
+    assert np.abs(levels[codes] - np.linspace(low, high, 1000)).max() <= 0.5001 * step
 
 
 def test_the_range_of_relu_has_no_negative_part():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from intloom.hw.spec.arith import RoundingMode, Scale, scale_from_float
 from intloom.hw.spec.formats import conv_tiles, pack_channels
-from intloom.hw.spec.isa import ConvMode, Instruction, Kind, Unit, make
+from intloom.hw.spec.isa import SCRATCH_BITS, ConvMode, Instruction, Kind, Unit, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.hw.spec.vector_depthwise import pack_depthwise
@@ -65,12 +65,32 @@ def check(machine: Machine, i: Instruction) -> None:
     slow = SlowMachine(machine)
     slow.execute(i)
     SEMANTICS[i.kind](machine, i)
-    expected = np.frombuffer(b"".join(slow.scratch), np.int8).reshape(machine.scratch.shape)
-    np.testing.assert_array_equal(machine.scratch, expected, err_msg=str(dict(i.values)))
+    for name in ("scratch", "weights", "dram"):
+        found, expected = getattr(machine, name), np.frombuffer(b"".join(getattr(slow, name)), np.int8)
+        np.testing.assert_array_equal(found.reshape(-1), expected, err_msg=f"{name}: {dict(i.values)}")
 
 
 seeds = st.integers(0, 2**32 - 1)
 which = st.sampled_from(range(len(PARAMS)))
+
+
+@settings(max_examples=20)
+@given(which, seeds, st.sampled_from(("scratch", "weights", "store")))
+def test_moves(index, seed, kind):
+    """Runs that touch, overlap or lie apart, up and down; in the weight memory they wrap and may be longer than it."""
+    rng = np.random.default_rng(seed)
+    machine = random_machine(PARAMS[index], rng)
+    machine.dram = rng.integers(-128, 128, (3 * len(machine.weights), machine.params.rows), np.int8)
+    n0, n1, n2 = (int(n) for n in rng.integers(1, (40, 5, 4)))
+    first = OUT
+    if kind == "weights":
+        first = int(rng.integers(2 * len(machine.weights)))
+        n0 = int(rng.choice([n0, len(machine.weights) + n0]))
+    steps = {f"local_{name}": int(rng.integers(-80, 80)) % (1 << SCRATCH_BITS) for name in ("s1", "s2")}
+    steps |= {f"dram_{name}": int(rng.integers(80)) for name in ("s1", "s2")}
+    target = {"target": int(kind == "weights")} if kind != "store" else {}
+    move = Kind.STORE if kind == "store" else Kind.LOAD
+    check(machine, make(move, dram=int(rng.integers(400)), local=first, n0=n0, n1=n1, n2=n2, **steps, **target))
 
 
 @settings(max_examples=20)

@@ -15,7 +15,7 @@ from intloom.compiler.fold.arithmetic.affine_fit import (
     fit_affine_with_table,
 )
 from intloom.compiler.fold.arithmetic.pair_correction import _codes
-from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.arith import CONSTANT_BITS, Affine
 
 BYTES = np.arange(-128, 128, dtype=np.int64)
 A, B = (m.ravel() for m in np.meshgrid(BYTES, BYTES, indexing="ij"))
@@ -67,6 +67,15 @@ def test_tight_points_give_the_constant_of_all_points(ratios, zeros, shift, step
     expected = (int(bounds[0].max()) + int(bounds[1].min())) // 2
     found = _Constants(goal, ratios, force=True).middle(m1, m2, shift, even=even)
     assert found == Affine(m1, m2, expected, shift, even)
+
+
+@pytest.mark.parametrize("bits", [CONSTANT_BITS - 2, CONSTANT_BITS - 1, CONSTANT_BITS])
+def test_a_constant_that_does_not_fit_its_field_is_no_candidate(bits: int) -> None:
+    """The constant is -(2**bits): that of values far from 0, whose differences are the results."""
+    near = np.arange(-9, 10, dtype=np.int64)
+    goal = SampledFunction(near + (1 << bits - 20), np.zeros_like(near), near)
+    found = _Constants(goal, (1.0, 0.0), force=False).middle(1 << 20, 0, 20, even=False)
+    assert (found is not None) == (bits < CONSTANT_BITS - 1)
 
 
 @pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 0.5), (0.25, 0.5), (1.0, 0.5)])

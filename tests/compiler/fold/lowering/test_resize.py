@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
+from intloom.common.errors import UnsupportedError
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
@@ -33,6 +36,30 @@ def test_linear_enlargement(transform, factors, scale, after, rng, seed):
     m = OnnxMaker(rng)
     m.output(interpolated(m, factors, transform, scale, after))
     assert kinds(compared(m, seed))[-1] == "ConvTranspose"
+
+
+@pytest.mark.parametrize("transform", [None, "half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"])
+@pytest.mark.parametrize("nearest", [None, "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
+def test_nearest_enlargement_is_lowered_where_it_repeats_pixels(transform, nearest, rng, seed):
+    """By any rounding, and by the standard's where the node names none."""
+    named = {"coordinate_transformation_mode": transform, "nearest_mode": nearest}
+    modes = {name: mode for name, mode in named.items() if mode}
+    for factors in ((2, 2), (3, 3), (4, 1)):
+        m = OnnxMaker(rng)
+        x = m.image(3, 6, 5)
+        scales = np.array([1, 1, *factors], np.float32)
+        (value,) = m.node("Resize", [x.name, "", m.constant(scales)], **modes)
+        m.output(m.pair(value, (1, 3, 6 * factors[0], 5 * factors[1]), x.scale))
+        image = np.arange(30, dtype=np.float32).reshape(1, 1, 6, 5)
+        resized = ReferenceEvaluator(helper.make_node("Resize", ["x", "", "s"], ["y"], **modes)).run(
+            None, {"x": image, "s": scales}
+        )[0]
+        repeats = np.array_equal(resized, image.repeat(factors[0], axis=2).repeat(factors[1], axis=3))
+        if repeats:
+            compared(m, seed)
+        else:
+            with pytest.raises(UnsupportedError, match="does not repeat each pixel"):
+                compared(m, seed)
 
 
 def test_before_a_clamp_and_a_convolution(rng, seed):
