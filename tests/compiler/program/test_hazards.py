@@ -55,6 +55,15 @@ def test_accesses_outside_a_memory_are_refused(tracker):
         tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 16380, 16385, write=False)])
 
 
+@pytest.mark.parametrize("memory", [Memory.DRAM, Memory.SCRATCH])
+@pytest.mark.parametrize("write", [False, True])
+def test_an_access_may_end_with_the_last_word(tracker, memory, write):
+    size = tracker.sizes[memory]
+    tracker.conflicts(Unit.LOAD, [span(memory, size - 2, size, write=write)])
+    with pytest.raises(ProgramError, match=f"word {size} is outside its {size} words"):
+        tracker.conflicts(Unit.LOAD, [span(memory, size - 2, size + 1, write=write)])
+
+
 def test_strided_accesses_touch_only_their_words(tracker):
     tracker.record(Unit.LOAD, 1, [Access(Memory.SCRATCH, True, 0, ((4, 10), (2, 1)))])
     assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 2, 10, write=False)]) == (0, 0, 0, 0)

@@ -10,6 +10,7 @@ import pytest
 from intloom.cli import main
 from intloom.common.errors import FileFormatError
 from intloom.exploration.device import clock_of
+from intloom.hw.spec.isa import assemble, disassemble
 from intloom.hw.spec.params import preset
 from intloom.report import render, write_report
 from intloom.report.compare import compare_runs, write_compare
@@ -128,6 +129,20 @@ def test_a_broken_record_is_refused(tmp_path, content):
 def test_traffic_is_split_by_what_the_instructions_move(run_folder):
     for layer in embedded(write_report(run_folder).read_text())["layers"]:
         assert sum(layer["traffic"].values()) == layer["dram_bytes"], layer["name"]
+
+
+def test_a_coded_load_counts_the_words_that_it_reads(run_folder):
+    record, timeline = (json.loads((run_folder / f"{name}.json").read_text()) for name in ("run", "timeline"))
+
+    def traffic():
+        return sum(sum(layer["traffic"].values()) for layer in embedded(render(record, timeline, []))["layers"])
+
+    before = traffic()
+    row = next(row for row in timeline["timeline"] if row[5].startswith("LOAD") and assemble(row[5])["n0"] > 1)
+    load = assemble(row[5])
+    row[5] = disassemble(load.with_fields(coded=1))
+    saved = (load["n0"] - 1) * load["n1"] * load["n2"] * record["params"]["rows"]
+    assert before - traffic() == saved
 
 
 def test_every_layer_is_compared(run_folder):

@@ -89,6 +89,7 @@ def test_a_vector_of_two(scale: float, rng: random.Random) -> None:
         ((1, 2, 4, 4), 17, {"axis": 2}),
         ((1, 2, 4, 2), 17, {}),
         ((1, 2, 4, 4), 11, {"axis": 1}),
+        ((1, 2, 4, 2), 11, {}),
     ],
 )
 def test_what_divides_stays_with_the_host(
