@@ -117,6 +117,7 @@ static int truncated(void)
 static void images(void)
 {
     struct intloom_image changed = image;
+    struct intloom_region region;
 
     show("no_image", intloom_open_image(&changed, NULL, 0));
     show("image_magic", altered(INTLOOM_IMAGE_HEADER_MAGIC));
@@ -124,6 +125,13 @@ static void images(void)
     show("image_truncated", truncated());
     show("image_crc", altered(length - 1u));
     show("image_crc_of_header", altered(INTLOOM_IMAGE_HEADER_FINGERPRINT));
+    fresh();
+    if (intloom_get_region(&image, 0, &region))
+        exit(113);
+    fake.flushed = fake.invalidated = 0;
+    show("load_again", intloom_load_image(&device, &image));
+    printf("window_flushed %u\n", fake.flushed - region.code_bytes - region.data_bytes == image.window_bytes);
+    printf("window_invalidated %u\n", fake.invalidated == image.window_bytes);
     fresh();
     device.fingerprint ^= 1u;
     show("other_hardware", intloom_load_image(&device, &image));
@@ -281,6 +289,10 @@ static void streams(void)
     show_frames("frame_stops", 3, 0);
     second.image = NULL;
     show_frames("frames_not_loaded", 3, 0);
+    fresh();
+    second = device;
+    fake.ending = FAKE_ERROR;
+    show_frames("frame_stops_while_host_fails", 3, 2);
 }
 
 int main(int argc, char **argv)

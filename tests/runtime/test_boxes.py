@@ -10,7 +10,7 @@ import pytest
 from examples.detect import decode
 from tests.runtime.support import INCLUDES, RUNTIME, SANITIZERS, STRICT
 
-SIZE = 96
+SIZE = 128
 SCALE, ZERO = 0.05, -7
 
 
@@ -30,16 +30,17 @@ def reference(heads: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     return np.concatenate(columns, axis=1)[None].astype(np.float32)
 
 
-@pytest.mark.parametrize("unsigned", [False, True])
-def test_boxes_equal_the_example(unsigned: bool, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("unsigned", "share", "scores"), [(False, 0.01, 148), (True, 0.01, 148), (False, 0.6, 4)])
+def test_boxes_equal_the_example(unsigned: bool, share: float, scores: int, tmp_path: Path, seed: int) -> None:
+    """A few boxes with a score each, and more than the firmware keeps, with few different scores."""
     rng = np.random.default_rng(seed)
     heads = []
     text = struct.pack("5Ifi", 0, 3, SIZE, SIZE, 0, 1.0, 0)
-    for side in (12, 6, 3):
+    for side in (16, 8, 4):
         distances = rng.integers(-128, 128, (64, side, side)).astype(np.int8)
         classes = rng.integers(-128, -20, (5, side, side)).astype(np.int8)
-        likely = rng.random((5, side, side)) < 0.01
-        classes[likely] = rng.choice(148, likely.sum(), replace=False).astype(np.int16) - 20
+        likely = rng.random((5, side, side)) < share
+        classes[likely] = rng.choice(scores, likely.sum(), replace=scores < 148).astype(np.int16) - 20 + 148 - scores
         heads.append((distances, classes))
         for tensor in (distances, classes):
             text += struct.pack("5Ifi", 1, *tensor.shape, unsigned, SCALE, ZERO)

@@ -36,6 +36,9 @@ EXPECTED = {
     "image_truncated": "IMAGE_TRUNCATED",
     "image_crc": "IMAGE_CRC",
     "image_crc_of_header": "IMAGE_CRC",
+    "load_again": "OK",
+    "window_flushed": "1",
+    "window_invalidated": "1",
     "other_hardware": "FINGERPRINT",
     "other_instructions": "ISA_VERSION",
     "small_window": "WINDOW_BYTES",
@@ -99,6 +102,8 @@ EXPECTED = {
     "frame_stops_calls": "A00,B01",
     "frames_not_loaded": "NOT_LOADED",
     "frames_not_loaded_calls": "",
+    "frame_stops_while_host_fails": "STOPPED",
+    "frame_stops_while_host_fails_calls": "A00,B01",
 }
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from intloom.common.errors import ProgramError
+from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
@@ -86,7 +87,10 @@ def test_reading_what_was_never_written_is_refused(program):
 
 def test_storing_over_constants_and_inputs_is_refused(program):
     index = find(program, Kind.STORE, "")
-    for word in (0, program.tensor("in0").address, program.instructions_at):
+    given, code = program.tensor("in0"), instruction_words(len(program.instructions), program.params)
+    image = -(-len(program.image) // program.params.word_bytes)
+    regions = ((program.image_at, image), (given.address, given.words), (program.instructions_at, code))
+    for word in (end for at, words in regions for end in (at, at + words - 1)):
         broken = with_instruction(program, index, program.instructions[index].with_fields(dram=word, n0=1, n2=1))
         with pytest.raises(ProgramError, match="overwrites constants"):
             check_program(broken)
