@@ -46,6 +46,14 @@ def fit_kernel(mover: SpatialOps, x: Tensor, weights: Weights, name: str) -> tup
             f"its dilations are {weights.window.dilations}",
             f"use dilations of at most {LARGEST_DILATION}, or a kernel of one row over sequences",
         )
+    geometry = weights.window
+    for taps, stride, dilation in zip(geometry.kernel, geometry.strides, geometry.dilations, strict=True):
+        if not _has_blocks(taps, stride, dilation):
+            raise Refusal.WINDOW(
+                f"its kernel has {taps} rows or columns, with stride {stride} and dilation {dilation}",
+                f"use at most {LARGEST_KERNEL} with strides up to {LARGEST_STRIDE}, or without dilation a stride "
+                f"up to {_MOST_STRIDE} that is a product of 2 and 3",
+            )
     step = 0
     while (sizes := _block(weights.window)) != (1, 1):
         geometry = weights.window
@@ -86,11 +94,11 @@ def _is_long_sequence(geometry: Window, x: Tensor) -> bool:
     return LARGEST_KERNEL < taps <= LARGEST_KERNEL**2 and (stride == 1 or dilation > 1)
 
 
-def _has_blocks(kernel: int, stride: int) -> bool:
+def _has_blocks(kernel: int, stride: int, dilation: int = 1) -> bool:
     """Whether blocks of pixels make kernel and stride small enough."""
     while kernel > LARGEST_KERNEL or stride > LARGEST_STRIDE:
         divisors = _divisors(stride)
-        if not divisors or stride > _MOST_STRIDE:
+        if not divisors or stride > _MOST_STRIDE or dilation > 1:
             return False
         kernel, stride = -(-kernel // divisors[-1]), stride // divisors[-1]
     return True
@@ -122,18 +130,10 @@ def _padded_sequence(mover: SpatialOps, x: Tensor, weights: Weights, name: str) 
 
 def _block(geometry: Window) -> Pair:
     """Rows and columns of the blocks, 1 along an axis that fits."""
-    sizes = []
-    for kernel, stride, dilation in zip(geometry.kernel, geometry.strides, geometry.dilations, strict=True):
-        if kernel <= LARGEST_KERNEL and stride <= LARGEST_STRIDE:
-            sizes.append(1)
-            continue
-        divisors = _divisors(stride)
-        if not divisors or dilation > 1 or stride > _MOST_STRIDE:
-            raise Refusal.WINDOW(
-                f"its kernel has {kernel} rows or columns, with stride {stride} and dilation {dilation}",
-                f"use at most {LARGEST_KERNEL} and strides up to {LARGEST_STRIDE}, or a stride with divisors",
-            )
-        sizes.append(divisors[-1])
+    sizes = [
+        1 if kernel <= LARGEST_KERNEL and stride <= LARGEST_STRIDE else _divisors(stride)[-1]
+        for kernel, stride in zip(geometry.kernel, geometry.strides, strict=True)
+    ]
     return sizes[0], sizes[1]
 
 
