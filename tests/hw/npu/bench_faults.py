@@ -1,10 +1,10 @@
 """Cocotb tests: every fault is reported with its cause, unit and instruction, and survived."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import cocotb
-from cocotb.triggers import ClockCycles
+from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiResp
 
 from intloom.hw.spec import isa, regs
@@ -24,6 +24,13 @@ def _load(**fields: int) -> isa.Instruction:
 
 def _store(**fields: int) -> isa.Instruction:
     return isa.make("STORE", **{"dram": TARGET_WORD, "local": 3, "n0": WORDS, **fields})
+
+
+async def _samples(clock: Any, signal: Any) -> AsyncIterator[int]:
+    """The signal's value in each cycle."""
+    while True:
+        await RisingEdge(clock)
+        yield int(signal.value)
 
 
 async def _good_program_runs(host: Host) -> None:
@@ -200,8 +207,21 @@ async def watchdog(dut: Any) -> None:
     await _fault(host, deadlock, Cause.WATCHDOG, Unit.LOAD, 2, watchdog=300)
     await _fault(host, [begin, end.with_fields(wait_vec=1)], Cause.WATCHDOG, Unit.CONTROL, 1, watchdog=300)
     host.ram.write_if.b_channel.pause = True
-    status = await host.run([begin, _load(), _store(wait_load=1), end], watchdog=300)
+    stores = 0
+
+    async def count() -> None:
+        nonlocal stores
+        async for started in _samples(dut.clk, dut.trace_started):
+            stores += started >> Unit.STORE & 1
+
+    counting = cocotb.start_soon(count()) if hasattr(dut, "trace_started") else None
+    status = await host.run([begin, _load(), *[_store(wait_load=1)] * 40, end], watchdog=300)
     assert (Cause(status["cause"]), Unit(status["unit"]), status["busy"]) == (Cause.WATCHDOG, Unit.STORE, 1)
+    if counting is not None:
+        counting.cancel()
+        # BEGIN and the LOAD are instructions 0 and 1. The next store is offered, but the unit does not take it.
+        assert 1 < stores < 40
+        assert await host.read("ERROR_INDEX") == 1 + stores
     await host.write("CONTROL", regs.pack("CONTROL", reset=1))
     assert regs.unpack("STATUS", await host.read("STATUS"))["busy"], "the reset must wait for the bus"
     host.ram.write_if.b_channel.pause = False
