@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from intloom.pictures import draw_boxes, read_picture
+from intloom.pictures import draw_boxes, letterbox, read_picture
 
 ORIENTATION = 0x0112
 TURNS = {3: 2, 6: 3, 8: 1}
@@ -19,6 +19,17 @@ def test_photos_are_turned_upright(tmp_path, orientation):
     Image.fromarray(stored).save(tmp_path / "photo.png", exif=exif)
     upright = read_picture(tmp_path / "photo.png", 32, 32).original
     np.testing.assert_array_equal(np.asarray(upright), np.rot90(stored, TURNS[orientation]))
+
+
+@pytest.mark.parametrize("size", [(64, 31), (31, 64), (64, 32), (15, 64)])
+def test_the_border_of_a_letterbox_is_as_wide_on_both_sides(size):
+    """An odd pixel is on the right and at the bottom, and the border is gray."""
+    made = letterbox(Image.new("RGB", size, "white"), 64, 64)
+    assert (made.left, made.top) == ((64 - size[0]) // 2, (64 - size[1]) // 2)
+    white = (made.tensor[0] == 1.0).all(axis=0)
+    inside = np.zeros((64, 64), bool)
+    inside[made.top :, made.left :][: size[1], : size[0]] = True
+    np.testing.assert_array_equal(white, inside)
 
 
 @pytest.mark.parametrize("width", [320, 960])

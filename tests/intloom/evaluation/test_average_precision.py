@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from intloom.evaluation.average_precision import assign, average_precisions, mask_similarity, top_k
+from intloom.evaluation.average_precision import assign, average_precisions, keypoint_similarity, mask_similarity, top_k
 from intloom.evaluation.dataset import Dataset, Sample, Task, Truth, load_dataset
 from intloom.evaluation.decode import Found
 from intloom.evaluation.scoring import score_objects
@@ -71,6 +71,27 @@ def test_segments_are_scored_by_their_masks(tmp_path):
     found = Found(np.zeros((1, 4)), np.array([0.9]), np.array([0]), np.zeros((1, 0, 3)), masks)
     assert score_objects([found], data, Task.SEGMENT).score.figures["mAP50-95"] == pytest.approx(1.0)
     assert score_objects([found], data, Task.DETECT).score.figures["mAP50-95"] == 0.0
+
+
+@pytest.mark.parametrize(("task", "most"), [(Task.DETECT, 100), (Task.POSE, 20)])
+def test_only_so_many_detections_of_an_image_count(task, most, tmp_path):
+    """The right one is the last that counts, or the first that does not."""
+    points = np.full((POINTS, 3), 4.0)
+    data = Dataset(("square",), (Sample(tmp_path / "x.png", (Truth(0, (2, 2, 7, 7), 25, keypoints=points),)),))
+    for before in (most - 1, most):
+        boxes, places = np.full((before + 1, 4), 90.0), np.full((before + 1, POINTS, 3), 90.0)
+        boxes[-1], places[-1] = (2, 2, 7, 7), points
+        scores, labels = np.linspace(0.9, 0.1, before + 1), np.zeros(before + 1, int)
+        found = Found(boxes, scores, labels, places, np.zeros((before + 1, 0, 0), bool))
+        assert (score_objects([found], data, task).score.figures["mAP50"] > 0) == (before < most)
+
+
+def test_an_object_without_points_is_its_box_enlarged_by_its_size_on_each_side():
+    box, unseen = np.array([[10.0, 20.0, 30.0, 60.0]]), np.zeros((1, POINTS, 3))
+    for x, y, inside in ((-10, -20, True), (50, 100, True), (-11, 0, False), (51, 0, False), (0, 101, False)):
+        found = np.tile(np.array([x, y, 1.0]), (1, POINTS, 1))
+        similarity = keypoint_similarity(found, unseen, box, np.array([800.0]), np.full(POINTS, 0.05))
+        assert (similarity[0, 0] == 1.0) == inside
 
 
 def test_top_k():
