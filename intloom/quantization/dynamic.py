@@ -21,6 +21,7 @@ from intloom.compiler.refusals import Refusal
 
 Array = NDArray[Any]
 _FLOAT_OPS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
+_MOVEMENTS = frozenset({"Gather", "Transpose", "Reshape", "Squeeze", "Unsqueeze"})
 _DYNAMIC, _RECURRENT = "DynamicQuantizeLinear", "DynamicQuantizeLSTM"
 
 
@@ -68,6 +69,7 @@ def float_model(model: onnx.ModelProto) -> tuple[onnx.ModelProto, bool]:
     stored = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     graph = _Graph(list(model.graph.node), stored, frozenset(o.name for o in model.graph.output))
     renamed = _remove_dynamic(graph)
+    _dequantize_tables(graph)
     per_channel = False
     for node in [n for n in graph.nodes if n.op_type in _FLOAT_OPS]:
         per_channel |= _convert(graph, node)
@@ -104,6 +106,27 @@ def _remove_dynamic(graph: _Graph) -> dict[str, str]:
         graph.nodes.remove(node)
         graph.constants[node.output[0]] = np.multiply(*(graph.constants[name] for name in node.input))
     return renamed
+
+
+def _dequantize_tables(graph: _Graph) -> None:
+    """Store embedding tables as real numbers, where movements of their integers end in a DequantizeLinear.
+
+    onnxruntime's static quantizer does not end for a float model with a movement after such a DequantizeLinear.
+    """
+    makers = {name: n for n in graph.nodes for name in n.output}
+    for node in [n for n in graph.nodes if n.op_type == "DequantizeLinear"]:
+        first = last = makers.get(node.input[0])
+        while first is not None and first.op_type in _MOVEMENTS and first.input[0] in makers:
+            first = makers[first.input[0]]
+        if first is None or last is None or first.op_type not in _MOVEMENTS:
+            continue
+        table, scale, zero = (graph.constants.get(v) for v in (first.input[0], *node.input[1:], "")[:3])
+        if table is None or scale is None or scale.size != 1:
+            continue
+        first.input[0] = f"{node.output[0]}/table"
+        graph.constants[first.input[0]] = (table.astype(np.float32) - np.float32(0 if zero is None else zero)) * scale
+        last.output[0] = node.output[0]
+        graph.nodes.remove(node)
 
 
 def _products(graph: _Graph) -> Iterator[onnx.NodeProto]:

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
+from onnxruntime import InferenceSession
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 import intloom
@@ -141,3 +142,28 @@ def test_an_lstm_with_int8_weights_becomes_one_of_floats(tmp_path):
     done = quantize(tmp_path / "dyn.onnx", tmp_path / "q.onnx", options=QuantizeOptions(samples=2))
     assignments = intloom.compile(done.path, "base").bundle.need_model("assignments").assignments
     assert [a.row for a in assignments if a.op == "LSTM"] == [Refusal.RECURRENT.number]
+
+
+def test_the_table_of_a_position_bias_becomes_float(tmp_path):
+    """onnxruntime also stores the table of a Gather as integers, with a DequantizeLinear after the Transpose."""
+    table = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    stored = {"table": table, "rows": np.array([4, 0, 2, 1]), "axes": np.array([0])}
+    nodes = [
+        helper.make_node("Gather", ["table", "rows"], ["read"], name="read"),
+        helper.make_node("Transpose", ["read"], ["turned"], name="turned", perm=[1, 0]),
+        helper.make_node("Unsqueeze", ["turned", "axes"], ["bias"], name="bias"),
+        helper.make_node("Add", ["x", "bias"], ["y"], name="y"),
+    ]
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (1, 3, 4)) for name in "xy"]
+    constants = [numpy_helper.from_array(a, n) for n, a in stored.items()]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "f.onnx")
+    quantize_dynamic(tmp_path / "f.onnx", tmp_path / "d.onnx", weight_type=QuantType.QUInt8)
+    source = onnx.load(tmp_path / "d.onnx")
+    assert "DequantizeLinear" in {n.op_type for n in source.graph.node}
+    made, _ = float_model(source)
+    assert "DequantizeLinear" not in {n.op_type for n in made.graph.node}
+    x = {"x": np.zeros((1, 3, 4), np.float32)}
+    files = (tmp_path / "d.onnx").read_bytes(), made.SerializeToString()
+    results = [InferenceSession(file).run(None, x)[0] for file in files]
+    np.testing.assert_array_equal(*results)
