@@ -347,9 +347,11 @@ class GraphBuilder:
     def checkpoint(self) -> Callable[[], None]:
         """A function that removes everything that is added from now on: a lowering may fail after it added nodes."""
         nodes, tensors, views, orders = dict(self.nodes), dict(self.tensors), dict(self.views), dict(self.orders)
+        left = dict(self.left_in_order)
 
         def undo() -> None:
             self.nodes, self.tensors, self.views, self.orders = nodes, tensors, views, orders
+            self.left_in_order = left
 
         return undo
 

@@ -98,6 +98,8 @@ def _lower_after_host_movement(builder: GraphBuilder, unit: QuantizationUnit, re
             if stored not in builder.views:
                 _assign_host(builder, source)
                 del builder.orders[stored]
+                # The host makes it now, also for its own readers before this one.
+                builder.left_in_order.pop(stored, None)
                 _add_host_computed_input(builder, source)
         _lower(builder, unit)
 

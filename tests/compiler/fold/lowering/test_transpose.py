@@ -59,6 +59,17 @@ def test_values_that_leave_their_pixel_leave_in_another_order(shape, perm, ratio
     assert [q.positions is None for q in found.output_quant.values()] == [False]
 
 
+def test_a_host_part_reads_an_order_that_the_host_makes_later(rng, seed):
+    """First the host is to read bytes of the accelerator and change their order; then a convolution needs an image."""
+    m = OnnxMaker(rng)
+    patches = shuffled(m, m.conv(m.image(3, 4, 4), 8), [1, 8, 2, 2, 2, 2], [0, 1, 3, 5, 2, 4])
+    (unsupported,) = m.node("LpNormalization", [patches.name])
+    m.output(m.pair(unsupported, patches.shape, 1 / 128))
+    m.output(m.conv(patches, 4))
+    hosts = {a.op for a in assert_equal(m.model(), seed).folded.assignments if a.target is Target.HOST}
+    assert hosts >= {"LpNormalization", "Reshape"}
+
+
 def of_one_channel(m, x, op):
     """An image with channels last, of one channel, as one with channels first: the same bytes."""
     height, width = x.shape[1:3]
