@@ -30,7 +30,8 @@ def _fits_word(i: Instruction, params: HardwareParams) -> bool:
     """Whether the fields that count bytes of a word suit this hardware's words."""
     values, word = i.values, params.word_bytes
     lane, last = values.get("out_lane", 0), values.get("first_byte", 0) + values.get("byte_count", 1) - 1
-    return max(lane, values.get("rotate", 0), last) < word and lane % params.lanes == 0
+    lanes = (lane, values.get("rotate", 0), last, values.get("last_bytes", 1) - 1)
+    return max(lanes) < word and lane % params.lanes == 0
 
 
 class _Search:

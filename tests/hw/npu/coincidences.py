@@ -131,6 +131,8 @@ _NO_TRANSFER = "IDLE|LAUNCH|CLEAR|CLEARED"
 EXCLUSIONS = (
     _never("interrupt set", "soft reset", "the reset command suppresses the interrupt"),
     _never("interrupt set", "halt", "interrupts are set in RUN and CLEARED, halt rises in HALTED and DRAIN"),
+    _never("interrupt clear", "soft reset", "a write waits while the command before it takes effect"),
+    _not_in("soft reset", "LAUNCH", "a write waits while the command to start takes effect"),
     _not_in("interrupt set", "(?!RUN$|CLEARED$).*", "a fault sets it in RUN, the end of a program in CLEARED"),
     _not_in("halt", "(?!HALTED$|DRAIN$).*", "halt rises in the cycle after the first of HALTED or DRAIN"),
     # A tile in progress completes in a halt: its fault may come until the engine's reset, in IDLE's first cycle.
