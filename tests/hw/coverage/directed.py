@@ -51,6 +51,9 @@ class _Search:
 
     def with_value(self, kind: Kind, name: str, values: range) -> Instruction | None:
         """A legal instruction with one of these values in a field; of two equal factors, in both."""
+        required = BY_KIND[kind].field(name).requires
+        if required and not getattr(self._params, required):
+            return None
         names = ("m1", "m2") if BY_KIND[kind].one_factor and name in ("m1", "m2") else (name,)
         for _ in range(_ATTEMPTS):
             value = self._rng.choice((values[0], values[-1], self._rng.choice(values)))
