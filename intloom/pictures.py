@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image, ImageDraw, ImageFont, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from intloom.common.errors import FileFormatError
 from intloom.files import atomic_path
@@ -70,8 +70,12 @@ def open_picture(path: Path) -> Image.Image:
     try:
         with Image.open(path) as opened:
             # Cameras store photos as the sensor reads them, with the orientation as an EXIF tag.
-            return ImageOps.exif_transpose(opened).convert("RGB")
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+            upright = ImageOps.exif_transpose(opened)
+            if upright.mode.startswith("I;16"):
+                # Pillow's own conversion clips pixels of 16 bits to 255.
+                upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
+            return upright.convert("RGB")
+    except Exception as error:  # noqa: BLE001  # Pillow's decoders raise many classes
         raise FileFormatError(f"image {path} cannot be read: {error}") from None
 
 

@@ -237,9 +237,8 @@ def _input_values(builder: GraphBuilder) -> tuple[str, ...]:
 def _add_input(builder: GraphBuilder, stored: str) -> None:
     """Make a quantized value an input of the graph."""
     maker = builder.model.producers.get(stored)
-    if maker is not None and not is_quantize(maker):
-        maker = None
-    reader = maker or next((n for n in builder.model.users(stored) if is_dequantize(n)), None)
+    readers = (n for n in builder.model.users(stored) if is_dequantize(n))
+    reader = maker if maker is not None and is_quantize(maker) else next(readers, None)
     try:
         if reader is not None:
             _read_from_host(builder, stored, reader)

@@ -126,7 +126,7 @@ def _picture_size(path: Path) -> tuple[int, int]:
     try:
         with Image.open(path) as picture:
             return picture.size
-    except (OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001  # Pillow's decoders raise many classes
         raise FileFormatError(f"cannot read picture {path} of the data: {error}; remove or repair it") from None
 
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
+from PIL.PngImagePlugin import PngInfo
 
-from intloom.pictures import draw_boxes, letterbox, read_picture
+from intloom.common.errors import FileFormatError
+from intloom.pictures import draw_boxes, letterbox, open_picture, read_picture
 
 ORIENTATION = 0x0112
 TURNS = {3: 2, 6: 3, 8: 1}
@@ -30,6 +32,21 @@ def test_the_border_of_a_letterbox_is_as_wide_on_both_sides(size):
     inside = np.zeros((64, 64), bool)
     inside[made.top :, made.left :][: size[1], : size[0]] = True
     np.testing.assert_array_equal(white, inside)
+
+
+def test_gray_pictures_of_16_bits_keep_their_values(tmp_path):
+    stored = np.arange(0, 65536, 1024, np.uint16).reshape(8, 8)
+    Image.fromarray(stored).save(tmp_path / "gray.png")
+    np.testing.assert_array_equal(np.asarray(open_picture(tmp_path / "gray.png"))[..., 0], stored >> 8)
+
+
+def test_a_picture_that_its_decoder_refuses(tmp_path):
+    """Text that is larger unpacked than Pillow allows, for which it raises a ValueError."""
+    text = PngInfo()
+    text.add_text("comment", "0" * (PngImagePlugin.MAX_TEXT_CHUNK + 1), zip=True)
+    Image.new("L", (8, 8)).save(tmp_path / "gray.png", pnginfo=text)
+    with pytest.raises(FileFormatError, match=r"gray.png cannot be read: .* too large"):
+        open_picture(tmp_path / "gray.png")
 
 
 @pytest.mark.parametrize("width", [320, 960])

@@ -31,7 +31,7 @@ from intloom.flow.running import execute, open_backend
 from intloom.hw.spec.params import preset
 from intloom.session import Session
 from intloom.sim.checks import LITERT, ONNXRUNTIME, TFLITE_MICRO
-from tests.support.tflite_maker import FILES, TfliteMaker, options, tflite_bytes
+from tests.support.tflite_maker import FILES, PLAIN, TfliteMaker, options, tflite_bytes
 
 
 def run(path: Path, preset_name: str, backend: str, seed: int):
@@ -140,6 +140,14 @@ def test_reason_of_an_operator_on_the_host():
     assert (found.target, found.row) == (Target.HOST, Refusal.RESIZE.number)
     assert found.reason == "it interpolates from 8x8 to 24x24 pixels: LiteRT runs it"
     assert found.remedy == "enlarge by 2 or 4, or use the nearest pixel"
+
+
+def test_reason_of_a_batch():
+    m = TfliteMaker(0)
+    x = m.input((2, 8, 8, 12))
+    folded = fold_model(convert(parse_tflite(m.data(m.unary("RELU6", m.unary("TANH", x, PLAIN), PLAIN)), "file")))
+    first = next(a for a in folded.assignments if a.target is Target.HOST)
+    assert (first.op, first.row, first.remedy) == ("Transpose", 4, "export the model with batch size 1")
 
 
 def test_what_only_onnxruntime_does_is_no_warning():
