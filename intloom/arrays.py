@@ -1,6 +1,5 @@
 """Reading of .npy and .npz files, and writing of .npy files."""
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ def load_arrays(path: Path, what: str) -> Array | dict[str, Array]:
             return loaded
         with loaded:
             return dict(loaded)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # noqa: BLE001  # zipfile, zlib, tokenize and numpy raise many classes
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         if "pickle" in reason:
             # numpy takes any file without its magic number for objects, and advises to load them.

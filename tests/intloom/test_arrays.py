@@ -1,5 +1,7 @@
 """Arrays from files: what is no plain array of real numbers is refused by name."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,31 @@ def test_a_broken_file_is_refused_by_purpose_and_name(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(FileFormatError, match=r"calibration .*x\.npz cannot be read"):
         load_arrays(path, "calibration")
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz"])
+def test_a_damaged_file_is_read_or_refused(tmp_path, rng, name):
+    path = tmp_path / name
+    if name == "x.npy":
+        np.save(path, np.zeros((4, 5), np.int8))
+    else:
+        np.savez_compressed(path, a=np.arange(20), b=np.zeros(3))
+    whole = path.read_bytes()
+    for _ in range(500):
+        damaged = bytearray(whole[: rng.randrange(1, len(whole)) if rng.random() < 0.2 else None])
+        for _ in range(3):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        path.write_bytes(damaged)
+        with contextlib.suppress(FileFormatError):
+            load_arrays(path, "input")
+
+
+def test_an_array_larger_than_memory_is_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((4, 5), np.int8))
+    stated = (tmp_path / "x.npy").read_bytes().replace(b"(4, 5), }        ", b"(4, 99999999999)}")
+    (tmp_path / "x.npy").write_bytes(stated)
+    with pytest.raises(FileFormatError, match="x.npy"):
+        load_arrays(tmp_path / "x.npy", "input")
 
 
 def test_a_missing_file_is_refused(tmp_path):
