@@ -174,8 +174,8 @@ def test_a_long_program_is_fetched_beyond_its_first_instructions(length: int, rn
     """Lengths with a high bit, from program and base addresses with high bits: the first bursts, and no end."""
     params = preset("base")
     fetch = made(Fetch, params)
-    base = 1 << word_address_bits(params) - 1 | rng.getrandbits(20)
-    program = 1 << DRAM_BITS - 1 | rng.getrandbits(20)
+    base = 1 << word_address_bits(params) - 1 | rng.getrandbits(DRAM_BITS)
+    program = 1 << DRAM_BITS - 1 | rng.getrandbits(DRAM_BITS - 2)
     bursts: list[tuple[int, int]] = []
 
     async def take(ctx: Any) -> None:
