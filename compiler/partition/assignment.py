@@ -32,7 +32,7 @@ class Assignment:
 FLOAT_RESULT = "its result is float: no QuantizeLinear follows"
 _MOVED = "it moves bytes between the order of the file and that of the accelerator"
 CONSEQUENCES = ("the host computes", FLOAT_RESULT, _MOVED)
-"""Beginnings of reasons that follow from the assignment of another node, or that nobody needs to change."""
+"""Beginnings of reasons that follow from the assignment of another node, or that need no change."""
 
 
 def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str, Refusal]:

@@ -21,7 +21,7 @@ def _int(data: bytes) -> int:
 
 
 class SlowMachine:
-    """Works on copies of a machine's memories; `the memories are the result."""
+    """Works on copies of a machine's memories; `scratch`, `weights` and `dram` are the result."""
 
     def __init__(self, machine: Machine) -> None:
         self.params = machine.params
