@@ -163,10 +163,8 @@ def _on_host(error: UnsupportedError) -> Finding:
 
 
 def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    for belongs, lower_family in _FAMILIES:
-        if belongs(builder, unit):
-            lower_family(builder, unit)
-            return
+    if _lower_family(builder, unit):
+        return
     main = unit.main
     if main is not None and main.op in NORMALIZATIONS:
         raise unsupported_normalization(main.op)
@@ -190,6 +188,26 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         undo()
         if not reorder(builder, unit):
             raise
+
+
+def _lower_family(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+    """Lower a unit as the first family that supports it; False if it belongs to none.
+
+    Constants for each channel of a value in another order are also a second operand.
+    """
+    refused: UnsupportedPattern | None = None
+    for lower_family in [lower for belongs, lower in _FAMILIES if belongs(builder, unit)]:
+        undo = builder.checkpoint()
+        try:
+            lower_family(builder, unit)
+        except UnsupportedPattern as error:
+            undo()
+            refused = refused or error
+        else:
+            return True
+    if refused is not None:
+        raise refused
+    return False
 
 
 def _unquantized(unit: QuantizationUnit) -> list[OnnxNode]:

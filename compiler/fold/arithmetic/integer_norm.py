@@ -58,6 +58,8 @@ def norm_fields(norm: Normalization, shape: tuple[int, ...], axis: int, x: QPara
             "of the result",
             f"quantize the result so that factors are below {1 << 15 - GAMMA_FRACTION} and offsets below 512",
         )
+    if norm.least > x.scale:
+        raise Refusal.RANGE(f"lengths below {norm.least} are not divided by", "quantize its input with a larger scale")
     epsilon = integer_epsilon(Fraction(float(norm.epsilon.reshape(()))), Fraction(float(x.scale)), count)
     if not 0 <= epsilon < 1 << EPSILON_BITS:
         raise Refusal.RANGE("its epsilon is larger than any variance of the input", "quantize its input again")

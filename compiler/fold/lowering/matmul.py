@@ -44,8 +44,8 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise Refusal.BROADCAST("it repeats one operand's matrices", "expand it in the model")
     result = builder.params(unit)
     plain = builder.tensor(unit.output, (1, 1, 1, 1), result)
-    # The left operand moves, unless only the right one has its sums over channels.
-    swapped = b.sums_channels and not a.sums_channels
+    # The left operand moves, unless only the right one has its sums over channels, or more pixels.
+    swapped = b.sums_channels and (not a.sums_channels or b.free > a.free)
     moving, stationary = (b, a) if swapped else (a, b)
     scale = _scale(moving.operand.tensor, stationary.operand.tensor, plain)
     table = clamp_table(builder, unit)

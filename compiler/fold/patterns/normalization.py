@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class Normalization:
     beta: Array
     epsilon: Array
     center: bool
+    least: float = 0.0
+    """The root, times that of the number of values, is at least this."""
 
 
 def read_normalization(unit: QuantizationUnit) -> Normalization | None:
@@ -94,6 +97,11 @@ class _Chain:
         if quotient is None:
             return None
         deviation, root = quotient
+        one = _ONE if gamma is None else gamma
+        zero = _ZERO if beta is None else beta
+        if (length := self._length(root, deviation)) is not None:
+            along, count, least = length
+            return Normalization(deviation, along, one / np.float32(np.sqrt(count)), zero, _ZERO, False, least)
         mean_square, epsilon = self._with_constant(self._made(root, "Sqrt"), "Add")
         mean = self._makers.get(mean_square)
         if epsilon is None or mean is None or mean.op != "ReduceMean" or not self._is_square(mean.input(0), deviation):
@@ -103,8 +111,22 @@ class _Chain:
         axes = {reduced_axes(self._model, n, rank) for n in (mean, *means) if rank and n.integer("keepdims", 1)}
         if len(axes) != 1:
             return None
-        one = _ONE if gamma is None else gamma
-        return Normalization(source, axes.pop(), one, _ZERO if beta is None else beta, epsilon, bool(means))
+        return Normalization(source, axes.pop(), one, zero, epsilon, bool(means))
+
+    def _length(self, value: str, vector: str) -> tuple[tuple[int, ...], int, float] | None:
+        """Axes, number of values and least result of the ReduceL2 of a vector, which a Clip may bound from below."""
+        bounded = self._makers.get(self._made(value, "Expand") or value)
+        least: Array | None = _ZERO
+        if bounded is not None and bounded.op == "Clip" and not bounded.input(2):
+            least = _constant(self._model, bounded.input(1))
+            bounded = self._makers.get(bounded.input(0))
+        shape = self._model.shape(vector)
+        if bounded is None or bounded.op != "ReduceL2" or bounded.input(0) != vector or least is None or not shape:
+            return None
+        axes = reduced_axes(self._model, bounded, len(shape))
+        return (
+            (axes, prod(shape[a] for a in axes), float(least.reshape(()))) if bounded.integer("keepdims", 1) else None
+        )
 
     def _centered(self, deviation: str) -> tuple[str, tuple[OnnxNode, ...]]:
         """The value whose mean a Sub takes away, and the mean's operator; the deviation itself if none does."""

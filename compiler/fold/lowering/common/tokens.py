@@ -41,8 +41,12 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
     operand, ordered = builder.operand_in_any_order(value), builder.ordered(value)
     assert ordered is not None  # the operand is of the graph
     length, every = ordered.shape[-1], ordered.positions.size // ordered.shape[-1]
-    # All rows are one matrix, or the last two axes are, or a matrix has a row for each pixel.
-    sizes = (every, *ordered.shape[-2:-1], operand.tensor.height * operand.tensor.width)
+    # All rows are one matrix, or the last two axes are, or a matrix has a row for each pixel. Matrices that are
+    # transposed stay apart: a product finds them side by side along channels.
+    pixels = operand.tensor.height * operand.tensor.width
+    sizes = [every, *ordered.shape[-2:-1], pixels]
+    if as_rows(ordered.positions.reshape(every, length), pixels) is None:
+        sizes = [*sizes[1:], every]
     for rows in dict.fromkeys(n for n in sizes if every % n == 0):
         each = ordered.positions.reshape(-1, rows, length)
         every_part = [rows_as_pixels(builder, unit, ordered.tensor, matrix) for matrix in each]

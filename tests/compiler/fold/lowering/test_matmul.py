@@ -83,6 +83,27 @@ def test_attention_on_every_level(side: tuple[int, int], rng: random.Random, see
     assert kinds(compared(m, seed)).count("MatMul") >= 3
 
 
+def test_attention_between_channels_on_every_level(rng: random.Random, seed: int) -> None:
+    """As of XCiT and EdgeNeXt: rows of channels, divided by their length, and a temperature for each head."""
+    m = OnnxMaker(rng)
+    heads, width, side = rng.choice([2, 3]), rng.choice([5, 8]), rng.choice([(5, 5), (3, 7)])
+    shape = (1, heads, width, side[0] * side[1])
+    y = reshaped(m, m.conv(m.image(3, *side), 3 * heads * width, kernel=1), (3, *shape))
+    q, k, v = (moved(m, "Gather", y, shape, m.constant(np.int64(n)), axis=0) for n in range(3))
+    q, k = (m.pair(m.node("Div", [x.name, *m.node("ReduceL2", [x.name], axes=[3])])[0], shape, 0.01) for x in (q, k))
+    scores = product(m, q, turned(m, k), 1)
+    (heat,) = m.node("DequantizeLinear", [m.constant(np.arange(1, heads + 1, dtype=np.uint8).reshape(-1, 1, 1)),
+                                          m.constant(np.float32(0.5)), m.constant(np.uint8(0))])  # fmt: skip
+    scores = m.pair(*m.node("Mul", [scores.name, heat]), scores.shape, scores.scale * heads / 2)
+    weights = m.pair(*m.node("Softmax", [scores.name], axis=-1), scores.shape, 1 / 256, 0)
+    y = moved(m, "Transpose", product(m, weights, v, 1), (1, shape[3], heads, width), perm=[0, 3, 1, 2])
+    y = moved(
+        m, "Transpose", reshaped(m, y, (1, shape[3], heads * width)), (1, heads * width, shape[3]), perm=[0, 2, 1]
+    )
+    m.output(m.conv(reshaped(m, y, (1, heads * width, *side)), 4, kernel=1))
+    assert kinds(compared(m, seed, preset("base"))).count("MatMul") == 4 * heads
+
+
 @pytest.mark.parametrize("side", [(6, 6), (5, 9)])
 def test_only_the_softmax_runs_on_the_host(side: tuple[int, int], rng: random.Random, seed: int) -> None:
     m = OnnxMaker(rng)

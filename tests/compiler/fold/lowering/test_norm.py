@@ -93,6 +93,44 @@ def test_a_chain_over_channels_on_every_level(form: str, rng: random.Random, see
     assert [n.center for n in found.folded.graph.nodes if hasattr(n, "center")] == [form.startswith("center")]
 
 
+def length(m: OnnxMaker, x: Value, least: float | None) -> Value:
+    """The channels over their Euclidean length, which is at least a constant, as PyTorch writes it."""
+    (root,) = m.node("ReduceL2", [x.name], axes=[1], keepdims=1)
+    if least is not None:
+        (root,) = m.node("Clip", [root, m.constant(np.float32(least))])
+        (root,) = m.node("Expand", [root, m.constant(np.array(x.shape))])
+    return m.pair(m.node("Div", [x.name, root])[0], x.shape, 1 / 128, 0 if m.dtype == "int8" else 128)
+
+
+@pytest.mark.parametrize("least", [None, 1e-12])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_length_on_every_level(dtype: str, least: float | None, rng: random.Random, seed: int) -> None:
+    m = OnnxMaker(rng, dtype=dtype)
+    m.output(length(m, image(m, rng, rng.choice((2, 17, 90))), least))
+    found = compared(m, seed, BASE)
+    assert kinds(found)[-1] == "Norm"
+
+
+def test_a_length_that_its_bound_can_exceed_stays_on_the_host(rng: random.Random) -> None:
+    m = OnnxMaker(rng)
+    x = image(m, rng, 8)
+    m.output(length(m, x, 2 * x.scale))
+    (last,) = (a for a in folded(m.model(), norm=True).assignments if a.op == "ReduceL2")
+    assert last.target is Target.HOST
+    assert "lengths below" in last.reason
+
+
+def test_a_length_is_within_one_of_onnxruntime(rng: random.Random, seed: int) -> None:
+    m = OnnxMaker(rng)
+    y = length(m, image(m, rng, rng.choice((16, 192, 1024)), (1, 8)), 1e-12)
+    m.output(y)
+    model = m.model()
+    feeds, name = random_feeds(model, seed), y.name
+    theirs = run_onnxruntime(model.SerializeToString(), feeds, [name])[name]
+    ours = run_folded(folded(model, norm=True), feeds)[name]
+    assert np.abs(np.rint((theirs - ours) / np.float32(y.scale))).max() <= 1
+
+
 def test_within_one_of_onnxruntime(rng: random.Random, seed: int) -> None:
     m = OnnxMaker(rng, opset=17)
     x = image(m, rng, rng.choice((16, 192, 768, 1024)), (1, 8))
