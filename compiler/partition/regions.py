@@ -7,6 +7,7 @@ region. Each region is a program; before it, the host runs the part that compute
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from math import prod
 
 from intloom.compiler.fold.graph_builder import GraphBuilder
@@ -23,20 +24,16 @@ _REMEDY = "quantize the operators before it, so that no host part comes before i
 
 def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
     """Compute the level of every tensor of the graph."""
-    levels: dict[str, int] = {}
     given = {stored: tensor for stored, (tensor, _) in builder.views.items() if tensor not in builder.inputs}
-    for stored in builder.inputs:
-        if stored not in builder.host_computed:
-            levels[stored] = 0
-    pending = list(builder.host_computed)
-    for node in (*builder.nodes.values(), None):
-        # Host-computed inputs depend only on nodes before this one: inputs and nodes are both in the model's order.
-        while pending and (node is None or any(v not in levels for v in node.inputs)):
-            entry = pending.pop(0)
-            read = {v for n in before(builder.model, (entry,), given) for v in n.reads if v in given}
-            levels[entry] = max((levels[given[v]] + 1 for v in read), default=0)
-        if node is not None:
-            levels[node.output] = max((levels[v] for v in node.inputs), default=0)
+    operands = {n.output: n.inputs for n in builder.nodes.values()}
+    for entry in builder.host_computed:
+        read = {v for n in before(builder.model, (entry,), given) for v in n.reads}
+        operands[entry] = tuple(given[v] for v in read & given.keys())
+    levels: dict[str, int] = dict.fromkeys(builder.inputs, 0)
+    # Not in the order of the nodes: what gives the host a value in the model's order may come after other nodes.
+    for name in TopologicalSorter(operands).static_order():
+        before_it = [levels[v] for v in operands.get(name, ())]
+        levels[name] = max(before_it, default=0) + (name in builder.host_computed and bool(before_it))
     for node in builder.nodes.values():
         if not node.inputs:
             # A constant belongs to the first region that reads it.

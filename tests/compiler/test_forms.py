@@ -114,6 +114,25 @@ def test_a_change_of_order_in_a_region_that_returns_to_the_host(rng: random.Rand
     assert len(assert_equal(opened(m), seed).folded.regions) == 1
 
 
+def test_a_change_of_order_for_what_returned_to_the_host(rng: random.Random, seed: int) -> None:
+    """The sum between two host operators returns, and the host then needs tokens of the first region in order."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 8)
+    sequence = m.constant(np.array([1, 8, 36]))
+
+    def as_tokens(value: str) -> str:
+        return m.node("Transpose", m.node("Reshape", [value, sequence]), perm=[0, 2, 1])[0]
+
+    tokens = m.pair(m.node("MatMul", [as_tokens(x.name), m.weights((8, 8), 1)[0]])[0], (1, 36, 8), x.scale)
+    (value,) = m.node("LpNormalization", [x.name], axis=1)
+    other = as_tokens(m.conv(m.pair(value, x.shape, 0.01), 8, kernel=1).name)
+    total = m.pair(*m.node("Add", [tokens.name, other]), tokens.shape, x.scale)
+    (value,) = m.node("LpNormalization", [total.name], axis=1)
+    (value,) = m.node("Reshape", [value, m.constant(np.array(x.shape))])
+    m.output(m.conv(m.pair(value, x.shape, 0.01), 64))
+    assert len(assert_equal(opened(m), seed).folded.regions) == 2
+
+
 @pytest.mark.parametrize(("form", "layer"), [((32, 32), "Gemm"), ((32, 1, 32), "MatMul")])
 def test_rows_that_the_host_computes(form: tuple[int, ...], layer: str, rng: random.Random, seed: int) -> None:
     """The classifier of a text recognizer: a product with the rows that a recurrent cell leaves, one for each step."""
