@@ -75,9 +75,11 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
             raise Refusal.BIAS(
                 f"the bias {value!r} has a zero point", "give the bias the zero point 0, as the standard says"
             )
-        # Exporters round the product of both scales in different precisions, hence the tolerance below.
+        # Exporters round the product of both scales in different precisions, hence the tolerance below. Layers that
+        # share a bias have the scale of the first one, which does not matter for zeros.
         fits = 1 in (params.scale.size, unit.size) or params.scale.size == unit.size
-        if fits and params.dtype == "int32" and np.allclose(params.scale, unit, rtol=1e-4, atol=0):
+        alike = fits and np.allclose(params.scale, unit, rtol=1e-4, atol=0)
+        if params.dtype == "int32" and (alike or not stored.any()):
             return stored.astype(np.int64).ravel()
         raise Refusal.BIAS(
             f"the bias {value!r} is {params.dtype} with scales that are not the product of input and weight scale",

@@ -10,6 +10,7 @@ from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.refusals import UnsupportedPattern
 from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import assert_equal
 
 
 def assignment_of(m, op):
@@ -27,6 +28,19 @@ def test_a_bias_of_another_length(count, quantized, rng):
     m.output(m.pair(value, (1, 4, 6, 6), 0.05))
     with pytest.raises(ModelError, match="its bias must have shape"):
         assignment_of(m, "Conv")
+
+
+@pytest.mark.parametrize(("value", "target"), [(0, Target.ARRAY), (50, Target.HOST)])
+def test_a_bias_with_the_scale_of_another_layer(value, target, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.image(3, 6, 6)
+    weight, scales = m.weights((4, 3, 1, 1), 0)
+    stored = [m.constant(np.full(4, value, np.int32)), m.constant(scales), m.constant(np.zeros(4, np.int32))]
+    (made,) = m.node("Conv", [x.name, weight, *m.node("DequantizeLinear", stored, axis=0)])
+    m.output(m.pair(made, (1, 4, 6, 6), 0.05))
+    assert assignment_of(m, "Conv").target is target
+    if target is Target.ARRAY:
+        assert_equal(m.model(), seed)
 
 
 @pytest.mark.filterwarnings("error")
