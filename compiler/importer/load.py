@@ -41,6 +41,9 @@ OLDEST_OPSET = 7
 NEWEST_OPSET = 25
 _FIRST_QUANTIZED = 10
 """Opset of the first QuantizeLinear; models of older ones are converted."""
+_FIRST_PER_CHANNEL = 13
+"""Opset from which QuantizeLinear and DequantizeLinear have scales along an axis."""
+_PAIR = frozenset({"QuantizeLinear", "DequantizeLinear"})
 _CHAINS = frozenset({"ConvInteger", "MatMulInteger"})
 LARGEST_FILE = 2 << 30
 _FINDING = " (op_type:"
@@ -219,8 +222,18 @@ def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
 
 
 def _check_quantization(proto: onnx.ModelProto) -> None:
-    """Refuse the nodes of QONNX and of MCT that quantize to any number of bits; onnxruntime implements none."""
+    """Refuse the nodes of QONNX and of MCT that quantize to any number of bits; onnxruntime implements none.
+
+    Also refuse scales per channel in an opset that lacks them: ONNX's checker does not name the remedy.
+    """
+    version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
     for node in proto.graph.node:
+        per_channel = node.op_type in _PAIR and not node.domain and any(a.name == "axis" for a in node.attribute)
+        if per_channel and version < _FIRST_PER_CHANNEL:
+            raise ModelError(
+                f"node {node.name!r}: {node.op_type} has scales per channel from opset {_FIRST_PER_CHANNEL} on, not "
+                f"in {version}: export with opset_version={_FIRST_PER_CHANNEL} or later, then quantize"
+            )
         if node.domain in _QUANTIZER_DOMAINS:
             raise UnsupportedError(
                 f"node {node.name or node.output[0]!r} is {node.op_type} of {node.domain}: export the model with "

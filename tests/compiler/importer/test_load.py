@@ -291,6 +291,13 @@ def test_opsets_out_of_range_are_refused(opset: int) -> None:
         from_proto(model, name="m")
 
 
+def test_scales_per_channel_need_a_newer_opset(rng: random.Random) -> None:
+    m = OnnxMaker(rng, opset=11)
+    m.output(m.conv(m.image(3, 4, 4), 4))
+    with pytest.raises(ModelError, match="not in 11: export with opset_version=13 or later"):
+        from_proto(m.model(), name="m")
+
+
 def test_unused_domains_are_ignored_and_used_ones_must_be_imported() -> None:
     model = one_node()
     model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
