@@ -156,6 +156,7 @@ def from_proto(
     _drop_unused_domains(proto)
     # Before inference, which reads required inputs and attributes without a check that they exist (onnx 1.23).
     if check:
+        _check_scales(proto)
         _guarded("check", lambda: check_valid(proto))
     proto = _guarded("infer shapes", lambda: infer_shapes(proto))
     proto = _decided(proto)
@@ -222,10 +223,18 @@ def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
 
 
 def _check_quantization(proto: onnx.ModelProto) -> None:
-    """Refuse the nodes of QONNX and of MCT that quantize to any number of bits; onnxruntime implements none.
+    """Refuse the nodes of QONNX and of MCT that quantize to any number of bits; onnxruntime implements none."""
+    for node in proto.graph.node:
+        if node.domain in _QUANTIZER_DOMAINS:
+            raise UnsupportedError(
+                f"node {node.name or node.output[0]!r} is {node.op_type} of {node.domain}: export the model with "
+                "QuantizeLinear and DequantizeLinear (qonnx-convert --output-style qcdq, Brevitas: export_onnx_qcdq)",
+                Refusal.QONNX.number,
+            )
 
-    Also refuse scales per channel in an opset that lacks them: ONNX's checker does not name the remedy.
-    """
+
+def _check_scales(proto: onnx.ModelProto) -> None:
+    """Refuse scales per channel in an opset that lacks them: ONNX's checker does not name the remedy."""
     version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
     for node in proto.graph.node:
         per_channel = node.op_type in _PAIR and not node.domain and any(a.name == "axis" for a in node.attribute)
@@ -233,12 +242,6 @@ def _check_quantization(proto: onnx.ModelProto) -> None:
             raise ModelError(
                 f"node {node.name!r}: {node.op_type} has scales per channel from opset {_FIRST_PER_CHANNEL} on, not "
                 f"in {version}: export with opset_version={_FIRST_PER_CHANNEL} or later, then quantize"
-            )
-        if node.domain in _QUANTIZER_DOMAINS:
-            raise UnsupportedError(
-                f"node {node.name or node.output[0]!r} is {node.op_type} of {node.domain}: export the model with "
-                "QuantizeLinear and DequantizeLinear (qonnx-convert --output-style qcdq, Brevitas: export_onnx_qcdq)",
-                Refusal.QONNX.number,
             )
 
 
