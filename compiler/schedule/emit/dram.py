@@ -7,7 +7,8 @@ from typing import NamedTuple
 from intloom.compiler.program.word_code import encode_words
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan import Plan
-from intloom.compiler.schedule.plan.residency import Slot, first_fit
+from intloom.compiler.schedule.plan.packing import Packing, Span
+from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.stages.placement import Buffer
 from intloom.hw.spec.params import HardwareParams
 
@@ -71,9 +72,9 @@ def lay_out(
     buffers = list(_stored_buffers(plan))
     live, end = _live_ranges(plan, first_writes), len(plan.slots)
     # A pinned buffer overlaps every live range, so it shares memory with none.
-    ranges = [(*((0, end + 1) if b in plan.stages.pinned else live[b]), b.words) for b in buffers]
-    starts, words = first_fit(ranges)
-    addresses = {buffer: first + start for buffer, start in zip(buffers, starts, strict=True)}
+    spans = {b: Span(*((0, end + 1) if b in plan.stages.pinned else live[b]), b.words) for b in buffers}
+    starts, words = Packing(spans).first_fit()
+    addresses = {buffer: first + starts[buffer] for buffer in buffers}
     addresses |= {buffer: offsets[data] for buffer, data in plan.stages.constants.items()}
     size = coded_piece(params)
     coded = {

@@ -1,12 +1,13 @@
 """Tensors that stay in the scratchpad between stages: whole, or the rows that are still needed in a ring buffer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.plan.dataflow import Access, Dataflow, LocalBuffer, Read
 from intloom.compiler.schedule.plan.groups import Group, stripe_words, transient_words
+from intloom.compiler.schedule.plan.packing import Packing, Span
 from intloom.compiler.schedule.plan.stripes import Stripes
 from intloom.compiler.schedule.plan.tiling import Tiling, choose_tiling, in_bands
 from intloom.compiler.schedule.stages.placement import Buffer
@@ -42,6 +43,11 @@ class _Item:
     """Words of traffic that it saves; -1: the slot cannot do without it."""
 
     @property
+    def slots(self) -> range:
+        """The slots in which it lives."""
+        return range(self.birth, self.death + 1)
+
+    @property
     def density(self) -> float:
         """Saved words for each word and slot."""
         return self.saved / (self.local.words * (self.death + 1 - self.birth))
@@ -54,30 +60,37 @@ class Residency:
         self._flow = flow
         self._best = best
         self._params = params
-        self._addresses: dict[LocalBuffer, int] = {}
         self._slots = _slots(flow, groups)
         self._slot_of = [s.index for s in self._slots for _ in s.stages]
         """The slot of each stage."""
-        self._local: list[dict[Buffer, LocalBuffer]] = [{} for _ in self._slots]
+        self._local: list[dict[Buffer, _Item]] = [{} for _ in self._slots]
+        """The buffers of each slot."""
         self._tilings: list[Tiling | None] = [None] * len(self._slots)
         self._lows = [0] * len(self._slots)
         self._use = [0] * len(self._slots)
         self._striped = {s.index: stripe_words(s.stages, s.stripes) for s in self._slots if s.stripes is not None}
         """Words of a tile, and of tables and constants, of each slot in stripes."""
         self._transient = cache(transient_words)
-        self._items: list[_Item] = []
+        self._choose = cache(self._choose_tiling)
+        self._packing = Packing[_Item]()
         for group in groups:
             for item in self._inside(group):
                 self._add(item)
 
     def _add(self, item: _Item) -> None:
-        self._items.append(item)
+        self._packing.add(item, Span(item.birth, item.death + 1, item.local.words))
         self._count(item, 1)
-        for local in self._local[item.birth : item.death + 1]:
-            local[item.local.buffer] = item.local
+        for k in item.slots:
+            self._local[k][item.local.buffer] = item
+
+    def _remove(self, item: _Item) -> None:
+        self._packing.remove(item)
+        self._count(item, -1)
+        for k in item.slots:
+            del self._local[k][item.local.buffer]
 
     def _count(self, item: _Item, sign: int) -> None:
-        for k in range(item.birth, item.death + 1):
+        for k in item.slots:
             self._use[k] += sign * item.local.words
 
     def _inside(self, group: Group) -> list[_Item]:
@@ -110,25 +123,26 @@ class Residency:
         users = [self._slot_of[a.index] for a in inside.accesses]
         birth, death = min(users), max(users)
         present = self._local[birth].get(buffer)
-        if birth == death or (present is not None and not present.stored and not present.loaded):
+        if birth == death or (present is not None and not present.local.stored and not present.local.loaded):
             return None
         return _Item(inside.local, birth, death, inside.saved)
 
     def _try(self, item: _Item) -> None:
         buffer = item.local.buffer
-        replaced = [i for i in self._items if i.local.buffer is buffer and item.birth <= i.birth <= item.death]
+        replaced = {self._local[k][buffer] for k in item.slots if buffer in self._local[k]}
         for old in replaced:
             self._count(old, -1)
-        if all(self._leaves_room(k, item.local) for k in range(item.birth, item.death + 1)):
-            self._items = [i for i in self._items if i not in replaced]
-            self._add(item)
-            return
+        fits = all(self._leaves_room(k, item.local) for k in item.slots)
         for old in replaced:
             self._count(old, 1)
+        if fits:
+            for old in replaced:
+                self._remove(old)
+            self._add(item)
 
     def start_vector_results_early(self) -> None:
         """Let results of the vector unit begin with the stages before, so that its tiles can run beside theirs."""
-        for item in list(self._items):
+        for item in list(self._packing):
             slot = self._slots[item.birth]
             if slot.stripes is not None or slot.stages[0].unit is not Unit.VEC:
                 continue
@@ -141,10 +155,6 @@ class Residency:
             if all(s.stripes is None and self._leaves_room(s.index, item.local) for s in before):
                 self._remove(item)
                 self._add(replace(item, birth=first))
-
-    def _remove(self, item: _Item) -> None:
-        self._items.remove(item)
-        self._count(item, -1)
 
     def _uses(self, slot: Slot, buffer: Buffer) -> bool:
         accesses = (a for k in range(slot.first, slot.first + len(slot.stages)) for a in self._flow.accesses(k))
@@ -170,11 +180,10 @@ class Residency:
     def allocate(self) -> tuple[Slot, ...]:
         """Give every local buffer an address and every slot a tiling; what does not fit goes through DRAM instead."""
         while True:
-            late = self._pack()
+            addresses, words = self._packing.tightest_fit(self._params.scratch_words)
+            late = self._without_room(addresses, words)
             if late is None:
-                late = next((s for s in self._slots if not self._settle(s) or self._is_crowded(s)), None)
-            if late is None:
-                final = {local: replace(local, address=address) for local, address in self._addresses.items()}
+                final = {item: replace(item.local, address=address) for item, address in addresses.items()}
                 decided = zip(self._slots, self._local, self._tilings, self._lows, strict=True)
                 return tuple(
                     replace(slot, local={b: final[x] for b, x in local.items()}, tiling=tiling, low=low)
@@ -182,25 +191,18 @@ class Residency:
                 )
             self._drop(late)
 
-    def _pack(self) -> Slot | None:
-        """Set all addresses; returns a slot whose buffers do not fit."""
-        ranges = [(i.birth, i.death + 1, i.local.words) for i in self._items]
-        starts, words = tightest_fit(ranges, self._params.scratch_words)
+    def _without_room(self, addresses: Mapping[_Item, int], words: int) -> Slot | None:
+        """A slot whose buffers or tiles do not fit."""
         if words > self._params.scratch_words:
-            last = max(range(len(starts)), key=lambda k: starts[k] + ranges[k][2])
+            item = next(i for i in self._packing if addresses[i] + i.local.words == words)
             # The slot of the item in which most is in use.
-            item = self._items[last]
-            return self._slots[max(range(item.birth, item.death + 1), key=lambda k: self._use[k])]
-        self._lows = [0] * len(self._slots)
-        for item, start in zip(self._items, starts, strict=True):
-            self._addresses[item.local] = start
-            for k in range(item.birth, item.death + 1):
-                self._lows[k] = max(self._lows[k], start + item.local.words)
-        return None
+            return self._slots[max(item.slots, key=lambda k: self._use[k])]
+        self._lows = [max((addresses[i] + i.local.words for i in local.values()), default=0) for local in self._local]
+        return next((s for s in self._slots if not self._settle(s) or self._is_crowded(s)), None)
 
     def _optional(self, slot: Slot) -> list[_Item]:
         """The buffers that a slot can do without."""
-        return [i for i in self._items if i.birth <= slot.index <= i.death and i.saved >= 0]
+        return [i for i in self._local[slot.index].values() if i.saved >= 0]
 
     def _is_crowded(self, slot: Slot) -> bool:
         """Whether the tiles that fit above a slot's buffers cost more than a buffer saves.
@@ -218,24 +220,29 @@ class Residency:
         """Let the buffer that saves least in a slot go through DRAM."""
         victim = min(self._optional(slot), key=lambda i: (i.density, i.birth, i.local.buffer.name))
         self._remove(victim)
-        buffer = victim.local.buffer
-        for other in self._slots[victim.birth : victim.death + 1]:
-            del self._local[other.index][buffer]
-            ring = None if other.stripes is None else other.stripes.buffers.get(buffer)
+        for k in victim.slots:
+            stripes = self._slots[k].stripes
+            ring = None if stripes is None else stripes.buffers.get(victim.local.buffer)
             if ring is not None:
                 # A group in stripes that had a ring of its own uses it again; others load tiles or do not use it.
-                self._add(_Item(ring, other.index, other.index))
+                self._add(_Item(ring, k, k))
 
     def _settle(self, slot: Slot) -> bool:
         free = self._params.scratch_words - self._lows[slot.index]
         if slot.stripes is not None:
             return sum(self._striped[slot.index]) <= free
-        stage, local = slot.stages[0], self._local[slot.index]
-        tiling = choose_tiling(stage, free, local, self._max_blocks(slot))
-        if tiling is not None and self._has_parallel_neighbor(slot):
-            tiling = in_bands(stage, tiling, free, local)
+        local = frozenset(a.buffer for a in self._flow.accesses(slot.first) if a.buffer in self._local[slot.index])
+        tiling = self._choose(slot.first, free, local, self._max_blocks(slot), self._has_parallel_neighbor(slot))
         self._tilings[slot.index] = tiling
         return tiling is not None
+
+    def _choose_tiling(
+        self, index: int, free: int, local: frozenset[Buffer], max_blocks: int | None, parallel: bool
+    ) -> Tiling | None:
+        """The tiling of a stage in the free words, with those of its buffers that are in the scratchpad."""
+        stage = self._flow.stages[index]
+        tiling = choose_tiling(stage, free, local, max_blocks)
+        return in_bands(stage, tiling, free, local) if tiling is not None and parallel else tiling
 
     def _max_blocks(self, slot: Slot) -> int | None:
         """The blocks of a chunk with which a vector stage runs in parallel with the convolution before it.
@@ -293,55 +300,3 @@ def choose_slots(
         residency.keep_between_groups()
         residency.start_vector_results_early()
     return residency.allocate()
-
-
-Ranges = Sequence[tuple[int, int, int]]
-"""Items as (birth, death, words)."""
-
-
-def first_fit(ranges: Ranges) -> tuple[list[int], int]:
-    """Addresses for items so that items alive together do not overlap, and the size of it all.
-
-    Larger items are placed first, each at the lowest address that is free over its life.
-    """
-    # The index as the last key keeps the addresses, and so the program's bytes, the same in every run.
-    return _first_fit(ranges, sorted(range(len(ranges)), key=lambda k: (-ranges[k][2], ranges[k][0], k)))
-
-
-def tightest_fit(ranges: Ranges, size: int) -> tuple[list[int], int]:
-    """The same with several orders until one needs at most `size` words; else the order that needs least."""
-    items = range(len(ranges))
-    area = [(death - birth) * words for birth, death, words in ranges]
-    orders = (
-        sorted(items, key=lambda k: (-ranges[k][2], ranges[k][0], k)),
-        sorted(items, key=lambda k: (-area[k], k)),
-        sorted(items, key=lambda k: (ranges[k][0], -ranges[k][2], k)),
-        sorted(items, key=lambda k: (ranges[k][0] - ranges[k][1], -ranges[k][2], k)),
-    )
-    best: tuple[list[int], int] | None = None
-    for order in orders:
-        fit = _first_fit(ranges, order)
-        if best is None or fit[1] < best[1]:
-            best = fit
-        if best[1] <= size:
-            break
-    assert best is not None  # there is at least one order
-    return best
-
-
-def _first_fit(ranges: Ranges, order: Iterable[int]) -> tuple[list[int], int]:
-    starts = [0] * len(ranges)
-    placed: list[int] = []
-    for item in order:
-        birth, death, words = ranges[item]
-        others = sorted(
-            (starts[o], starts[o] + ranges[o][2]) for o in placed if ranges[o][0] < death and birth < ranges[o][1]
-        )
-        at = 0
-        for low, high in others:
-            if low - at >= words:
-                break
-            at = max(at, high)
-        starts[item] = at
-        placed.append(item)
-    return starts, max((s + r[2] for s, r in zip(starts, ranges, strict=True)), default=0)

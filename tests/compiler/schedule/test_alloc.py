@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from intloom.compiler.schedule.emit.local_memory import ScratchMemory, WeightMemory
 from intloom.compiler.schedule.emit.tasks import BufferRequest
-from intloom.compiler.schedule.plan.residency import first_fit, tightest_fit
+from intloom.compiler.schedule.plan.packing import Packing, Span
 
 requests = st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=60)
 
@@ -139,23 +139,47 @@ def test_the_pieces_of_a_chunk_follow_each_other_around_the_ring(before, others,
 
 
 def test_first_fit_reuses_the_space_of_the_dead():
-    assert first_fit([(0, 2, 10), (2, 4, 10), (1, 3, 5)]) == ([0, 0, 10], 15)
+    spans = enumerate([Span(0, 2, 10), Span(2, 4, 10), Span(1, 3, 5)])
+    assert Packing(dict(spans)).first_fit() == ({0: 0, 1: 0, 2: 10}, 15)
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(1, 50)), max_size=20), st.integers(1, 200))
+spans = st.builds(
+    lambda birth, life, words: Span(birth, birth + life, words),
+    st.integers(0, 9),
+    st.integers(1, 5),
+    st.integers(1, 50),
+)
+
+
+@given(st.lists(spans, max_size=20), st.integers(1, 200))
 def test_living_items_are_apart_and_the_tightest_fit_needs_no_more_than_first_fit(items, wanted):
-    ranges = [(birth, birth + life, words) for birth, life, words in items]
-    first, best = first_fit(ranges), tightest_fit(ranges, wanted)
+    packing = Packing(dict(enumerate(items)))
+    first, best = packing.first_fit(), packing.tightest_fit(wanted)
     assert best[1] <= max(wanted, first[1])
     for starts, size in (first, best):
-        for a, (birth_a, death_a, words_a) in enumerate(ranges):
-            assert starts[a] + words_a <= size
-            for b, (birth_b, death_b, words_b) in enumerate(ranges[:a]):
-                if birth_a < death_b and birth_b < death_a:
-                    assert starts[a] + words_a <= starts[b] or starts[b] + words_b <= starts[a]
+        for a, one in enumerate(items):
+            assert starts[a] + one.words <= size
+            for b, other in enumerate(items[:a]):
+                if one.birth < other.stop and other.birth < one.stop:
+                    assert starts[a] + one.words <= starts[b] or starts[b] + other.words <= starts[a]
+
+
+@given(st.lists(st.tuples(spans, st.integers(0, 30)), max_size=30))
+def test_addresses_after_changes_are_those_of_the_remaining_items(changes):
+    """Each change adds an item, or removes one."""
+    packing, items = Packing(), {}
+    for number, (span, victim) in enumerate(changes):
+        if victim in items:
+            packing.remove(victim)
+            del items[victim]
+        else:
+            packing.add(number, span)
+            items[number] = span
+        assert list(packing) == list(items)
+        assert packing.tightest_fit(0) == Packing(items).tightest_fit(0)
 
 
 def test_tightest_fit_finds_an_order_that_first_fit_misses():
     # The long items side by side leave no gap; by size, one of them lies above the short one.
-    ranges = [(0, 9, 4), (0, 2, 6), (3, 9, 5), (1, 4, 1)]
-    assert tightest_fit(ranges, 0)[1] <= first_fit(ranges)[1]
+    packing = Packing(dict(enumerate([Span(0, 9, 4), Span(0, 2, 6), Span(3, 9, 5), Span(1, 4, 1)])))
+    assert packing.tightest_fit(0)[1] <= packing.first_fit()[1]

@@ -1,5 +1,7 @@
 """Buffers in the scratchpad: apart while they live, inside the memory, and only where they save traffic."""
 
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise, product
 from pathlib import Path
@@ -9,13 +11,15 @@ import pytest
 
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
+from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.file import from_bytes, to_bytes
 from intloom.compiler.program.program import MemoryTiming, Role
 from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.plan import make_plan, residency
+from intloom.compiler.schedule.plan import make_plan
 from intloom.compiler.schedule.plan.dataflow import Dataflow
-from intloom.compiler.schedule.plan.groups import Goal, Group
-from intloom.compiler.schedule.plan.residency import Ranges, Slot, tightest_fit
+from intloom.compiler.schedule.plan.groups import Goal, Group, find_groups
+from intloom.compiler.schedule.plan.packing import Packing
+from intloom.compiler.schedule.plan.residency import Slot, choose_slots
 from intloom.compiler.schedule.plan.tiling import choose_tiling, choose_tilings, tile_rects, tile_words
 from intloom.compiler.schedule.stages.build import build_stages
 from intloom.hw.spec.isa import Kind
@@ -139,11 +143,53 @@ def test_a_buffer_that_leaves_no_room_for_tiles_goes_through_memory(monkeypatch:
     stages = build_stages(graph, BASE, keep_intermediates=False)
     groups = [Group(k, k + 1) for k in range(2)]
 
-    def high(ranges: Ranges, size: int) -> tuple[list[int], int]:
-        return [size - 80 - words for _, _, words in ranges], size - 80
+    def high(packing: Packing, size: int) -> tuple[dict[object, int], int]:
+        return {item: size - 80 - item.local.words for item in packing}, size - 80
 
-    for fit, kept in ((tightest_fit, True), (high, False)):
-        monkeypatch.setattr(residency, "tightest_fit", fit)
-        slots = residency.choose_slots(Dataflow(stages), groups, choose_tilings(stages), BASE, keep=True)
+    for fit, kept in ((Packing.tightest_fit, True), (high, False)):
+        monkeypatch.setattr(Packing, "tightest_fit", fit)
+        slots = choose_slots(Dataflow(stages), groups, choose_tilings(stages), BASE, keep=True)
         assert all(bool(slot.local) == kept for slot in slots)
         assert all(slot.tiling is not None and slot.tiling.tiles < 60 for slot in slots)
+
+
+def cells(count: int) -> IntGraph:
+    """Cells of separable convolutions that read the results of the two cells before, as in NASNet."""
+    maker, channels = GraphMaker(1), 44
+
+    def separable(x: str, kernel: int) -> str:
+        for _ in range(2):
+            x = maker.conv(maker.conv(x, channels, kernel, group=channels), channels, 1)
+        return x
+
+    before = last = maker.conv(maker.input(16, 20, 20), 6 * channels, 1)
+    for _ in range(count):
+        a, b = maker.conv(before, channels, 1), maker.conv(last, channels, 1)
+        pairs = (
+            (separable(b, 5), separable(a, 3)),
+            (separable(a, 5), separable(a, 3)),
+            (maker.max_pool(b, 3, 1, 1), a),
+            (b, a),
+            (separable(b, 3), b),
+        )
+        before, last = last, maker.concat(a, *(maker.add(*pair) for pair in pairs))
+    return maker.graph(last)
+
+
+def calls_of_choose_slots(count: int) -> int:
+    stages = build_stages(cells(count), BASE, keep_intermediates=False)
+    flow, tilings = Dataflow(stages), choose_tilings(stages)
+    groups = find_groups(flow, BASE, tilings, Goal(memory=MemoryTiming(), word_beats=1, stripe_heights=1))
+    calls = Counter[str]()
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, argument: calls.update([event]))
+    try:
+        choose_slots(flow, groups, tilings, BASE, keep=True)
+    finally:
+        sys.setprofile(before)
+    return calls["call"] + calls["c_call"]
+
+
+def test_the_work_grows_in_proportion_to_the_network() -> None:
+    """Twice the cells once took four times the calls: whatever left the scratchpad, all was packed and cut again."""
+    assert calls_of_choose_slots(16) < 3 * calls_of_choose_slots(8)
