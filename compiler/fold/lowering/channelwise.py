@@ -5,13 +5,14 @@ per channel implement it. Two lines that meet at zero, as of a PRelu, are the su
 bounds that all 256 points set, and accepts constants only if the convolution returns the required byte at every point.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.common.errors import EncodingError
 from intloom.compiler.fold.arithmetic.affine_fit import clamp_limits
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_unit
@@ -24,7 +25,7 @@ from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Add, Conv, Node, Tensor
 from intloom.compiler.ir.arithmetic import requantize
 from intloom.compiler.refusals import Refusal
-from intloom.hw.spec.arith import Affine, Scale, scale_from_float
+from intloom.hw.spec.arith import Affine, scale_from_float
 
 _OPS = ELEMENTWISE | {"BatchNormalization"}
 _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
@@ -32,6 +33,7 @@ _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
 _MOST_TIES = 16
 _ROUNDS = 50
 _LARGEST_BIAS = 1 << 30
+Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 
@@ -93,50 +95,60 @@ class _Function:
         self, name: str, result: Tensor, wanted: Int8s, known: NDArray[np.bool_] | None = None
     ) -> Conv | None:
         """The depthwise convolution to the bytes `wanted`, where they are `known`; None if a channel has none."""
-        fitted = []
         zero = result.zero_point
         least, most = clamp_limits(self.clamps)
         inside = slice(None) if known is None else known
-        x, goals = all_bytes().astype(np.int64)[inside], wanted.astype(np.int64)[:, inside]
-        bounds = [Bounds(x, goal - zero, goal > least, goal < most) for goal in goals]
-        for channel, line in zip(bounds, _widest(bounds), strict=True):
-            constants = self._fit(channel, line, zero)
-            if constants is None:
-                return None
-            fitted.append(constants)
+        x, goal = all_bytes().astype(np.int64)[inside], wanted.astype(np.int64)[:, inside]
+        constants = self._fit(Bounds(x, goal - zero, goal > least, goal < most), zero)
+        if constants is None:
+            return None
         return Conv(
             name=name,
             inputs=(self.x.name,),
             output=result.name,
-            weights=np.array([w for w, _, _ in fitted], dtype=np.int8).reshape(-1, 1, 1, 1),
-            bias=np.array([b for _, b, _ in fitted], dtype=np.int32),
-            mantissa=np.array([s.mantissa for _, _, s in fitted], dtype=np.uint32),
-            shift=np.array([s.shift for _, _, s in fitted], dtype=np.uint8),
+            weights=constants.weight.astype(np.int8).reshape(-1, 1, 1, 1),
+            bias=constants.bias.astype(np.int32),
+            mantissa=constants.mantissa.astype(np.uint32),
+            shift=constants.shift.astype(np.uint8),
             zp_in=self.x.zero_point,
             zp_out=result.zero_point,
             group=self.x.channels,
             table=None if self.clamps is None else self.clamps.tobytes(),
         )
 
-    def _fit(self, bounds: "Bounds", line: tuple[float, float], zero: int) -> tuple[int, int, Scale] | None:
-        """Weight, bias and scale with which a convolution returns a channel's bytes, or None if none are found."""
-        x, goal, clamps, match = bounds.x, bounds.goal + zero, self.clamps, self.builder.options.match
-        limits = clamp_limits(clamps)
-        candidates: Iterator[tuple[int, int, Scale]]
-        if (bounds.above & bounds.below).any():
-            candidates = _candidates(bounds, *line)
-        else:
-            candidates = iter(((0, int(bounds.goal[0]), scale_from_float(1.0)),))
-        for weight, bias, scale in candidates:
-            sums = bias + weight * x
-            rough = np.clip(np.rint(sums * (scale.mantissa * 2.0**-scale.shift)) + zero, *limits)
-            if np.count_nonzero(rough != goal) > _MOST_TIES:
-                continue
-            mantissa, shift = np.array([scale.mantissa], dtype=np.uint32), np.array([scale.shift], dtype=np.uint8)
-            made = requantize(sums[None].astype(np.int32), mantissa, shift, zero, match)[0].astype(np.int64)
-            if np.array_equal(made if clamps is None else clamps[made & 0xFF].astype(np.int64), goal):
-                return weight, bias, scale
+    def _fit(self, bounds: "Bounds", zero: int) -> "_Constants | None":
+        """Constants with which a convolution returns the bytes of every channel; None if a channel has none.
+
+        The channels that have none yet try the next candidate at the same time.
+        """
+        lines = _widest(bounds)
+        fitted = _Constants(*np.zeros((4, len(bounds.goal)), np.int64))
+        left = np.arange(len(bounds.goal))
+        for weight, step in ((0, 0), *product(_WEIGHTS, (0, 1, -1))):
+            channels = bounds.of(left)
+            made, legal = _candidates(channels, lines[:, left], weight, step)
+            right = legal & self._matches(channels, made, zero)
+            for field, values in zip(fitted, made, strict=True):
+                field[left[right]] = values[right]
+            left = left[~right]
+            if not left.size:
+                return fitted
         return None
+
+    def _matches(self, bounds: "Bounds", made: "_Constants", zero: int) -> NDArray[np.bool_]:
+        """Whether a convolution with these constants returns the bytes of each channel."""
+        goal = bounds.goal + zero
+        sums = made.bias[:, None] + made.weight[:, None] * bounds.x
+        factor = np.ldexp(made.mantissa.astype(np.float64), -made.shift)[:, None]
+        rough = np.clip(np.rint(sums * factor) + zero, *clamp_limits(self.clamps))
+        near = np.flatnonzero(np.count_nonzero(rough != goal, axis=1) <= _MOST_TIES)
+        mantissa, shift = made.mantissa[near].astype(np.uint32), made.shift[near].astype(np.uint8)
+        results = requantize(sums[near].astype(np.int32), mantissa, shift, zero, self.builder.options.match)
+        if self.clamps is not None:
+            results = self.clamps[results.view(np.uint8)]
+        matches = np.zeros(len(goal), np.bool_)
+        matches[near] = (results == goal[near]).all(axis=1)
+        return matches
 
     def two_lines(self, name: str, result: Tensor, wanted: Int8s) -> Add | None:
         """A sum of what is below zero and what is above, as of a PRelu; None if a part is no line in some channel.
@@ -188,46 +200,72 @@ def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, l
     return made.T if len(shape) == 2 else made.reshape(channels, 256)
 
 
+class _Constants(NamedTuple):
+    """The constants of each channel."""
+
+    weight: Integers
+    bias: Integers
+    mantissa: Integers
+    shift: Integers
+
+
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Bounds on a line: within half a step of `goal` at every `x`; points at a clamp bound it on one side only."""
+    """Bounds on a line in each channel; `goal`, `above` and `below` are [channel, point].
 
-    x: NDArray[np.int64]
-    goal: NDArray[np.int64]
+    The line is within half a step of `goal` at every `x`; points at a clamp bound it on one side only.
+    """
+
+    x: Integers
+    goal: Integers
     above: NDArray[np.bool_]
     below: NDArray[np.bool_]
 
-    def secant(self) -> tuple[float, float]:
-        """Bounds on the slope, from the first and last point that bound the line on both sides."""
-        inner = np.flatnonzero(self.above & self.below)
-        if inner.size < 2:
-            return -256.0, 256.0
-        first, last = inner[self.x[inner].argmin()], inner[self.x[inner].argmax()]
-        run, rise = int(self.x[last] - self.x[first]), int(self.goal[last] - self.goal[first])
-        return (rise - 1) / run, (rise + 1) / run
+    def of(self, channels: Integers) -> "Bounds":
+        """The bounds of some channels."""
+        return Bounds(self.x, self.goal[channels], self.above[channels], self.below[channels])
 
-    def slope_through(self, zero: float) -> float | None:
-        """The middle of the interval of slopes of lines that are zero at `zero`; None if it is empty."""
-        run = self.x - zero
+    @property
+    def inner(self) -> NDArray[np.bool_]:
+        """The points that bound the line on both sides."""
+        return self.above & self.below
+
+    def secants(self) -> tuple[Reals, Reals]:
+        """Bounds on the slopes, from the first and last point that bound each line on both sides."""
+        inner, every = self.inner, np.arange(len(self.goal))
+        first = np.where(inner, self.x, 256).argmin(axis=1)
+        last = np.where(inner, self.x, -256).argmax(axis=1)
+        run, rise = self.x[last] - self.x[first], self.goal[every, last] - self.goal[every, first]
+        known, run = run > 0, np.maximum(run, 1)
+        return np.where(known, (rise - 1) / run, -256.0), np.where(known, (rise + 1) / run, 256.0)
+
+    def slopes_through(self, zeros: Reals) -> Reals:
+        """The middles of the intervals of slopes of lines that are zero at `zeros`; NaN where they are empty."""
+        run = self.x - zeros[:, None]
         ahead, behind = run > 0, run < 0
         with np.errstate(divide="ignore"):
             low, high = (self.goal - 0.5) / run, (self.goal + 0.5) / run
-        least = max(low[self.above & ahead].max(initial=-256.0), high[self.below & behind].max(initial=-256.0))
-        most = min(high[self.below & ahead].min(initial=256.0), low[self.above & behind].min(initial=256.0))
-        return float(least + most) / 2 if least <= most else None
+        least = np.maximum(_most(low, self.above & ahead), _most(high, self.below & behind))
+        most = -np.maximum(_most(-high, self.below & ahead), _most(-low, self.above & behind))
+        return np.where(least <= most, (least + most) / 2, np.nan)
 
 
-def _widest(channels: Sequence[Bounds]) -> list[tuple[float, float]]:
+def _most(values: Reals, where: NDArray[np.bool_]) -> Reals:
+    """The largest value in each channel; at least -256."""
+    return values.max(axis=1, initial=-256.0, where=where)
+
+
+def _widest(bounds: Bounds) -> Reals:
     """For each channel, the slope with the widest interval of constants, and the middle of that interval."""
-    x = channels[0].x.astype(np.float64)
-    least = np.array([np.where(c.above, c.goal - 0.5, -np.inf) for c in channels])
-    most = np.array([np.where(c.below, c.goal + 0.5, np.inf) for c in channels])
+    x = bounds.x.astype(np.float64)
+    least = np.where(bounds.above, bounds.goal - 0.5, -np.inf)
+    most = np.where(bounds.below, bounds.goal + 0.5, np.inf)
 
     def ends(slopes: Reals) -> tuple[Reals, Reals]:
         rises = slopes[:, None] * x
         return (least - rises).max(axis=1, initial=-1e9), (most - rises).min(axis=1, initial=1e9)
 
-    low, high = np.array([c.secant() for c in channels]).T
+    low, high = bounds.secants()
     for _ in range(_ROUNDS):  # the width is a concave function of the slope
         one, two = low + (high - low) / 3, high - (high - low) / 3
         (one_least, one_most), (two_least, two_most) = ends(one), ends(two)
@@ -235,22 +273,30 @@ def _widest(channels: Sequence[Bounds]) -> list[tuple[float, float]]:
         low, high = np.where(wider, one, low), np.where(wider, high, two)
     slopes = (low + high) / 2
     bottom, top = ends(slopes)
-    return list(zip(slopes.tolist(), ((top + bottom) / 2).tolist(), strict=True))
+    return np.stack([slopes, (top + bottom) / 2])
 
 
-def _candidates(bounds: Bounds, slope: float, offset: float) -> Iterator[tuple[int, int, Scale]]:
-    """Candidate weights, biases and scales for a line, that of a constant first."""
-    yield 0, round(max(-256.0, min(256.0, offset))), scale_from_float(1.0)
-    for weight in _WEIGHTS:
-        sign = weight if slope > 0 else -weight
-        middle = sign * offset / slope if slope else np.inf
-        if abs(middle) > _LARGEST_BIAS:
-            continue
-        for step in (0, 1, -1):
-            bias = round(middle) + step
-            exact = bounds.slope_through(-bias / sign)
-            try:
-                scale = scale_from_float(abs(exact or slope) / weight)
-            except EncodingError:
-                continue
-            yield sign, bias, scale
+def _candidates(bounds: Bounds, lines: Reals, weight: int, step: int) -> tuple[_Constants, NDArray[np.bool_]]:
+    """Constants with this weight, or its opposite, for the line of each channel, and where there are some.
+
+    Channels without a slope have only those of weight 0.
+    """
+    slopes, offsets = lines
+    sloped = bounds.inner.any(axis=1)
+    if weight == 0:
+        bias = np.where(sloped, np.rint(np.clip(offsets, -256.0, 256.0)).astype(np.int64), bounds.goal[:, 0])
+        return _constants(np.zeros_like(bias), bias, np.ones(len(bias))), np.ones(len(bias), np.bool_)
+    signed = np.where(slopes > 0, weight, -weight)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middles = signed * offsets / slopes
+    legal = sloped & (np.abs(middles) <= _LARGEST_BIAS)
+    bias = np.rint(np.where(legal, middles, 0.0)).astype(np.int64) + step
+    exact = bounds.slopes_through(-bias / signed)
+    factors = np.abs(np.where(np.isnan(exact) | (exact == 0), slopes, exact)) / weight
+    return _constants(signed, bias, factors), legal
+
+
+def _constants(weight: Integers, bias: Integers, factors: Reals) -> _Constants:
+    different, inverse = np.unique(factors, return_inverse=True)
+    scales = np.array([(s.mantissa, s.shift) for s in map(scale_from_float, different.tolist())], np.int64)
+    return _Constants(weight, bias, *scales[inverse].T)
