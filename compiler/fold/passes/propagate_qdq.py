@@ -1,7 +1,8 @@
 """Pass `propagate_qdq`: insert QDQ pairs around data movement operators that lack them.
 
 A MaxPool or Reshape of dequantized values returns values of the same scale. Quantizing its result with the input's
-parameters therefore changes nothing: `Q(DQ(x)) = x`. The pass inserts this pair after the operator.
+parameters therefore changes nothing: `Q(DQ(x)) = x`. The pass inserts this pair after the operator, and after a Relu
+that a convolution or an average reads.
 
 Where a QuantizeLinear follows the operator (float operator -> data movement -> Q), the pass copies the pair to before
 the operator, because data movement and rounding commute. A Concat gets a pair on each operand, and a Split of several
@@ -15,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
+from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.qparams import (
     DEQUANTIZE,
     QUANTIZE,
@@ -38,7 +40,7 @@ def _forwards(model: Model) -> Model:
     types: dict[str, ValueType] = {}
     pairs: dict[str, OnnxNode] = {n.outputs[0]: n for n in model.nodes if is_dequantize(n)}
     for node in model.nodes:
-        source = pairs.get(node.input(0)) if is_data_movement(node) else None
+        source = pairs.get(node.input(0)) if is_data_movement(node) or _is_lone_relu(model, node) else None
         if source is None or not _can_pair(model, source) or not _keeps_scale(model, node, source):
             nodes.append(node)
             continue
@@ -60,6 +62,12 @@ def _forwards(model: Model) -> Model:
             types[stored] = ValueType(dtype, model.shape(value))
         nodes += [replace(node, outputs=tuple(outputs)), *added]
     return model.with_nodes(nodes, types=types)
+
+
+def _is_lone_relu(model: Model, node: OnnxNode) -> bool:
+    """Whether the node is a Relu, which keeps a scale, before an operator that needs a quantized operand."""
+    readers = model.users(node.outputs[0])
+    return node.op == "Relu" and not node.domain and any(n.op not in (QUANTIZE, *ELEMENTWISE) for n in readers)
 
 
 def _can_pair(model: Model, source: OnnxNode) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.lowered import compared, kinds
-from tests.support.onnx_maker import OnnxMaker
+from tests.support.onnx_maker import OnnxMaker, Value
 
 
 def relu(m, x, channels):
@@ -44,3 +44,13 @@ def test_a_value_is_enlarged_and_used_as_it_is(scales, rng, seed):
     large, small = m.pair(up, (1, 4, 16, 16), scales[0] * x.scale), m.pair(value, (1, 4, 8, 8), scales[1] * x.scale)
     m.output(m.conv(large, 4), m.conv(small, 4))
     compared(m, seed)
+
+
+def test_a_relu_of_a_quantized_value_needs_no_pair(rng, seed):
+    """As of onnxruntime's `op_types_to_quantize` without Relu: averages and convolutions read its result."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 8, 8), 6)
+    (value,) = m.node("Relu", [x.name])
+    (mean,) = m.node("GlobalAveragePool", [value])
+    m.output(m.conv(Value(value, x.shape, x.scale), 4), m.conv(m.pair(mean, (1, 6, 1, 1), x.scale), 4, kernel=1))
+    assert kinds(compared(m, seed)).count("Conv") == 3
