@@ -71,9 +71,16 @@ def _lower_in_some_order(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
         return True
     stored = dict.fromkeys(stored_value(builder.model, leaf) for leaf in unit.leaves)
     reordered = [v for v in stored if v in builder.orders and v not in builder.views]
-    return bool(reordered) and (
-        _lower_images(builder, unit, reordered) or _lower_after_host_movement(builder, unit, reordered)
-    )
+    views = [v for v in stored if v in builder.views and _is_in_other_rows(builder, *builder.views[v])]
+    if (reordered or views) and _lower_images(builder, unit, reordered + views):
+        return True
+    return bool(reordered) and _lower_after_host_movement(builder, unit, reordered)
+
+
+def _is_in_other_rows(builder: GraphBuilder, tensor: str, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor has a value's channels, with their pixels in another number of rows."""
+    given = builder.tensors[tensor].shape
+    return 2 < len(shape) <= len(given) and shape[:2] == given[:2] and as_image(shape) != given
 
 
 def _lower_images(builder: GraphBuilder, unit: QuantizationUnit, reordered: Sequence[str]) -> bool:

@@ -13,7 +13,14 @@ from math import prod
 
 import numpy as np
 
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_quantize, quantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import (
+    DEQUANTIZE,
+    QUANTIZE,
+    is_dequantize,
+    is_quantize,
+    quantize,
+    read_qparams,
+)
 from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode, Opaque, cut, infer, to_bytes
 from intloom.compiler.reference import open_session
 
@@ -28,7 +35,9 @@ _LARGEST_RESULT = 1 << 20
 
 def fold_constants(model: Model) -> Model:
     """Apply the pass."""
-    model = model.with_nodes([_without_cast(model, node) for node in model.nodes])
+    nodes = [_without_check(model, _without_cast(model, node)) for node in model.nodes]
+    read = {*model.outputs, *(v for n in nodes for v in n.inputs)}
+    model = model.with_nodes([n for n in nodes if n.op != "IsNaN" or n.outputs[0] in read])
     while len((folded := _folded_once(model)).nodes) < len(model.nodes):
         # Computed shapes give later values a size, and with it more nodes a result.
         incomplete = any(folded.shape(v) is None for n in folded.nodes for v in n.outputs if v)
@@ -43,6 +52,19 @@ def _without_cast(model: Model, node: OnnxNode) -> OnnxNode:
     """
     kept = node.op == "Cast" and not node.domain and model.dtype(node.input(0)) == model.dtype(node.outputs[0]) != ""
     return replace(node, op="Identity", attributes={}) if kept else node
+
+
+def _without_check(model: Model, node: OnnxNode) -> OnnxNode:
+    """The node; a Where that replaces NaNs of a quantized value, which has none, becomes an Identity.
+
+    PyTorch writes it after the Softmax of an attention.
+    """
+    test = model.producers.get(node.input(0)) if node.op == "Where" and not node.domain else None
+    source = model.producers.get(test.input(0)) if test is not None and test.op == "IsNaN" else None
+    if source is not None and source.op == "Softmax":
+        source = model.producers.get(source.input(0))
+    whole = model.shape(node.input(2)) == model.shape(node.outputs[0]) is not None
+    return replace(node, op="Identity", inputs=node.inputs[2:]) if whole and source and is_dequantize(source) else node
 
 
 def _folded_once(model: Model) -> Model:

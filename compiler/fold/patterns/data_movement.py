@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from intloom.compiler.fold.patterns.qparams import real_constant
 from intloom.compiler.importer import STANDARD, Model, OnnxNode
 
 # fmt: off
@@ -22,7 +23,7 @@ def is_data_movement(node: OnnxNode) -> bool:
 
 def pad_value(model: Model, node: OnnxNode) -> float | None:
     """The constant that a Pad inserts; None if it is not constant or is NaN."""
-    given = model.constant(node.input(2)) if node.input(2) else np.array(node.real("value", 0.0))
+    given = real_constant(model, node.input(2)) if node.input(2) else np.array(node.real("value", 0.0))
     if given is None or given.size != 1 or np.isnan(given).any():
         return None
     return float(given.reshape(()))

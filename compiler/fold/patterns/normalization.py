@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from intloom.compiler.fold.patterns.qparams import dequantize, is_dequantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import real_constant
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.importer import Array, Model, OnnxNode
@@ -51,7 +51,7 @@ def read_normalization(unit: QuantizationUnit) -> Normalization | None:
         return None
     model, shape = unit.model, unit.model.shape(main.input(0)) or ()
     if main.op in CENTERED and [n for n in unit.operators if n not in unit.clamps] == [main]:
-        constants = [_constant(model, value) for value in main.inputs[1:]]
+        constants = [real_constant(model, value) for value in main.inputs[1:]]
         read = [o for o in main.outputs[1:] if model.users(o)]
         known = [c for c in constants if c is not None]
         if not shape or len(known) < len(constants) or read:
@@ -66,15 +66,6 @@ def read_normalization(unit: QuantizationUnit) -> Normalization | None:
 
 
 _ZERO, _ONE = np.array(0, np.float32), np.array(1, np.float32)
-
-
-def _constant(model: Model, value: str) -> Array | None:
-    """A constant, which may be quantized."""
-    node = model.producers.get(value)
-    if node is None or not is_dequantize(node):
-        return model.constant(value)
-    stored = model.constant(node.input(0))
-    return None if stored is None else dequantize(stored, read_qparams(model, node))
 
 
 def read_chain(model: Model, value: str, makers: Mapping[str, OnnxNode]) -> Normalization | None:
@@ -118,7 +109,7 @@ class _Chain:
         bounded = self._makers.get(self._made(value, "Expand") or value)
         least: Array | None = _ZERO
         if bounded is not None and bounded.op == "Clip" and not bounded.input(2):
-            least = _constant(self._model, bounded.input(1))
+            least = real_constant(self._model, bounded.input(1))
             bounded = self._makers.get(bounded.input(0))
         shape = self._model.shape(vector)
         if bounded is None or bounded.op != "ReduceL2" or bounded.input(0) != vector or least is None or not shape:
@@ -145,7 +136,7 @@ class _Chain:
         """The other operand of an operator with a constant, and the constant; the value itself without one."""
         node = self._makers.get(value)
         for index in (0, 1):
-            constant = _constant(self._model, node.input(index)) if node is not None and node.op == op else None
+            constant = real_constant(self._model, node.input(index)) if node is not None and node.op == op else None
             if node is not None and constant is not None:
                 return node.input(1 - index), constant
         return value, None
@@ -161,7 +152,7 @@ class _Chain:
             inverse = self._makers.get(node.input(index))
             if inverse is None or inverse.op not in ("Div", "Reciprocal"):
                 continue
-            one = _constant(self._model, inverse.input(0)) if inverse.op == "Div" else _ONE
+            one = real_constant(self._model, inverse.input(0)) if inverse.op == "Div" else _ONE
             if one is not None and (one == 1).all():
                 return node.input(1 - index), inverse.inputs[-1]
         return None
@@ -170,7 +161,7 @@ class _Chain:
         node = self._makers.get(value)
         if node is None or node.input(0) != base:
             return False
-        exponent = _constant(self._model, node.input(1))
+        exponent = real_constant(self._model, node.input(1))
         return (node.op == "Mul" and node.input(1) == base) or (
             node.op == "Pow" and exponent is not None and bool((exponent == 2).all())
         )

@@ -228,3 +228,12 @@ def dequantize(values: Array, params: QParams) -> NDArray[np.float32]:
     scale, zero = params.spread(values.shape)
     # The difference is exact before the only fp32 rounding; int8 or uint8 arithmetic would wrap.
     return ((values.astype(np.int64) - zero).astype(np.float32) * scale).astype(np.float32)
+
+
+def real_constant(model: Model, value: str) -> Array | None:
+    """The values of a constant, which may be quantized; None if it is none."""
+    node = model.producers.get(value)
+    if node is None or not is_dequantize(node):
+        return model.constant(value)
+    stored = model.constant(node.input(0))
+    return None if stored is None else dequantize(stored, read_qparams(model, node))

@@ -91,7 +91,7 @@ def _is_long_sequence(geometry: Window, x: Tensor) -> bool:
         return dilation == 1 and taps <= most and not _has_blocks(taps, stride)
     if dilation > LARGEST_DILATION:
         return taps <= LARGEST_KERNEL
-    return LARGEST_KERNEL < taps <= LARGEST_KERNEL**2 and (stride == 1 or dilation > 1)
+    return LARGEST_KERNEL < taps <= LARGEST_KERNEL**2 and not _has_blocks(taps, stride, dilation)
 
 
 def _has_blocks(kernel: int, stride: int, dilation: int = 1) -> bool:

@@ -1,10 +1,11 @@
 """Matrices of channels and pixels: transposition by a product with the identity matrix, and where results lie."""
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
-from intloom.compiler.fold.byte_order import matrices
+from intloom.compiler.fold.byte_order import matrices, row_major
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
 from intloom.compiler.ir import Constant, MatMul, Tensor
 from intloom.compiler.refusals import Refusal
@@ -83,20 +84,25 @@ def restore_order(builder: GraphBuilder, stored: str) -> None:
 def turn_to_image(builder: GraphBuilder, stored: str) -> None:
     """Emit an image of the values of `stored` whose pixels lie along channels, and channels along pixels.
 
-    They do after a normalization of each channel, whose pixels were its last axis.
+    They do after a normalization of each channel, whose pixels were its last axis. Tokens of a sequence may only lie in
+    an image of several rows.
 
     Raises
     ------
     UnsupportedPattern
         The values are in another order, or a sequence.
     """
-    order = builder.orders[stored]
+    order = builder.orders.get(stored) or row_major(*builder.views[stored])
     whole, shape = builder.tensors[order.tensor], as_image(order.shape)
+    origin = builder.producing_nodes.get(stored, ())
+    if whole.channels == shape[1] and np.array_equal(order.positions.ravel(), np.arange(prod(whole.shape))):
+        builder.views[stored] = resized(builder, whole, shape[2:], origin).name, order.shape
+        return
     pixels, channels = np.arange(whole.channels), np.arange(whole.height * whole.width)
     # Sequences are better transposed by the host: only what is left of them fits the scratchpad.
     if min(shape[2:]) == 1 or not np.array_equal(
         order.positions.reshape(shape[1], -1), channels[:, None] + pixels * channels.size
     ):
         raise Refusal.ORDER("its values are not a transposed image", "transpose on the host")
-    image = transpose(builder, whole, f"{stored}/image", builder.producing_nodes.get(stored, ()), shape[2:])
+    image = transpose(builder, whole, f"{stored}/image", origin, shape[2:])
     builder.views[stored] = image.name, order.shape

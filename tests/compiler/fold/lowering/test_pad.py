@@ -50,6 +50,15 @@ def test_any_constant(value, rng, seed):
     assert "AvgPool" in kinds(compared(m, seed))
 
 
+def test_a_quantized_constant(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.image(3, 6, 6, 100)
+    value = m.pair(m.constant(np.float32(-1)), (), 0.5, 3)
+    (made,) = m.node("Pad", [x.name, m.constant(np.array([0, 0, 1, 2, 0, 0, 0, 1])), value.name])
+    m.output(m.conv(m.pair(made, (1, 3, 7, 9), 0.01, 120), 4))
+    assert "AvgPool" in kinds(compared(m, seed))
+
+
 def test_with_axes_and_a_clamp(rng, seed):
     m = OnnxMaker(rng, opset=19)
     x = padded(m, m.image(2, 6, 6, 100), (2, 1), 0.3, axes=(-1,))

@@ -204,6 +204,14 @@ def test_an_image_that_is_transposed_before_it_is_flattened(rng: random.Random) 
     assert kinds(compared(m, rng.getrandbits(32))) == ["Conv", "Conv"]
 
 
+def test_a_convolution_over_tokens(rng: random.Random) -> None:
+    """As of a conformer: the tokens of an input lie in an image of several rows, and a sequence has one."""
+    m = OnnxMaker(rng)
+    x = linear(m, reshaped(m, m.image(12, 1, 7), (1, 12, 7)), 9)
+    m.output(m.conv(reshaped(m, transposed(m, x, 0, 2, 1), (1, 9, 1, 12)), 4))
+    assert kinds(compared(m, rng.getrandbits(32))).count("MatMul") == 3
+
+
 def test_a_large_output_leaves_in_its_own_order(rng: random.Random) -> None:
     """Rows of more channels than a transposition takes, as those of a recognizer's characters: the host moves them."""
     m = OnnxMaker(rng)

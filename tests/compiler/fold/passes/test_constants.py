@@ -13,7 +13,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from tests.support.onnx_maker import TYPES, OnnxMaker, Value
-from tests.support.parity import assert_equal
+from tests.support.parity import assert_equal, folded
 
 FIRST = np.array([0])
 
@@ -98,6 +98,21 @@ def test_a_cast_to_its_own_type_is_an_identity(seed: int, dtype: str) -> None:
         node.input[0] = cast.output[0]
         model.graph.node.insert(list(model.graph.node).index(node), cast)
     found = assert_equal(model, seed).folded
+    assert not [a for a in found.assignments if a.target in (Target.HOST, Target.UNSUPPORTED)]
+
+
+@pytest.mark.parametrize("quantized", [True, False])
+def test_a_quantized_value_is_never_nan(seed: int, quantized: bool) -> None:
+    """PyTorch exports scaled_dot_product_attention with a Where for rows that a mask hides whole."""
+    m = OnnxMaker(random.Random(seed))
+    x = m.conv(m.image(3, 6, 8), 8)
+    (name,) = m.node("Softmax", [x.name], axis=1)
+    if quantized:
+        name = m.pair(name, x.shape, 1 / 256, 0).name
+    (value,) = m.node("Where", [*m.node("IsNaN", [name]), m.constant(np.float32(0)), name])
+    m.output(m.conv(m.pair(value, x.shape, 1 / 256, 0), 4))
+    model = m.model()
+    found = assert_equal(model, seed, folded(model, softmax=True)).folded
     assert not [a for a in found.assignments if a.target in (Target.HOST, Target.UNSUPPORTED)]
 
 
