@@ -42,11 +42,13 @@ def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if wanted != (1, size[1], size[2] * factors[0], size[3] * factors[1]):
         raise Refusal.RESIZE(f"it resizes {size} to {wanted}", "enlarge height and width by whole factors")
     _check_scales(builder.model, main, factors)
-    if main.text("mode", "nearest") == "linear":
+    mode = main.text("mode", "nearest")
+    if mode == "linear" and size[2:] != (1, 1):
         _interpolate(builder, unit, x, result, factors)
         return
-    if main.text("mode", "nearest") != "nearest":
-        raise Refusal.RESIZE(f"it interpolates ({main.text('mode', 'nearest')})", "use mode nearest")
+    # All results of a linear enlargement of one pixel, as after a global average, are that pixel.
+    if mode not in ("nearest", "linear"):
+        raise Refusal.RESIZE(f"it interpolates ({mode})", "use mode nearest")
     for index, factor in enumerate(factors):
         if not np.array_equal(_picked(main, size[2 + index], factor), np.arange(wanted[2 + index]) // factor):
             raise Refusal.RESIZE(

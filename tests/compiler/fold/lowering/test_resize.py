@@ -38,6 +38,18 @@ def test_linear_enlargement(transform, factors, scale, after, rng, seed):
     assert kinds(compared(m, seed))[-1] == "ConvTranspose"
 
 
+@pytest.mark.parametrize("transform", ["half_pixel", "align_corners", "asymmetric"])
+def test_one_pixel_is_repeated_in_mode_linear(transform, rng, seed):
+    """As after the average of a DeepLab head."""
+    m = OnnxMaker(rng)
+    (mean,) = m.node("GlobalAveragePool", [m.conv(m.image(3, 4, 6), 5).name])
+    sizes = m.constant(np.array([1, 5, 4, 6]))
+    modes = {"mode": "linear", "coordinate_transformation_mode": transform}
+    (value,) = m.node("Resize", [m.pair(mean, (1, 5, 1, 1), 0.013).name, "", "", sizes], **modes)
+    m.output(m.conv(m.pair(value, (1, 5, 4, 6), 0.017), 4))
+    assert "Resize" in kinds(compared(m, seed))
+
+
 @pytest.mark.parametrize("transform", [None, "half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"])
 @pytest.mark.parametrize("nearest", [None, "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
 def test_nearest_enlargement_is_lowered_where_it_repeats_pixels(transform, nearest, rng, seed):
