@@ -15,8 +15,11 @@ from intloom.compiler.fold.byte_order import Matrices, matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, join_parts
 from intloom.compiler.fold.lowering.common.transposition import transpose
+from intloom.compiler.fold.patterns.data_movement import is_data_movement
+from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
+from intloom.compiler.importer import Model
 from intloom.compiler.ir import MatMul, Tensor
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import Scale
@@ -44,8 +47,8 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise Refusal.BROADCAST("it repeats one operand's matrices", "expand it in the model")
     result = builder.params(unit)
     plain = builder.tensor(unit.output, (1, 1, 1, 1), result)
-    # The left operand moves, unless only the right one has its sums over channels, or more pixels.
-    swapped = b.sums_channels and (not a.sums_channels or b.free > a.free)
+    # The left operand moves, unless only the right one has its sums over channels, or has what a Softmax weighs.
+    swapped = b.sums_channels and (not a.sums_channels or _is_softmax(builder.model, main.inputs[0]))
     moving, stationary = (b, a) if swapped else (a, b)
     scale = _scale(moving.operand.tensor, stationary.operand.tensor, plain)
     table = clamp_table(builder, unit)
@@ -56,6 +59,14 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     else:
         bind_tokens(builder, unit, parts, np.arange(parts[0].height * parts[0].width))
     builder.assign(unit, Target.ARRAY, "one operand is the weights")
+
+
+def _is_softmax(model: Model, value: str) -> bool:
+    """Whether a value holds the results of a Softmax."""
+    node = model.producers.get(value)
+    while node is not None and (is_quantize(node) or is_dequantize(node) or is_data_movement(node)):
+        node = model.producers.get(node.input(0))
+    return node is not None and node.op == "Softmax"
 
 
 def _shape_host_tensors(builder: GraphBuilder, values: Sequence[str]) -> None:
