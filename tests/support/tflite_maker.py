@@ -206,7 +206,7 @@ def _attention(m: TfliteMaker) -> int:
 
 
 def _heads(m: TfliteMaker) -> int:
-    """Attention of two heads over pixels, joined by movements before a layer on the host reads them."""
+    """Attention of two heads over pixels, joined by movements before a layer reads them as an image."""
     x = m.moved("RESHAPE", [m.conv(_image(m), 16), m.integers((1, 64, 2, 8))], (1, 64, 2, 8))
     rows = m.moved("TRANSPOSE", [x, m.integers((0, 2, 1, 3))], (1, 2, 64, 8))
     columns = m.moved("TRANSPOSE", [x, m.integers((0, 2, 3, 1))], (1, 2, 8, 64))
@@ -432,7 +432,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "PRELU": _prelu,
     "BATCH_MATMUL": _products,
     "BATCH_MATMUL of a Softmax": _attention,
-    "BATCH_MATMUL of heads before FULLY_CONNECTED, which LiteRT runs": _heads,
+    "BATCH_MATMUL of heads before FULLY_CONNECTED": _heads,
     "QUANTIZE": lambda m: m.unary("QUANTIZE", _image(m), (0.031, 40), options("Quantize")),
     "MAX_POOL_2D": lambda m: _pool(m, "MAX_POOL_2D", 3, 2, 0),
     "AVERAGE_POOL_2D": lambda m: _pool(m, "AVERAGE_POOL_2D", 2, 2, 1),
