@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 import pytest
+from amaranth import Cat
 
 from intloom.hw.dma.address_walker import local_address_layout
 from intloom.hw.dma.front_end import MoveFrontEnd
@@ -11,7 +12,7 @@ from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import set_window
-from tests.hw.dma.test_load import BASE, index_of, local_words, random_move
+from tests.hw.dma.test_load import BASE, BASES, WIDE, index_of, local_words, random_move
 from tests.hw.streams import Process, made, run, sink
 
 PARAMS = preset("nano").replace(axi_outstanding=4)
@@ -158,6 +159,22 @@ def test_a_burst_outside_the_window_names_its_instruction(before: int, kind: Kin
     assert [at + k for at, beats, _ in bursts for k in range(beats)] == [
         BASE + dram for move in moves[:before] for dram, _ in MoveFrontEnd.model(move)
     ]
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_every_bit_of_both_ends_of_the_window_counts(base: int) -> None:
+    """In a window of one word a burst of one leaves, and one of two does not."""
+    front = made(MoveFrontEnd, WIDE, Kind.LOAD)
+    for words in (1, 2):
+
+        async def bench(ctx: Any, words: int = words) -> None:
+            set_window(ctx, front.window, base, 1)
+            ctx.set(front.instruction, int.from_bytes(isa.encode(isa.make(Kind.LOAD, n0=words)), "little"))
+            ctx.set(Cat(front.valid, front.issue_enable), 0b11)
+            await ctx.tick().until(front.bursts.valid | front.outside)
+            assert (ctx.get(front.bursts.valid), ctx.get(front.outside)) == (words == 1, words == 2)
+
+        run(front, bench)
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])

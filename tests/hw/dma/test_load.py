@@ -31,12 +31,12 @@ BASES = [sum(1 << bit for bit in range(first, word_address_bits(WIDE), 2)) for f
 
 
 def first_address(unit: Any, kind: str, addresses: Any, base: int) -> int:
-    """The address of the first burst on the stream `addresses` of a unit with this memory base, which moves a word."""
+    """The address of the first burst on the stream `addresses` of a unit that moves the one word of a window."""
     found = 0
 
     async def bench(ctx: Any) -> None:
         nonlocal found
-        set_window(ctx, unit.window, base)
+        set_window(ctx, unit.window, base, 1)
         ctx.set(unit.unit.instruction, int.from_bytes(isa.encode(isa.make(kind, n0=1)), "little"))
         ctx.set(unit.unit.valid, 1)
         await ctx.tick().until(addresses.valid)
