@@ -271,6 +271,16 @@ def test_several_subgraphs_and_sparse_constants_have_a_row():
     assert refused_row(model, "must have one subgraph, not 2") == 6
 
 
+@pytest.mark.parametrize("part", ["operators", "inputs", "outputs"])
+def test_a_graph_that_lacks_a_part_is_no_model(part):
+    model = schema().ModelT.InitFromObj(schema().Model.GetRootAs(tflite_bytes("float signal", 1), 0))
+    setattr(model.subgraphs[0], part, [])
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    with pytest.raises(FileFormatError, match="must have operators, inputs and outputs"):
+        parse_tflite(bytes(builder.Output()), "file")
+
+
 def damaged(rng: random.Random) -> bytes:
     """A file that is cut, has wrong bytes or offsets, or parts of which are copied or exchanged."""
     data = bytearray(tflite_bytes(rng.choice(list(FILES)), rng.randrange(50)))

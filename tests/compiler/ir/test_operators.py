@@ -121,9 +121,11 @@ def pool(noise: Noise) -> dict[str, Any]:
 
 
 def average(noise: Noise) -> Drawn:
+    """A window of one pixel may leave out rows and columns."""
+    single = {"kernel": (1, 1), "strides": (1, 1), "pads": tuple(int(p) for p in noise.integers(-1, 2, 4))}
     zero_point = int(noise.integers(-128, 128))
     fields = {"affine": affine(noise, 4), "zp_in": zero_point, "table": table(noise)}
-    return pool(noise) | fields, [some_shape(noise)]
+    return (single if noise.integers(2) else pool(noise)) | fields, [some_shape(noise)]
 
 
 def concatenation(noise: Noise) -> Drawn:

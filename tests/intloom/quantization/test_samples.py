@@ -100,6 +100,14 @@ def test_all_pictures_are_used_and_read_one_by_one(tmp_path):
         whole[7]
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint8, np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(1, 12), (1, 3, 4, 4)])
+def test_synthetic_integers_are_indices_or_the_bytes_of_an_image(shape, dtype):
+    (made,) = (s["x"] for s in load_samples([InputSpec("x", shape, np.dtype(dtype))], None, 1, 3))
+    image = dtype == np.uint8 and len(shape) == 4
+    assert (made.dtype, made.shape, made.max() > 1) == (dtype, shape, image)
+
+
 @pytest.mark.parametrize("kind", ["float16", "uint8", "two inputs"])
 def test_other_inputs_are_quantized_and_compared(kind, tmp_path):
     """The quantized model compiles, and its run equals onnxruntime."""

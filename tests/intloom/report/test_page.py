@@ -80,6 +80,11 @@ def test_the_page_holds_the_run(run_folder):
     assert 'href="layers.csv"' in page
 
 
+def test_cycles_that_were_not_counted_are_the_predicted_ones(run_folder, tmp_path):
+    page = report_of(run_folder, tmp_path, predicted_cycles=7_654_321)
+    assert re.search(r"7[.,]65.*predicted by the compiler", page)
+
+
 def test_names_of_the_models_cannot_break_the_page(run_folder, tmp_path):
     name, layers = "</script><script>alert(1)</script>", json.loads((run_folder / "run.json").read_text())["layers"]
     page = report_of(run_folder, tmp_path, name=name, layers=[layers[0] | {"name": name}, *layers[1:]])
