@@ -36,6 +36,8 @@ _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], Operato
     (is_elementwise_unit, lower_elementwise),
 )
 """Families of operators that one lowering serves, tried in this order before the registered operators."""
+_FIRST_LAYER_NORM = 17
+"""Opset from which LayerNormalization is an operator."""
 _ADVICE = "run it on the host, or replace it with supported operators"
 
 
@@ -186,7 +188,7 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if rule is None or inner:
         raise Refusal.NOT_QUANTIZED(
             f"the value between {inner[-1].name!r} and {main.name!r} is not quantized",
-            f"quantize the output of {inner[-1].name!r}",
+            _remedy_between(unit, inner[-1]),
         )
     undo = builder.checkpoint()
     try:
@@ -222,6 +224,14 @@ def _unquantized(unit: QuantizationUnit) -> list[OnnxNode]:
     main = unit.main
     inner = [n for n in unit.operators if n is not main and n not in unit.clamps]
     return [n for n in inner if main is None or main.op not in ELEMENTWISE or n.op not in ELEMENTWISE]
+
+
+def _remedy_between(unit: QuantizationUnit, inner: OnnxNode) -> str:
+    """What to do about an unquantized value between operators of a unit: parts of a normalization are better one."""
+    ops = {n.op for n in unit.operators}
+    if unit.model.opset < _FIRST_LAYER_NORM and "ReduceMean" in ops and ops & {"Pow", "Sqrt"}:
+        return f"export with opset {_FIRST_LAYER_NORM}, where a layer normalization is one operator, then quantize"
+    return f"quantize the output of {inner.name!r}"
 
 
 def _unsupported_reason(op: str) -> str:

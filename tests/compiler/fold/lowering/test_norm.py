@@ -167,6 +167,16 @@ def test_what_stays_on_the_host(scale: float, axis: int, features: dict[str, boo
     assert why in last.reason + last.remedy
 
 
+@pytest.mark.parametrize(("opset", "remedy"), [(13, "export with opset 17"), (17, "quantize the output of")])
+def test_remedy_of_a_normalization_that_was_quantized_in_parts(opset: int, remedy: str, rng: random.Random) -> None:
+    m = OnnxMaker(rng, opset=opset)
+    x = image(m, rng, 8)
+    (d,) = m.node("Sub", [x.name, *m.node("ReduceMean", [x.name], axes=[1])])
+    (square,) = m.node("ReduceMean", m.node("Pow", [d, m.constant(np.float32(2))]), axes=[1])
+    m.output(m.pair(square, (1, 1, *x.shape[2:]), 0.1))
+    assert {a.remedy[: len(remedy)] for a in folded(m.model(), norm=True).assignments if a.op == "Pow"} == {remedy}
+
+
 def test_remedy_of_an_instance_normalization(seed):
     """Each channel's pixels as a row: normalized, then turned to an image by a product, multiplied and added to."""
     m = OnnxMaker(random.Random(seed), opset=17)
