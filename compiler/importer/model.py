@@ -179,6 +179,11 @@ class Model:
         return {out: n for n in self.nodes for out in n.outputs if out}
 
     @cached_property
+    def positions(self) -> Mapping[str, int]:
+        """The position of each node in graph order, by name."""
+        return {n.name: k for k, n in enumerate(self.nodes)}
+
+    @cached_property
     def consumers(self) -> Mapping[str, tuple[OnnxNode, ...]]:
         """The nodes that read each value, in graph order, each listed once."""
         readers: dict[str, list[OnnxNode]] = {}

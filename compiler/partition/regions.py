@@ -34,11 +34,12 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
     for name in TopologicalSorter(operands).static_order():
         before_it = [levels[v] for v in operands.get(name, ())]
         levels[name] = max(before_it, default=0) + (name in builder.host_computed and bool(before_it))
+    first: dict[str, int] = {}
     for node in builder.nodes.values():
-        if not node.inputs:
-            # A constant belongs to the first region that reads it.
-            readers = [levels[n.output] for n in builder.nodes.values() if node.output in n.inputs]
-            levels[node.output] = min(readers, default=0)
+        for value in node.inputs:
+            first[value] = min(first.get(value, levels[node.output]), levels[node.output])
+    # A constant belongs to the first region that reads it.
+    levels |= {node.output: first.get(node.output, 0) for node in builder.nodes.values() if not node.inputs}
     return levels
 
 

@@ -1,6 +1,6 @@
 """Warnings about known problems: the node or tensor, the effect, and what to do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import numpy as np
 
@@ -124,7 +124,8 @@ def _mode_dependent(builder: GraphBuilder) -> Iterator[str]:
 
 def _float_kernels(builder: GraphBuilder) -> Iterator[str]:
     """Warn about multiplications that onnxruntime on x86 computes in float if it runs the file itself."""
-    kernels = [n.name for n in builder.model.nodes if _runs_in_float(builder, n)]
+    resizes = {n.name for n in builder.model.nodes if n.op in ("Resize", "Upsample")}
+    kernels = [n.name for n in builder.model.nodes if _runs_in_float(builder, n, resizes)]
     if kernels:
         yield (
             f"{_names(kernels)}: onnxruntime on x86 computes these in float (int8 activations, or no integer kernel), "
@@ -132,14 +133,14 @@ def _float_kernels(builder: GraphBuilder) -> Iterator[str]:
         )
 
 
-def _runs_in_float(builder: GraphBuilder, node: OnnxNode) -> bool:
+def _runs_in_float(builder: GraphBuilder, node: OnnxNode, resizes: Set[str]) -> bool:
     if node.qoperator is not None or node.op not in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
         return False
     params = _params(builder.model, node.input(0))
     if params is None or node.name not in builder.findings:
         return False
     # onnxruntime selects no integer kernel for a convolution after a Resize that has no QDQ pair.
-    before = set(builder.model.producers[node.input(0)].origin)
-    resized = any(n.op in ("Resize", "Upsample") and n.name in before for n in builder.model.nodes)
-    signed = builder.model.producers[node.input(0)].inputs[0] in builder.model.shifted
-    return signed or node.op == "ConvTranspose" or resized
+    before = builder.model.producers[node.input(0)]
+    return (
+        before.inputs[0] in builder.model.shifted or node.op == "ConvTranspose" or not resizes.isdisjoint(before.origin)
+    )

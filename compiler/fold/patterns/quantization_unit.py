@@ -94,5 +94,5 @@ def _unit(model: Model, quantize: OnnxNode) -> QuantizationUnit:
             inside[made.name] = made
             pending += [v for v in made.reads if v and v not in model.constants]
     # Lowerings rely on graph order, which the walk from the end does not give.
-    operators = tuple(n for n in model.nodes if n.name in inside)
+    operators = tuple(sorted(inside.values(), key=lambda n: model.positions[n.name]))
     return QuantizationUnit(model, quantize, operators, tuple(reversed(leaves)))

@@ -6,7 +6,7 @@ tasks behind the last one that writes what it reads, so that the vector unit wor
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from intloom.compiler.program.footprint import Memory
@@ -15,7 +15,7 @@ from intloom.compiler.schedule.emit.tasks import Fill, Region, StageTasks, Step,
 from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.dataflow import LocalBuffer
 from intloom.compiler.schedule.plan.residency import Slot
-from intloom.compiler.schedule.plan.stripes import column_parts, columns_read
+from intloom.compiler.schedule.plan.stripes import Stripes, column_parts, columns_read
 from intloom.compiler.schedule.plan.tiling import tile_rects
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
 from intloom.compiler.schedule.stages.stage import Stage
@@ -72,12 +72,13 @@ def _striped(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
         constants += needed
     steps: list[Step] = []
     every = [column_parts(stage, stripes.parts) for stage in slot.stages]
+    arrivals = _arrivals(slot, stripes)
     for part in range(stripes.parts):
         columns = [parts[part] for parts in every]
         for step in range(stripes.steps + 1):
             for stage, own, part_columns in reversed(list(zip(slot.stages, tasks, columns, strict=True))):
                 steps += own[part][step]
-                steps += _fills(slot, stage, part_columns, step)
+                steps += _fills(slot, stage, arrivals, part_columns, step)
     return steps, constants
 
 
@@ -128,18 +129,29 @@ def _chunk_size(stage: Stage, *, resident: bool) -> int:
     return next((s for s in sizes if stage.weight_words(s) <= stage.params.weight_words // 2), sizes[-1])
 
 
-def _fills(slot: Slot, stage: Stage, columns: tuple[int, int], step: int) -> Iterator[Fill]:
+_Arrivals = Mapping[Stage, Sequence[tuple[Buffer, Sequence[int]]]]
+
+
+def _arrivals(slot: Slot, stripes: Stripes) -> _Arrivals:
+    """For each stage, the buffers of which it is the first reader, with their loaded rows after each step."""
+    arrivals: dict[Stage, list[tuple[Buffer, Sequence[int]]]] = {stage: [] for stage in slot.stages}
+    readers = {v.buffer: stage for stage in reversed(slot.stages) for v in stage.operands}
+    for buffer, rows in stripes.arrivals.items():
+        arrivals[readers[buffer]].append((buffer, rows.tolist()))
+    return arrivals
+
+
+def _fills(slot: Slot, stage: Stage, arrivals: _Arrivals, columns: tuple[int, int], step: int) -> Iterator[Fill]:
     """The loads of a step that follow a stage: those of buffers that no other stage of the step still reads.
 
     `columns` are those of the stage's result in this part of the image.
     """
-    stripes = slot.stripes
-    assert stripes is not None  # as in `_striped`
-    for buffer, rows in stripes.arrivals.items():
-        low, high = (int(rows[step - 1]) if step else 0), int(rows[step])
-        if low < high and _first_reader(slot, buffer) is stage:
+    assert slot.stripes is not None  # as in `_striped`
+    for buffer, rows in arrivals[stage]:
+        low, high = rows[step - 1] if step else 0, rows[step]
+        if low < high:
             start, stop = 0, buffer.columns
-            if stripes.parts > 1:
+            if slot.stripes.parts > 1:
                 operand = [v.buffer for v in stage.operands].index(buffer)
                 start, stop = columns_read(stage, operand, columns)
             yield fill(slot, slot.local[buffer], stage, step, Rect(low, high, start, stop))
@@ -154,10 +166,6 @@ def fill(slot: Slot, local: LocalBuffer, stage: Stage, number: int, rect: Rect) 
         for first, count in local.loaded
     ]
     return Fill(stage, number, slot, regions)
-
-
-def _first_reader(slot: Slot, buffer: Buffer) -> Stage:
-    return next(s for s in slot.stages if any(v.buffer is buffer for v in s.operands))
 
 
 _Writers = dict[Buffer, list[tuple[Region, int]]]

@@ -4,11 +4,13 @@ Dynamic programming over the cut positions: `best[stop]` is the cheapest schedul
 of a group is its estimated time plus a price for each word that it moves between DRAM and the chip.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from math import ceil, inf
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -300,19 +302,19 @@ class GroupCosts:
             return None
         resident, steps = self._resident(first, stop), max(done.steps for done in progress)
         every = [self._stage_work(k, done, stop - first > 1) for k, done in enumerate(progress, first)]
-        transient = max(self._transient(self._flow.stages[k], w.largest) for k, w in enumerate(every, first))
-        work = [w.each + [(0, 0)] * (steps - len(w.each)) for w in every]
-        moved = self._moved(first, stop)
-        moved += sum(self._weights[k] * (1 if resident else w.tasks) for k, w in enumerate(every, first))
-        cycles = max(sum(w.array for w in every), sum(w.vector for w in every))
-        return _Steps(progress, work, cycles, sum(w.tasks for w in every), moved, transient)
+        each, array, vector, tasks, largest = zip(*every, strict=True)
+        weights = self._weights[first:stop]
+        moved = self._moved(first, stop) + sum(weights if resident else map(mul, weights, tasks))
+        work = [own + [(0, 0)] * (steps - len(own)) for own in each]
+        transient = max(map(self._transient, self._flow.stages[first:stop], largest))
+        return _Steps(progress, work, max(sum(array), sum(vector)), sum(tasks), moved, transient)
 
     def _work_of_stage(self, index: int, done: StageRows, fused: bool) -> _StageWork:
         sizes = np.diff(done.rows[: done.steps + 1]).tolist()
-        cycles = {size: self.cycles(index, size, fused) for size in set(sizes)}
-        each = [cycles[size] for size in sizes]
-        tasks = len(sizes) - sizes.count(0)
-        return _StageWork(each, sum(a for a, _ in each), sum(v for _, v in each), tasks, max(sizes))
+        counts = Counter(sizes)
+        cycles = {size: self.cycles(index, size, fused) for size in counts}
+        array, vector = (sum(cycles[size][unit] * count for size, count in counts.items()) for unit in (0, 1))
+        return _StageWork([cycles[size] for size in sizes], array, vector, len(sizes) - counts[0], max(sizes))
 
     def _cost_without_waits(self, first: int, stop: int, rows: int) -> float | None:
         """The cost if no unit waits for the other one and all buffers fit; None if some rows are never complete."""

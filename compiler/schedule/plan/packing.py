@@ -4,7 +4,6 @@ Items are placed one after the other, so an item depends on those before it that
 come or go, only the addresses that depend on them are computed again.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -34,8 +33,6 @@ class Packing(Generic[Item]):
     """Items of one memory, which come and go, and their addresses in several orders."""
 
     def __init__(self, spans: Mapping[Item, Span] | None = None) -> None:
-        self._alive: dict[int, set[Item]] = defaultdict(set)
-        """The items of each slot."""
         self._near: dict[Item, set[Item]] = {}
         """The items that are alive at the same time as each one."""
         self._spans: dict[Item, Span] = {}
@@ -50,10 +47,8 @@ class Packing(Generic[Item]):
 
     def add(self, item: Item, span: Span) -> None:
         """Add an item."""
-        slots = [self._alive[k] for k in range(span.birth, span.stop)]
-        near = self._near[item] = set[Item]().union(*slots)
-        for alive in slots:
-            alive.add(item)
+        birth, stop, _ = span
+        near = self._near[item] = {o for o, (b, s, _) in self._spans.items() if b < stop and birth < s}
         for other in near:
             self._near[other].add(item)
         self._spans[item] = span
@@ -65,9 +60,7 @@ class Packing(Generic[Item]):
         """Remove an item."""
         for fit in self._fits:
             fit.remove(item)
-        span = self._spans.pop(item)
-        for k in range(span.birth, span.stop):
-            self._alive[k].remove(item)
+        del self._spans[item]
         for other in self._near.pop(item):
             self._near[other].remove(item)
 
@@ -96,7 +89,8 @@ class _FirstFit(Generic[Item]):
         self._spans = spans
         self._ranks: dict[Item, tuple[tuple[int, ...], int]] = {}
         """Positions in the order. The number of the item keeps addresses, and so programs, the same in every run."""
-        self._starts: dict[Item, int] = {}
+        self._places: dict[Item, tuple[int, int]] = {}
+        """First word of each item, and the one after its last."""
         self._stale: set[Item] = set()
         """Items whose addresses may be others."""
 
@@ -107,39 +101,35 @@ class _FirstFit(Generic[Item]):
 
     def remove(self, item: Item) -> None:
         """Remove an item, which the packing still knows."""
-        self._stale.update(self._later(item))
-        self._stale.discard(item)
-        self._starts.pop(item, None)
-        del self._ranks[item]
-
-    def _later(self, item: Item) -> list[Item]:
-        """The items whose addresses depend on that of an item."""
         rank = self._ranks[item]
-        return [other for other in self._near[item] if self._ranks[other] > rank]
+        self._stale.update(other for other in self._near[item] if self._ranks[other] > rank)
+        self._stale.discard(item)
+        self._places.pop(item, None)
+        del self._ranks[item]
 
     def update(self) -> tuple[Mapping[Item, int], int]:
         """The addresses of all items, and the words of it all."""
-        queue = [(self._ranks[item], item) for item in self._stale]
+        ranks, stale, places = self._ranks, self._stale, self._places
+        queue = [(ranks[item], item) for item in stale]
         heapify(queue)
         while queue:
-            item = heappop(queue)[1]
-            start = self._lowest(item)
-            if start != self._starts.get(item):
-                self._starts[item] = start
-                for other in self._later(item):
-                    if other not in self._stale:
-                        self._stale.add(other)
-                        heappush(queue, (self._ranks[other], other))
-            self._stale.remove(item)
-        return dict(self._starts), max((start + self._spans[i].words for i, start in self._starts.items()), default=0)
+            rank, item = heappop(queue)
+            near = self._near[item]
+            place = self._lowest([places[o] for o in near if o not in stale and ranks[o] < rank], item)
+            if place != places.get(item):
+                places[item] = place
+                for other in near:
+                    if other not in stale and ranks[other] > rank:
+                        stale.add(other)
+                        heappush(queue, (ranks[other], other))
+            stale.remove(item)
+        return {i: start for i, (start, _) in places.items()}, max((end for _, end in places.values()), default=0)
 
-    def _lowest(self, item: Item) -> int:
-        """The lowest address that is free of the items before this one."""
-        rank, words = self._ranks[item], self._spans[item].words
-        before = [other for other in self._near[item] if self._ranks[other] < rank]
-        at = 0
-        for low, high in sorted((self._starts[o], self._starts[o] + self._spans[o].words) for o in before):
+    def _lowest(self, before: list[tuple[int, int]], item: Item) -> tuple[int, int]:
+        """The lowest place of an item that is free of those before it."""
+        words, at = self._spans[item].words, 0
+        for low, high in sorted(before):
             if low - at >= words:
                 break
             at = max(at, high)
-        return at
+        return at, at + words

@@ -28,16 +28,10 @@ class Ring(NamedTuple):
     rows: int
     arrival: Rows | None
     """The rows that are loaded from DRAM after each step; None if none are."""
-
-    @property
-    def words(self) -> int:
-        """Scratchpad words, in stripes of whole rows."""
-        return self.inside.ring_words(self.rows)
-
-    @property
-    def first_load(self) -> int:
-        """Words in a column of the rows that are loaded before the first step."""
-        return 0 if self.arrival is None else int(self.arrival[0]) * len(self.inside.loaded)
+    words: int
+    """Scratchpad words, in stripes of whole rows."""
+    first_load: int
+    """Words in a column of the rows that are loaded before the first step."""
 
     def local(self, parts: int) -> LocalBuffer:
         """The ring in the scratchpad, for one of so many parts of the image."""
@@ -249,7 +243,9 @@ def _ring(inside: Inside, ahead: int, kept: tuple[int, ...], made: tuple[StageRo
     Rows are loaded `ahead` steps before the one that reads them ends; stores of each write end `kept` steps after it.
     """
     arrival = _arrival(inside.reads, made, ahead) if ahead else None
-    return Ring(inside, _ring_rows(inside, kept, made, arrival), arrival)
+    rows = _ring_rows(inside, kept, made, arrival)
+    first_load = 0 if arrival is None else int(arrival[0]) * len(inside.loaded)
+    return Ring(inside, rows, arrival, inside.ring_words(rows), first_load)
 
 
 def _ring_rows(inside: Inside, kept: tuple[int, ...], made: tuple[StageRows, ...], top: Rows | None) -> int:

@@ -1,8 +1,8 @@
 """Convolutions on the array: ordinary, grouped, packed, transposed, with an optional residual addition."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from math import ceil
 
@@ -150,6 +150,23 @@ class ConvStage(Stage):
 
     def layout(self, size: int) -> list[Chunk]:
         """Chunks without weights."""
+        return self._layouts(size)
+
+    def weight_words(self, size: int) -> int:
+        """Weight memory that the largest chunk takes."""
+        return self._most_words(size)
+
+    @cached_property
+    def _layouts(self) -> Callable[[int], list[Chunk]]:
+        """The layout of each size; the search for tilings asks for most of them several times."""
+        return cache(self._cut)
+
+    @cached_property
+    def _most_words(self) -> Callable[[int], int]:
+        """The weight memory of each size."""
+        return cache(self._words_of_largest)
+
+    def _cut(self, size: int) -> list[Chunk]:
         total = -(-self.conv_blocks * self.params.cols // self.params.rows)
         chunks = []
         for index, first in enumerate(range(0, total, size)):
@@ -173,8 +190,7 @@ class ConvStage(Stage):
                 pieces.append(replace(piece, index=len(pieces)))
         return pieces
 
-    def weight_words(self, size: int) -> int:
-        """Weight memory that the largest chunk takes."""
+    def _words_of_largest(self, size: int) -> int:
         return max(
             sum(self._run_words(r, w) for _, w in self.passes for r in self._chunk_runs(c, w))
             for c in self.layout(size)
