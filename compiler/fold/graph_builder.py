@@ -362,7 +362,8 @@ class GraphBuilder:
         self.assign(unit, target, note)
 
     def bind(self, stored: str, tensor: str) -> None:
-        """Record which tensor holds a quantized value of the model."""
+        """Record which tensor holds a quantized value of the model, in the model's order."""
+        assert stored not in self.orders, stored
         self.views[stored] = (tensor, self.shape(stored))
 
     def assign(self, unit: QuantizationUnit, target: Target, note: str = "") -> None:

@@ -35,7 +35,7 @@ class Missing(NamedTuple):
 
 
 def correct(builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, result: Tensor, wrong: Missing) -> None:
-    """Emit `node` and the correction of its wrong pairs."""
+    """Emit `node` and the correction of its wrong pairs; the caller has recorded in which order `result` is."""
     missing = wrong.pairs
     groups = marked_groups(missing)
     if groups is None:
@@ -55,7 +55,8 @@ def correct(builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, resu
         last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, affine=SUM)
         if number == len(groups) - 1:
             note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
-            builder.finish(unit, last, result, Target.VECTOR, note)
+            builder.emit(replace(last, origin=unit.origins), result)
+            builder.assign(unit, Target.VECTOR, note)
             return
         so_far = f"{result.name}/exact{number}"
         builder.emit(replace(last, output=so_far, origin=unit.origins), replace(result, name=so_far))

@@ -179,6 +179,16 @@ def test_attention_of_every_nth_pixel(
     assert not [a for a in found.folded.assignments if a.target == "host"]
 
 
+def test_a_sum_that_tables_correct_has_the_order_of_its_operands(rng: random.Random) -> None:
+    """With scales whose ties onnxruntime rounds irregularly."""
+    m, patch, side = OnnxMaker(rng), (1, 2), (3, 4)
+    one, two = (unfolded(m, m.image(4, *side, zero, scale), patch) for scale, zero in ((0.08, 3), (0.055, 7)))
+    total = m.pair(m.node("Add", [one.name, two.name])[0], one.shape, 0.05, 200)
+    m.output(m.conv(folded(m, total, patch, side), 5, kernel=1))
+    found = compared(m, rng.getrandbits(32))
+    assert "corrected by tables" in next(a.reason for a in found.folded.assignments if a.op == "Add")
+
+
 def test_a_batch_of_single_rows_stays_where_it_is(rng: random.Random) -> None:
     """[tokens, 1, channels], as recurrent networks have them: no matrix needs a tensor of its own."""
     m = OnnxMaker(rng)
