@@ -64,6 +64,8 @@ def _require_softmax(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple
     if main.op != "Softmax" or not builder.options.softmax:
         raise Refusal.HARDWARE(f"{main.op} divides by what it computes, and the accelerator has no division", _REMEDY)
     axis = softmax_axis(builder.model, main)
+    if not shape:
+        raise Refusal.NORMALIZATION("its operand has no known axes", "export the model with static shapes")
     if builder.model.opset <= OVER_WHOLE_REST or axis < 0:
         raise Refusal.NORMALIZATION("Softmax of this opset normalizes over all axes from its own on", "use opset 13")
     if shape[axis] > MOST_VALUES:
