@@ -252,11 +252,15 @@ def test_refusal_names_the_converter_setting(name):
     assert "\n" not in str(refusal.value)
 
 
-def refused_row(model, message):
+def packed(model):
     builder = flatbuffers.Builder()
     builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
+
+
+def refused_row(model, message):
     with pytest.raises(UnsupportedError, match=message) as refusal:
-        parse_tflite(bytes(builder.Output()), "file")
+        parse_tflite(packed(model), "file")
     return refusal.value.row
 
 
@@ -275,10 +279,8 @@ def test_several_subgraphs_and_sparse_constants_have_a_row():
 def test_a_graph_that_lacks_a_part_is_no_model(part):
     model = schema().ModelT.InitFromObj(schema().Model.GetRootAs(tflite_bytes("float signal", 1), 0))
     setattr(model.subgraphs[0], part, [])
-    builder = flatbuffers.Builder()
-    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
     with pytest.raises(FileFormatError, match="must have operators, inputs and outputs"):
-        parse_tflite(bytes(builder.Output()), "file")
+        parse_tflite(packed(model), "file")
 
 
 def damaged(rng: random.Random) -> bytes:
