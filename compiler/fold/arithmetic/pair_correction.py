@@ -52,14 +52,12 @@ def correct(builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, resu
     # Each group adds one correction in sequence; a pair belongs to exactly one group.
     for number, codes in enumerate(groups):
         mark = _mark(builder, replace(node, inputs=wrong.operands), result, codes, str(number or ""))
-        last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, affine=SUM)
-        if number == len(groups) - 1:
-            note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
-            builder.emit(replace(last, origin=unit.origins), result)
-            builder.assign(unit, Target.VECTOR, note)
-            return
-        so_far = f"{result.name}/exact{number}"
-        builder.emit(replace(last, output=so_far, origin=unit.origins), replace(result, name=so_far))
+        exact = result.name if number == len(groups) - 1 else f"{result.name}/exact{number}"
+        last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=exact, affine=SUM)
+        builder.emit(replace(last, origin=unit.origins), replace(result, name=exact))
+        so_far = exact
+    note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
+    builder.assign(unit, Target.VECTOR, note)
 
 
 def _mark(builder: GraphBuilder, node: Add | Mul, result: Tensor, codes: Codes, number: str) -> str:

@@ -114,10 +114,10 @@ class _Chain:
         shape = self._model.shape(vector)
         if bounded is None or bounded.op != "ReduceL2" or bounded.input(0) != vector or least is None or not shape:
             return None
+        if not bounded.integer("keepdims", 1):
+            return None
         axes = reduced_axes(self._model, bounded, len(shape))
-        return (
-            (axes, prod(shape[a] for a in axes), float(least.reshape(()))) if bounded.integer("keepdims", 1) else None
-        )
+        return axes, prod(shape[a] for a in axes), float(least.reshape(()))
 
     def _centered(self, deviation: str) -> tuple[str, tuple[OnnxNode, ...]]:
         """The value whose mean a Sub takes away, and the mean's operator; the deviation itself if none does."""

@@ -126,7 +126,7 @@ class _FirstFit(Generic[Item]):
         return {i: start for i, (start, _) in places.items()}, max((end for _, end in places.values()), default=0)
 
     def _lowest(self, before: list[tuple[int, int]], item: Item) -> tuple[int, int]:
-        """The lowest place of an item that is free of those before it."""
+        """The lowest range of addresses that is free of the items before this one."""
         words, at = self._spans[item].words, 0
         for low, high in sorted(before):
             if low - at >= words:
