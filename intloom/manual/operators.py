@@ -47,7 +47,8 @@ onnxruntime on all 256 inputs and stores the results as one table, which is exac
 
 - `Add`, `Sub` and `Mul` of two tensors run on the vector unit, proved on all 65,536 pairs of bytes.
 - Constants per channel, and `BatchNormalization`, make each channel a function of one byte. If every such function is a
-  straight line, a depthwise convolution computes them, proved on all 256 bytes of every channel.
+  straight line, a depthwise convolution computes them, proved on all 256 bytes of every channel. Up to four bytes of a
+  channel that it misses by 1 are corrected, each by a further convolution and a sum.
 - An operand of one pixel is repeated over the size of the other operand.
 
 The operators:

@@ -3,6 +3,8 @@
 Each channel is a function of one byte. Where it is a straight line, rounded and clamped, a weight, a bias and a scale
 per channel implement it. Two lines that meet at zero, as of a PRelu, are the sum of two such parts. The search uses the
 bounds that all 256 points set, and accepts constants only if the convolution returns the required byte at every point.
+Where all constants miss a few bytes of a channel, as next to ties, further convolutions mark these bytes, and sums
+correct them.
 """
 
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.affine_fit import clamp_limits
+from intloom.compiler.fold.arithmetic.affine_fit import SUM, clamp_limits
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_unit
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
@@ -24,6 +26,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Add, Conv, Node, Tensor
 from intloom.compiler.ir.arithmetic import requantize
+from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import Affine, scale_from_float
 
@@ -31,6 +34,10 @@ _OPS = ELEMENTWISE | {"BatchNormalization"}
 _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
 """Candidate weights: large weights give the bias a fine resolution; small weights represent ties exactly."""
 _MOST_TIES = 16
+_MOST_MARKS = 4
+"""Corrections by 1 of bytes of a channel; each costs a convolution and a sum."""
+_MARK_STEP = 3
+"""Distance of the codes of adjacent bytes: in a channel that marks one byte with 1 or -1, no other code is 1 or -1."""
 _ROUNDS = 50
 _LARGEST_BIAS = 1 << 30
 Integers = NDArray[np.int64]
@@ -93,7 +100,7 @@ class _Function:
 
     def convolution(
         self, name: str, result: Tensor, wanted: Int8s, known: NDArray[np.bool_] | None = None
-    ) -> Conv | None:
+    ) -> Node | None:
         """The depthwise convolution to the bytes `wanted`, where they are `known`; None if a channel has none."""
         zero = result.zero_point
         least, most = clamp_limits(self.clamps)
@@ -102,7 +109,7 @@ class _Function:
         constants = self._fit(Bounds(x, goal - zero, goal > least, goal < most), zero)
         if constants is None:
             return None
-        return Conv(
+        node = Conv(
             name=name,
             inputs=(self.x.name,),
             output=result.name,
@@ -115,40 +122,73 @@ class _Function:
             group=self.x.channels,
             table=None if self.clamps is None else self.clamps.tobytes(),
         )
+        return self._corrected(node, result, x, goal - self._computed(x, constants, zero))
+
+    def _corrected(self, rough: Conv, result: Tensor, x: Integers, missing: Integers) -> Node:
+        """The convolution, or the last of the sums that add what is missing: 1 or -1 at one byte of a channel each."""
+        node: Node = rough
+        every, number = np.arange(len(missing)), 0
+        while missing.any():
+            number += 1
+            so_far = replace(result, name=f"{result.name}/rough{number}")
+            self.builder.emit(replace(node, output=so_far.name), so_far)
+            first = (missing != 0).argmax(axis=1)
+            signs = np.sign(missing[every, first])
+            mark = self._marks(f"{result.name}/mark{number}", x[first], signs)
+            node = Add(name=rough.name, inputs=(so_far.name, mark), output=result.name, affine=SUM)
+            missing[every, first] -= signs
+        return node
+
+    def _marks(self, name: str, marked: Integers, signs: Integers) -> str:
+        """Emit a tensor that has the channel's sign at the marked byte, and is 0 elsewhere."""
+        steps = np.where(signs, _MARK_STEP, 0)
+        kept = np.where(np.abs(all_bytes()) == 1, all_bytes(), np.int8(0))
+        node = moving_conv(name, self.x, steps.astype(np.int8).reshape(-1, 1, 1, 1), group=self.x.channels)
+        bias = (signs - steps * marked).astype(np.int32)
+        node = replace(node, bias=bias, zp_out=0, table=kept.tobytes())
+        self.builder.emit(node, Tensor(name, self.x.shape, 1.0, 0, False))
+        return name
 
     def _fit(self, bounds: "Bounds", zero: int) -> "_Constants | None":
-        """Constants with which a convolution returns the bytes of every channel; None if a channel has none.
+        """Constants with which a convolution returns the bytes of every channel, or all but a few in some channels.
 
-        The channels that have none yet try the next candidate at the same time.
+        None if a channel has none. The channels that have none yet try the next candidate at the same time.
         """
         lines = _widest(bounds)
         fitted = _Constants(*np.zeros((4, len(bounds.goal)), np.int64))
+        fewest = np.full(len(bounds.goal), _MOST_MARKS + 1)
         left = np.arange(len(bounds.goal))
         for weight, step in ((0, 0), *product(_WEIGHTS, (0, 1, -1))):
             channels = bounds.of(left)
             made, legal = _candidates(channels, lines[:, left], weight, step)
-            right = legal & self._matches(channels, made, zero)
+            wrong = np.where(legal, self._wrong(channels, made, zero), _MOST_MARKS + 1)
+            better = wrong < fewest[left]
             for field, values in zip(fitted, made, strict=True):
-                field[left[right]] = values[right]
-            left = left[~right]
+                field[left[better]] = values[better]
+            fewest[left[better]] = wrong[better]
+            left = left[wrong > 0]
             if not left.size:
-                return fitted
-        return None
+                break
+        return fitted if fewest.max() <= _MOST_MARKS else None
 
-    def _matches(self, bounds: "Bounds", made: "_Constants", zero: int) -> NDArray[np.bool_]:
-        """Whether a convolution with these constants returns the bytes of each channel."""
+    def _wrong(self, bounds: "Bounds", made: "_Constants", zero: int) -> Integers:
+        """By how much a convolution misses the bytes of each channel, or more than is corrected."""
         goal = bounds.goal + zero
         sums = made.bias[:, None] + made.weight[:, None] * bounds.x
         factor = np.ldexp(made.mantissa.astype(np.float64), -made.shift)[:, None]
         rough = np.clip(np.rint(sums * factor) + zero, *clamp_limits(self.clamps))
         near = np.flatnonzero(np.count_nonzero(rough != goal, axis=1) <= _MOST_TIES)
-        mantissa, shift = made.mantissa[near].astype(np.uint32), made.shift[near].astype(np.uint8)
-        results = requantize(sums[near].astype(np.int32), mantissa, shift, zero, self.builder.options.match)
-        if self.clamps is not None:
-            results = self.clamps[results.view(np.uint8)]
-        matches = np.zeros(len(goal), np.bool_)
-        matches[near] = (results == goal[near]).all(axis=1)
-        return matches
+        counts = np.full(len(goal), _MOST_MARKS + 1)
+        computed = self._computed(bounds.x, _Constants(*(field[near] for field in made)), zero)
+        counts[near] = np.abs(goal[near] - computed).sum(axis=1)
+        return counts
+
+    def _computed(self, x: Integers, made: "_Constants", zero: int) -> Integers:
+        """The bytes that a convolution returns in each channel."""
+        sums = made.bias[:, None] + made.weight[:, None] * x
+        scales = made.mantissa.astype(np.uint32), made.shift.astype(np.uint8)
+        results = requantize(sums.astype(np.int32), *scales, zero, self.builder.options.match)
+        return (results if self.clamps is None else self.clamps[results.view(np.uint8)]).astype(np.int64)
 
     def two_lines(self, name: str, result: Tensor, wanted: Int8s) -> Add | None:
         """A sum of what is below zero and what is above, as of a PRelu; None if a part is no line in some channel.
@@ -181,11 +221,9 @@ class _Function:
                 return replace(self, clamps=limited(every, np.int8(middle))).convolution(part.name, part, rows)
         # Slopes of both signs: the operand ends at zero, and the lines beyond it do not matter.
         limited_x = replace(x, name=f"{part.name}/operand")
-        node = replace(self, x=limited_x).convolution(part.name, part, rows, inside)
-        if node is not None:
-            table = np.where(inside, all_bytes(), np.int8(x.zero_point))
-            builder.emit(builder.table_node(limited_x.name, x.name, table, limited_x.name), limited_x)
-        return node
+        table = np.where(inside, all_bytes(), np.int8(x.zero_point))
+        builder.emit(builder.table_node(limited_x.name, x.name, table, limited_x.name), limited_x)
+        return replace(self, x=limited_x).convolution(part.name, part, rows, inside)
 
 
 def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Operand) -> Int8s:

@@ -10,7 +10,7 @@ from intloom.compiler.fold.lowering import channelwise
 from intloom.compiler.ir.arithmetic import requantize
 from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker
-from tests.support.parity import folded
+from tests.support.parity import Comparison, folded
 
 
 def per_channel(m, channels, low, high, form):
@@ -82,6 +82,43 @@ def test_batch_normalization(rng, seed):
     (value,) = m.node("BatchNormalization", [x.name, *(m.constant(c.astype(np.float32)) for c in constants)])
     m.output(m.pair(value, x.shape, x.scale * 1.3))
     compared(m, seed)
+
+
+def assert_every_byte_of_each_channel(m, image, zero):
+    """All 256 bytes of each channel, by the golden model and onnxruntime; returns the graph's operations."""
+    model, first = m.model(), -128 if m.dtype == "int8" else 0
+    reals = (np.arange(first, first + 256) - zero) * np.float32(image.scale)
+    feed = np.broadcast_to(reals.reshape(1, 1, 16, 16), image.shape)
+    found = Comparison(model, folded(model)).compare({model.graph.input[0].name: feed.astype(np.float32)})
+    assert not found.different
+    compared(m, 1)
+    return kinds(found)
+
+
+def test_a_channel_of_a_batch_normalization_that_misses_one_byte_is_corrected(rng):
+    """The second channel is of a random layer of 1,024 channels; no candidate returns all its bytes."""
+    m = OnnxMaker(rng)
+    x = m.image(3, 16, 16, 255, 0.0028004643972963095)
+    constants = [(1.0, 3.1564393, 1.3), (0.3, 0.16863388, -0.1), (0, -0.05053674, 0.2), (1.0, 1.8502294, 0.7)]
+    (value,) = m.node("BatchNormalization", [x.name, *(m.constant(np.float32(c)) for c in constants)])
+    m.output(m.pair(value, x.shape, 0.0007001160993240774, 0))
+    assert assert_every_byte_of_each_channel(m, x, 255) == ["Conv", "Conv", "Add"]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_several_bytes_of_each_channel_are_corrected(dtype, monkeypatch):
+    """With one weight as candidate, biases are coarse: channels miss up to four bytes, some too low, some too high."""
+    monkeypatch.setattr(channelwise, "_WEIGHTS", (12,))
+    m = OnnxMaker(random.Random(5), dtype=dtype)
+    zero = 117 - 128 * (dtype == "int8")
+    x = m.image(48, 16, 16, zero, 0.02)
+    slopes = np.random.default_rng(5).uniform(-0.7, 0.7, (48, 1, 1)).astype(np.float32)
+    (value,) = m.node("Mul", [x.name, m.constant(slopes)])
+    (value,) = m.node("Add", [value, per_channel(m, 48, -0.2, 0.2, (48, 1, 1))])
+    (value,) = m.node("Relu", [value])
+    m.output(m.pair(value, x.shape, 0.01713, zero))
+    found = assert_every_byte_of_each_channel(m, x, zero)
+    assert found == ["Conv", *["Conv", "Add"] * 3]
 
 
 def test_rows_of_a_gemm(rng, seed):
