@@ -206,9 +206,11 @@ class _Rewriter:
         params, name = read_qparams(self.model, maker), f"{product.nodes[0].name}/scaled"
         stored, form = _signed(self.model, product), product.factor.shape
         assert stored is not None  # `_match` found it
+        # With the factor 0, as in a residual block that is not trained yet, a channel's weights are 0 at any scale.
+        sizes = np.where(product.factor, np.abs(product.factor), 1)
         parts = (
             self._constant(f"{name}/stored", stored, params.dtype),
-            self._constant(f"{name}/scale", (params.scale * np.abs(product.factor)).astype(np.float32)),
+            self._constant(f"{name}/scale", (params.scale * sizes).astype(np.float32)),
             self._constant(f"{name}/zero", np.broadcast_to(params.zero_point, form).astype(stored.dtype), params.dtype),
         )
         self.nodes.append(OnnxNode(name, DEQUANTIZE, parts, (name,), {"axis": 0}, origin=origin))
@@ -216,7 +218,7 @@ class _Rewriter:
 
 
 def _signed(model: Model, product: _Product) -> Array | None:
-    """The stored weights, negated where the factor is negative; None if their type does not have these values."""
+    """The stored weights, times the sign of the factor; None if their type does not have these values."""
     maker = model.producers[product.nodes[0].input(1)]
     params, array = read_qparams(model, maker), model.constants[maker.input(0)].array
     if (product.factor == 1).all():
@@ -226,5 +228,4 @@ def _signed(model: Model, product: _Product) -> Array | None:
     sign = np.sign(product.factor).astype(np.int64).reshape(-1, *(1,) * (array.ndim - 1))
     _, zero = params.spread(array.shape)
     moved, (low, high) = zero + sign * (array.astype(np.int64) - zero), INTEGER_RANGES[params.dtype]
-    fits = sign.all() and moved.min() >= low and moved.max() <= high
-    return moved.astype(array.dtype) if fits else None
+    return moved.astype(array.dtype) if moved.min() >= low and moved.max() <= high else None
