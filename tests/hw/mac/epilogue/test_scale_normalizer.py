@@ -12,7 +12,9 @@ from tests.hw.streams import made, run
 
 @pytest.mark.parametrize("bits", [8, 9, 24])
 def test_scale_normalizer_equals_its_model(bits: int, rng: random.Random) -> None:
-    scales = [(rng.getrandbits(rng.randint(0, bits)), rng.randrange(64)) for _ in range(200)]
+    # Powers of two: each bit alone decides how far to shift.
+    mantissas = [1 << bit for bit in range(bits)] + [rng.getrandbits(rng.randint(0, bits)) for _ in range(160)]
+    scales = [(mantissa, rng.randrange(64)) for mantissa in mantissas]
     normalizer = made(ScaleNormalizer, bits)
     results: list[tuple[int, int]] = []
 
