@@ -26,10 +26,14 @@ _IMAGES = frozenset((
     "QLinearAveragePool", "QLinearConv", "QLinearGlobalAveragePool", "QLinearMatMul", "Resize", "SpaceToDepth",
     "Upsample",
 ))  # fmt: skip
-_AXIS = {"Softmax": -1, "LogSoftmax": -1, "LayerNormalization": -1, "Concat": 0, "Split": 0, "Gather": 0, "Flatten": 1}
+_AXIS = {
+    "Softmax": -1, "LogSoftmax": -1, "LayerNormalization": -1, "Concat": 0, "Split": 0, "Gather": 0, "Flatten": 1,
+    "ArgMax": 0, "ArgMin": 0, "QLinearConcat": 0, "QLinearSoftmax": -1,
+}  # fmt: skip
 """Operators along one axis, with its default."""
 _AXES = {"ReduceMean": 1, "ReduceSum": 1, "ReduceMax": 1, "ReduceMin": 1, "Squeeze": 1, "Unsqueeze": 1, "Slice": 3}
 """Operators along several axes, and the operand that names them in newer opsets."""
+_GEMM_WEIGHTS = {"Gemm": 1, "QGemm": 3}
 _SIZES = {"Reshape": 1, "Expand": 1, "Resize": 3}
 """The operand that gives the sizes of the result."""
 
@@ -141,13 +145,14 @@ class _Graph:
         kind = node.op_type
         if kind in _AXIS:
             # An embedding's axis is that of its table.
-            return node.input[0] in self.fixed or self._inside(node, [_attribute(node, "axis", _AXIS[kind])])
+            embeds = kind == "Gather" and node.input[0] in self.fixed
+            return embeds or self._inside(node, [_attribute(node, "axis", _AXIS[kind])])
         if kind in _AXES:
             return self._inside(node, self._axes(node, _AXES[kind]))
         if kind == "Transpose":
             return bool(_attribute(node, "perm", [1])[0] == 0)
-        if kind == "Gemm":
-            return not _attribute(node, "transA", 0) and node.input[1] in self.fixed
+        if kind in ("Gemm", "QGemm"):
+            return not _attribute(node, "transA", 0) and node.input[_GEMM_WEIGHTS[kind]] in self.fixed
         if kind == "Pad":
             pads = self._values(node, "pads", 1)
             return bool(pads) and pads[0] == pads[len(pads) // 2] == 0
@@ -166,7 +171,7 @@ class _Graph:
 
     def _inside(self, node: onnx.NodeProto, axes: list[int]) -> bool:
         """Whether the axes leave out the batch."""
-        rank = len(self.shapes[node.input[0]])
+        rank = len(self.shapes[next(v for v in node.input if v not in self.fixed)])
         return all(axis % (rank + (node.op_type == "Unsqueeze") * len(axes)) > 0 for axis in axes)
 
 

@@ -21,7 +21,8 @@ def model(nodes: list[onnx.NodeProto], constants: dict[str, np.ndarray], dtype: 
     out = helper.make_tensor_value_info("out", dtype, None)
     tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "batch", [image], [out], tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=domains, ir_version=8)
 
 
 def quantized(rng: np.random.Generator) -> onnx.ModelProto:
@@ -66,9 +67,22 @@ def test_a_session_runs_a_batch_image_by_image(tmp_path: Path, caplog: pytest.Lo
     np.testing.assert_array_equal(found, expected)
 
 
+ARG_MAX = [helper.make_node("ArgMax", ["image"], ["i"], axis=1), helper.make_node("Cast", ["i"], ["out"], to=1)]
+QOPERATORS = [
+    helper.make_node("QuantizeLinear", ["image", "s", "z"], ["q"]),
+    helper.make_node("QLinearConcat", ["s", "z", *["q", "s", "z"] * 2], ["c"], axis=1, domain="com.microsoft"),
+    helper.make_node("QLinearSoftmax", ["c", "s", "z", "s", "z"], ["p"], axis=-1, opset=17, domain="com.microsoft"),
+    helper.make_node("Flatten", ["p"], ["f"]),
+    helper.make_node("QGemm", ["f", "s", "z", "w", "s", "z", "", "s", "z"], ["g"], domain="com.microsoft"),
+    helper.make_node("DequantizeLinear", ["g", "s", "z"], ["out"]),
+]
+
+
 @pytest.mark.parametrize(
     ("nodes", "constants"),
     [
+        (ARG_MAX, {}),
+        (QOPERATORS, {"s": np.float32(0.02), "z": np.uint8(99), "w": np.arange(1728, dtype=np.uint8).reshape(576, 3)}),
         ([helper.make_node("Softmax", ["image"], ["out"], axis=1)], {}),
         ([helper.make_node("Concat", ["image", "image"], ["out"], axis=-3)], {}),
         ([helper.make_node("Transpose", ["image"], ["out"], perm=[0, 2, 3, 1])], {}),
@@ -84,6 +98,7 @@ def test_images_that_stay_apart_become_one(nodes: list[onnx.NodeProto], constant
     """The results of the images one by one are those of the batch."""
     whole = model(nodes, constants)
     single = one_image(whole)
+    assert single is not whole
     image = np.random.default_rng(1).normal(size=(BATCH, 8, 6, 6)).astype(np.float32)
     run = [onnxruntime.InferenceSession(m.SerializeToString()) for m in (whole, single)]
     (expected,) = run[0].run(None, {"image": image})
@@ -97,6 +112,7 @@ def test_images_that_stay_apart_become_one(nodes: list[onnx.NodeProto], constant
         ([helper.make_node("Softmax", ["image"], ["out"], axis=0)], {}),
         ([helper.make_node("Softmax", ["image"], ["out"], axis=-4)], {}),
         ([helper.make_node("Concat", ["image", "image"], ["out"], axis=0)], {}),
+        ([helper.make_node("Gather", ["image", "i"], ["out"], axis=0)], {"i": np.array([2, 1, 0])}),
         ([helper.make_node("Transpose", ["image"], ["out"], perm=[1, 0, 2, 3])], {}),
         ([helper.make_node("ReduceMean", ["image"], ["out"])], {}),
         ([helper.make_node("Reshape", ["image", "s"], ["out"])], {"s": np.array([8, BATCH, 36])}),
