@@ -2,20 +2,18 @@
 
 Shape chains of exporters become constant once all sizes of the inputs are fixed; so do shapes, scales and weights that
 nodes of the file compute. onnxruntime evaluates these nodes, as it would at run time. A DequantizeLinear stays, because
-the integers before it are the weights.
+the integers before it are the weights; a QuantizeLinear of what only such constants give becomes a constant.
 
 Afterwards no Constant node is left; quantized weights and computed shapes are constants.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from intloom.compiler.fold.patterns.qparams import (
-    DEQUANTIZE,
-    QUANTIZE,
     is_dequantize,
     is_quantize,
     quantize,
@@ -28,8 +26,7 @@ from intloom.compiler.reference import open_session
 _KINDS = {"int8": np.int8, "uint8": np.uint8, "int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
 _COMPUTED = frozenset({"bool", "double", "float", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"})
 """Element types of results that are computed here."""
-_KEPT = frozenset({QUANTIZE, DEQUANTIZE, "Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomUniform"})
-"""Operators that later passes read, and those whose result is random."""
+_RANDOM = frozenset({"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomUniform"})
 _LARGEST_RESULT = 1 << 20
 
 
@@ -73,6 +70,7 @@ def _folded_once(model: Model) -> Model:
     # A view: it sees the constants that are added below.
     view = replace(model, constants=constants)
     computed: dict[str, None] = {}
+    dequantized: dict[str, None] = {}
     chosen, kept, rest = [], [], []
     for node in model.nodes:
         value = _constant(view, node) if node.domain == STANDARD else None
@@ -80,16 +78,36 @@ def _folded_once(model: Model) -> Model:
             constants[node.outputs[0]] = value
             continue
         rest.append(node)
-        if _is_computable(view, node, computed):
-            computed |= dict.fromkeys(node.outputs)
-            chosen.append(node)
-        else:
+        real = is_dequantize(node) or any(v in dequantized for v in node.inputs)
+        # A float constant that is quantized has become one above, unless it holds NaNs.
+        nan = is_quantize(node) and not real
+        if nan or not _is_computable(view, node, computed | dequantized):
             kept.append(node)
+            continue
+        chosen.append(node)
+        if real and not is_quantize(node):
+            # Later passes read the integers before it.
+            dequantized |= dict.fromkeys(node.outputs)
+            kept.append(node)
+        else:
+            computed |= dict.fromkeys(node.outputs)
+    kept = _read(kept, {*model.outputs}, dequantized)
     read = {v for n in kept for v in n.reads}
     results = _evaluate(view, chosen, [v for v in computed if v in read])
     if results is None:
         return model.with_nodes(rest, constants=constants)
     return model.with_nodes(kept, constants=constants | results)
+
+
+def _read(nodes: Sequence[OnnxNode], wanted: set[str], of: Container[str] | None = None) -> list[OnnxNode]:
+    """The nodes without those that give only values `of` these, if any are named, and that no other node reads."""
+    read, kept = set(wanted), []
+    for node in reversed(nodes):
+        unread = read.isdisjoint(node.outputs) and (of is None or all(v in of for v in node.outputs))
+        if not unread:
+            kept.append(node)
+            read.update(node.reads)
+    return kept[::-1]
 
 
 def _constant(model: Model, node: OnnxNode) -> Constant | None:
@@ -133,7 +151,7 @@ def _stored(node: OnnxNode) -> Constant | None:
 
 def _is_computable(model: Model, node: OnnxNode, computed: Mapping[str, None]) -> bool:
     """Whether a node can be evaluated now: its operands are known, and its results are small enough to store."""
-    if node.domain != STANDARD or node.op in _KEPT or any(isinstance(a, Opaque) for a in node.attributes.values()):
+    if node.domain != STANDARD or node.op in _RANDOM or any(isinstance(a, Opaque) for a in node.attributes.values()):
         return False
     if any(v not in model.constants and v not in computed for v in node.inputs if v):
         return False
@@ -148,7 +166,7 @@ def _evaluate(model: Model, nodes: Sequence[OnnxNode], wanted: Sequence[str]) ->
     if not wanted:
         return {}
     try:
-        session = open_session(to_bytes(cut(model, nodes, (), wanted)), optimized=False, threads=1)
+        session = open_session(to_bytes(cut(model, _read(nodes, {*wanted}), (), wanted)), optimized=False, threads=1)
         results = session.run(wanted, {})
     except Exception:  # noqa: BLE001  # onnxruntime's exceptions have no common base class
         return None

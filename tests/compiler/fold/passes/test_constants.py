@@ -126,3 +126,19 @@ def test_random_and_large_results_are_not_computed(seed: int) -> None:
     m.output(m.pair(value, x.shape, x.scale))
     folded = fold_constants(from_proto(m.model(), name="m"))
     assert {"RandomUniform", "ConstantOfShape"} <= {n.op for n in folded.nodes}
+
+
+def test_what_moves_quantized_constants_is_computed(rng, seed: int) -> None:
+    """Equal biases are Identity nodes in TorchScript's exports, and embeddings of positions a Gather."""
+    m = OnnxMaker(rng)
+    x = m.image(4, 6, 6, 100)
+    (stored,), (scale,) = (
+        [m.constant(np.arange(90, 110).reshape(5, 4).astype(np.uint8))],
+        [m.constant(np.float32(1 / 99))],
+    )
+    (table,) = m.node("DequantizeLinear", [stored, scale, m.constant(np.uint8(100))])
+    (row,) = m.node("Gather", [*m.node("Identity", [table]), m.constant(np.array(2))], axis=0)
+    bias = m.pair(*m.node("Reshape", [row, m.constant(np.array([1, 4, 1, 1]))]), (1, 4, 1, 1), 1 / 37)
+    m.output(m.binary("Add", x, bias))
+    found = assert_equal(m.model(), seed)
+    assert {a.target for a in found.folded.assignments} <= {Target.PLACEMENT, Target.ARRAY, Target.VECTOR}
