@@ -70,19 +70,24 @@ def _infer_node(context: InferenceContext) -> None:
     """Inference function of the stand-in."""
     data = context.get_attribute(_NODE).s
     node = onnx.NodeProto.FromString(data)
-    inputs = []
+    inputs, sized = [], True
     for index, name in enumerate(node.input):
         kind = context.get_input_type(index) if name else None
         if name and not _is_tensor(kind):
             return
+        sized = sized and (kind is None or kind.tensor_type.HasField("shape"))
         inputs.append(_input(context, index, name, kind) if name else b"")
     if len(data) <= _LARGEST_GRAPH:
         for index, result in enumerate(_result_types(data, tuple(inputs))):
-            context.set_output_type(index, onnx.TypeProto.FromString(result))
+            kind = onnx.TypeProto.FromString(result)
+            if not sized:
+                # Not even the rank is known. The type is: ONNX's QLinearMatMul requires it.
+                kind.tensor_type.ClearField("shape")
+            context.set_output_type(index, kind)
 
 
 def _is_tensor(kind: onnx.TypeProto | None) -> bool:
-    return kind is not None and kind.tensor_type.elem_type != 0 and kind.tensor_type.HasField("shape")
+    return kind is not None and kind.tensor_type.elem_type != 0
 
 
 def _input(context: InferenceContext, index: int, name: str, kind: onnx.TypeProto) -> bytes:

@@ -4,11 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from intloom.common.errors import ModelError
+from intloom.compiler.importer.contributed import infer_with_contributed
 from intloom.compiler.importer.guarded_inference import guarded_inference
 
 
@@ -102,3 +104,24 @@ def test_guards_leave_no_trace() -> None:
     assert [o.domain for o in result.opset_import] == [""]
     assert [v.name for v in result.graph.value_info] == []
     assert [d.dim_value for d in result.graph.output[0].type.tensor_type.shape.dim] == [1, 1, 2, 3]
+
+
+def test_a_value_of_unknown_shape_keeps_its_type_through_contributed_operators():
+    """ONNX's QLinearMatMul rejects operands without a type; the shape here is an input."""
+    constants = {"s": np.float32(0.1), "z": np.uint8(3), "w": np.zeros((4, 2), np.uint8)}
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["a"]),
+        helper.make_node("QLinearAdd", ["a", "s", "z", "a", "s", "z", "s", "z"], ["b"], domain="com.microsoft"),
+        helper.make_node("QLinearMatMul", ["b", "s", "z", "w", "s", "z", "s", "z"], ["y"]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.UINT8, [3, 4]),
+        helper.make_tensor_value_info("shape", TensorProto.INT64, None),
+    ]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.UINT8, None)]
+    tensors = [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()]
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, tensors), opset_imports=opsets)
+    types = {v.name: v.type.tensor_type for v in infer_with_contributed(model).graph.value_info}
+    assert types["b"].elem_type == TensorProto.UINT8
+    assert not types["b"].HasField("shape")
