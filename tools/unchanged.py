@@ -21,7 +21,8 @@ _DOCS = ROOT / "docs"
 def figures() -> Iterator[tuple[Path, str, str]]:
     """File and name of each figure with a content, and the content that it would have today."""
     for name in evidence.read(_DOCS / fpga.DATA):
-        yield _DOCS / fpga.DATA, name, fpga.content(ROOT, verilog_of(preset(name)))
+        start, changes = fpga.named_changes(name)
+        yield _DOCS / fpga.DATA, name, fpga.content(ROOT, verilog_of(changed(preset(start), changes)))
     for name in evidence.read(_DOCS / fpga.COUNTS):
         of, family = name.rsplit(" ", 1)
         start, changes = fpga.named_changes(of)

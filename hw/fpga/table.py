@@ -84,7 +84,7 @@ def _bitstream_row(board: str, of: Mapping[str, Any]) -> str:
 
 
 def changed_name(preset: str, changes: Sequence[str]) -> str:
-    """How the table of counts names a preset with changes."""
+    """How the tables name a preset with changes."""
     return ", ".join([preset, *(change.replace("=", " = ") for change in changes)])
 
 
@@ -109,15 +109,23 @@ def count_content(root: Path, verilog: str) -> str:
     return evidence.flow_content(verilog, root, _COUNTS_FLOW)
 
 
-def update(docs: Path, preset: str, result: Result, of: str = "") -> None:
-    """Record a routed design of content `of` and rewrite the page's tables."""
-    _write(docs, preset, record(result), of)
+def update(docs: Path, preset: str, result: Result, changes: Sequence[str] = (), of: str = "") -> None:
+    """Record a routed design, a preset with changes, of content `of` and rewrite the page's tables."""
+    _write(docs, preset, changes, record(result), of)
 
 
-def update_size(docs: Path, preset: str, device: str, used: Mapping[str, Resource], of: str = "") -> None:
-    """Record a design that was packed only, unless a routed result of the preset is recorded."""
-    if "mhz" not in read(docs).get(preset, {}):
-        _write(docs, preset, size_record(device, used), of)
+def update_size(
+    docs: Path,
+    preset: str,
+    device: str,
+    used: Mapping[str, Resource],
+    changes: Sequence[str] = (),
+    of: str = "",
+) -> None:
+    """Record a design that was packed only, unless it fits and a routed result of it is recorded."""
+    routed = "mhz" in read(docs).get(changed_name(preset, changes), {})
+    if not routed or any(kind.used > kind.available for kind in used.values()):
+        _write(docs, preset, changes, size_record(device, used), of)
 
 
 def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None:
@@ -130,8 +138,7 @@ def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None
 
 def update_count(docs: Path, preset: str, family: str, of: Count, changes: Sequence[str] = ()) -> None:
     """Record what Yosys counted in a preset with changes and rewrite the page's tables."""
-    changed = f' SET="{" ".join(changes)}"' if changes else ""
-    command = f"make fpga PRESET={preset} COUNT={family}{changed}"
+    command = f"make fpga PRESET={preset} COUNT={family}{_set(changes)}"
     kept = count_content(docs.parent, of.verilog)
     row = evidence.measured(asdict(of), command, docs.parent, ("hw/npu.py", _COUNTS_FLOW), kept)
     evidence.record(docs / COUNTS, f"{changed_name(preset, changes)} {family}", row)
@@ -159,8 +166,13 @@ def rendered(docs: Path) -> str:
     return text
 
 
-def _write(docs: Path, preset: str, values: Record, of: str) -> None:
+def _set(changes: Sequence[str]) -> str:
+    """The changes as an argument of `make`."""
+    return f' SET="{" ".join(changes)}"' if changes else ""
+
+
+def _write(docs: Path, preset: str, changes: Sequence[str], values: Record, of: str) -> None:
     """Write data and page; each file is replaced as a whole."""
-    row = evidence.measured(values, f"make fpga PRESET={preset}", docs.parent, _SOURCES, of)
-    evidence.record(docs / DATA, preset, row)
+    row = evidence.measured(values, f"make fpga PRESET={preset}{_set(changes)}", docs.parent, _SOURCES, of)
+    evidence.record(docs / DATA, changed_name(preset, changes), row)
     write_text(docs / PAGE, rendered(docs))

@@ -8,7 +8,8 @@ from pathlib import Path
 import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import UsageError
-from intloom.hw.spec.params import PRESETS
+from intloom.hw.fpga.table import named_changes
+from intloom.hw.spec.params import PRESETS, changed
 
 ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
 _GRADE = "6"
@@ -72,11 +73,16 @@ class Clock:
 
 
 def clock_of(macs: int, chosen: float | None = None) -> Clock:
-    """The chosen clock, or the measured one of the routed preset whose array has the nearest number of products."""
+    """The chosen clock, or that of the routed design whose array has the nearest number of products."""
     if chosen is not None:
         return Clock(chosen, "chosen")
     routed = {name: row for name, row in evidence.read(ROUTED).items() if "mhz" in row.values}
-    nearest = min(routed, key=lambda name: abs(math.log2(PRESETS[name].macs / macs)))
+    nearest = min(routed, key=lambda name: abs(math.log2(_macs(name) / macs)))
     row = routed[nearest]
     source = f"measured on {nearest}, routed on {row.date} for {row.values['device']} of grade {_GRADE}"
     return Clock(row.values["mhz"][_GRADE], source)
+
+
+def _macs(name: str) -> int:
+    preset, changes = named_changes(name)
+    return changed(PRESETS[preset], changes).macs

@@ -6,9 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from intloom.common.evidence import read
 from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES, TARGET_MHZ
 from intloom.hw.fpga.report import CriticalPath, Resource, Result
-from intloom.hw.fpga.table import COUNTS, PAGE, path_row, record, rendered, row, size_record, update, update_size
+from intloom.hw.fpga.table import (
+    COUNTS,
+    DATA,
+    PAGE,
+    changed_name,
+    named_changes,
+    path_row,
+    record,
+    rendered,
+    row,
+    size_record,
+    update,
+    update_size,
+)
 from intloom.hw.spec.params import PRESETS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -67,11 +81,24 @@ def test_a_preset_that_is_not_routed_has_a_row_and_no_path(docs: Path) -> None:
     assert rows["base"][0].endswith("| not routed | not routed |  |")
 
 
-def test_a_size_does_not_replace_a_routed_row(docs: Path) -> None:
+def test_a_size_replaces_a_routed_row_only_of_a_design_that_no_longer_fits(docs: Path) -> None:
     update(docs, "small", RESULT)
     before = (docs / PAGE).read_text(encoding="utf-8")
     update_size(docs, "small", "LFE5U-25F", USED)
     assert (docs / PAGE).read_text(encoding="utf-8") == before
+    update_size(docs, "small", "LFE5U-25F", USED | {"DSP": Resource(29, 28)})
+    assert "| small | LFE5U-25F | 1 of 24288 | 2 of 24288 | 29 of 28 | 4 of 56 | does not fit |" in (
+        docs / PAGE
+    ).read_text(encoding="utf-8")
+
+
+def test_a_preset_with_changes_has_its_own_row(docs: Path) -> None:
+    changes = ("vector_norm=false", "lut_products=20")
+    update(docs, "base", RESULT, changes)
+    name = changed_name("base", changes)
+    assert named_changes(name) == ("base", {"vector_norm": False, "lut_products": 20})
+    assert row(name, record(RESULT)) in (docs / PAGE).read_text(encoding="utf-8").splitlines()
+    assert read(docs / DATA)[name].command == 'make fpga PRESET=base SET="vector_norm=false lut_products=20"'
 
 
 @pytest.mark.parametrize("name", PRESETS)
