@@ -98,6 +98,21 @@ def test_sums_over_parts_of_words_read_a_copy_by_the_array(
     assert len(fill_blank_lanes(graph, preset("nano")).nodes) == len(graph.nodes) + copies
 
 
+@pytest.mark.parametrize("side", [(4, 6), (12, 24)])
+def test_a_copy_that_fills_lanes_for_a_product_reads_no_pairs_of_pixels(
+    side: tuple[int, int], rng: random.Random
+) -> None:
+    """A transposed convolution, which would read them, has no such lanes."""
+    maker = GraphMaker(rng.getrandbits(32))
+    moving = maker.conv(maker.input(8, *side), 4)
+    zero, one = maker.tensors[moving].zero_point, scale_from_float(2**-8)
+    stationary = maker.max_pool(maker.conv(maker.input(8, 3, 3), 4), 1)
+    zeros = {"zp_a": zero, "zp_b": maker.tensors[stationary].zero_point, "zp_out": 0}
+    y = maker.node(MatMul, (moving, stationary), (9, *side), mantissa=one.mantissa, shift=one.shift, **zeros)
+    graph, inputs = maker.finish(y)
+    golden_program(graph, inputs, preset("small").replace(weight_sums=True))
+
+
 def test_sums_over_parts_of_words_are_refused_without_columns_for_a_word(rng: random.Random) -> None:
     maker = GraphMaker(rng.getrandbits(32))
     graph, _ = maker.finish(matmul(maker, maker.input(6, 4, 4), columns=5))
