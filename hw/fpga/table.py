@@ -122,9 +122,8 @@ def update_size(
     changes: Sequence[str] = (),
     of: str = "",
 ) -> None:
-    """Record a design that was packed only, unless it fits and a routed result of it is recorded."""
-    routed = "mhz" in read(docs).get(changed_name(preset, changes), {})
-    if not routed or any(kind.used > kind.available for kind in used.values()):
+    """Record a design that was packed only, unless a routed result of it is recorded."""
+    if "mhz" not in read(docs).get(changed_name(preset, changes), {}):
         _write(docs, preset, changes, size_record(device, used), of)
 
 
