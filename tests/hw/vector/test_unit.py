@@ -125,9 +125,14 @@ def test_slices_of_groups_begin_again_after_a_soft_reset(kind: Kind, cycles: int
     _begin_again(kind, NANO.vector_lanes, rng, cycles)
 
 
-@pytest.mark.parametrize(("lanes", "grant"), [(4, 0.5), (1, 1.0)])
-def test_a_softmax_uses_the_exponentials_loaded_before(lanes: int, grant: float, rng: random.Random) -> None:
-    params = EVERY.replace(vector_lanes=lanes)
+@pytest.mark.parametrize(
+    ("params", "grant"),
+    [(BASE.replace(vector_lanes=8, vector_softmax=True), 0.5), (EVERY.replace(vector_lanes=1), 1.0)],
+    ids=["groups of half a word", "bytes"],
+)
+def test_a_softmax_uses_the_exponentials_loaded_before(
+    params: HardwareParams, grant: float, rng: random.Random
+) -> None:
     maker = BenchInstructions(rng, params)
     parts = [make(Kind.VEXP, a_base=3 + 40 * part, part=part) for part in range(EXPONENTIAL_BYTES)]
     between = [maker.instruction(Kind.VADD), maker.instruction(Kind.VTABLE)]
