@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from intloom.common.errors import IntloomError
@@ -14,6 +13,7 @@ from intloom.hw.fpga.table import (
     changed_name,
     content,
     count_row,
+    named_changes,
     path_row,
     record,
     row,
@@ -38,10 +38,10 @@ def _report(error: IntloomError) -> int:
     return int(error.exit_code)
 
 
-def _note_size(start: str, changes: Sequence[str], device: str, used: dict[str, Resource], flow: Flow) -> None:
-    print(row(changed_name(start, changes), size_record(device, used)))
-    if _has_row(start):
-        update_size(DOCS, start, device, used, changes, _content(flow))
+def _note_size(name: str, device: str, used: dict[str, Resource], flow: Flow) -> None:
+    print(row(name, size_record(device, used)))
+    if _has_row(name):
+        update_size(DOCS, name, device, used, _content(flow))
 
 
 def _content(flow: Flow) -> str:
@@ -63,37 +63,36 @@ def main() -> int:
         params = hardware(options)
     except IntloomError as error:
         return _report(error)
-    name = preset_name(params)
-    start = options.preset or name
-    flow = Flow(options.output / name, _print, options.seed)
+    flow = Flow(options.output / preset_name(params), _print, options.seed)
+    name = changed_name(options.preset or preset_name(params), options.set)
     try:
         if options.count:
             counted = count(params, options.count, named_fields(options.config, options.set))
-            print(count_row(changed_name(start, options.set), counted))
-            if _has_row(start):
-                update_count(DOCS, start, options.count, counted, options.set)
+            print(count_row(name, counted))
+            if _has_row(name):
+                update_count(DOCS, name, options.count, counted)
             return 0
-        device = DEVICES[options.device or PRESET_DEVICES.get(name, "85F")]
+        device = DEVICES[options.device or PRESET_DEVICES.get(preset_name(params), "85F")]
         if options.fit:
-            _note_size(start, options.set, device.name, pack(params, device, flow), flow)
+            _note_size(name, device.name, pack(params, device, flow), flow)
             return 0
         result = place_and_route(params, device, flow)
     except TooLargeError as error:
-        _note_size(start, options.set, error.device, error.used, flow)
+        _note_size(name, error.device, error.used, flow)
         return _report(error)
     except IntloomError as error:
         return _report(error)
     measured = record(result)
-    print(row(changed_name(start, options.set), measured))
-    print(path_row(changed_name(start, options.set), measured["path"]))
-    if _has_row(start):
-        update(DOCS, start, result, options.set, _content(flow))
+    print(row(name, measured))
+    print(path_row(name, measured["path"]))
+    if _has_row(name):
+        update(DOCS, name, result, _content(flow))
     return 0
 
 
 def _has_row(name: str) -> bool:
     """Whether the manual records this design."""
-    return name in PRESETS and (DOCS / PAGE).exists()
+    return named_changes(name)[0] in PRESETS and (DOCS / PAGE).exists()
 
 
 if __name__ == "__main__":

@@ -109,22 +109,15 @@ def count_content(root: Path, verilog: str) -> str:
     return evidence.flow_content(verilog, root, _COUNTS_FLOW)
 
 
-def update(docs: Path, preset: str, result: Result, changes: Sequence[str] = (), of: str = "") -> None:
-    """Record a routed design, a preset with changes, of content `of` and rewrite the page's tables."""
-    _write(docs, preset, changes, record(result), of)
+def update(docs: Path, name: str, result: Result, of: str = "") -> None:
+    """Record a routed design of content `of` and rewrite the page's tables."""
+    _write(docs, name, record(result), of)
 
 
-def update_size(
-    docs: Path,
-    preset: str,
-    device: str,
-    used: Mapping[str, Resource],
-    changes: Sequence[str] = (),
-    of: str = "",
-) -> None:
+def update_size(docs: Path, name: str, device: str, used: Mapping[str, Resource], of: str = "") -> None:
     """Record a design that was packed only, unless a routed result of it is recorded."""
-    if "mhz" not in read(docs).get(changed_name(preset, changes), {}):
-        _write(docs, preset, changes, size_record(device, used), of)
+    if "mhz" not in read(docs).get(name, {}):
+        _write(docs, name, size_record(device, used), of)
 
 
 def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None:
@@ -135,17 +128,16 @@ def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None
     write_text(docs / PAGE, rendered(docs))
 
 
-def update_count(docs: Path, preset: str, family: str, of: Count, changes: Sequence[str] = ()) -> None:
-    """Record what Yosys counted in a preset with changes and rewrite the page's tables."""
-    command = f"make fpga PRESET={preset} COUNT={family}{_set(changes)}"
+def update_count(docs: Path, name: str, family: str, of: Count) -> None:
+    """Record what Yosys counted in a design and rewrite the page's tables."""
     kept = count_content(docs.parent, of.verilog)
-    row = evidence.measured(asdict(of), command, docs.parent, ("hw/npu.py", _COUNTS_FLOW), kept)
-    evidence.record(docs / COUNTS, f"{changed_name(preset, changes)} {family}", row)
+    row = evidence.measured(asdict(of), _command(name, family), docs.parent, ("hw/npu.py", _COUNTS_FLOW), kept)
+    evidence.record(docs / COUNTS, f"{name} {family}", row)
     write_text(docs / PAGE, rendered(docs))
 
 
 def read(docs: Path) -> dict[str, Record]:
-    """The records of the data file by preset."""
+    """The records of the data file by the name of the design."""
     return {name: row.values for name, row in evidence.read(docs / DATA).items()}
 
 
@@ -165,13 +157,15 @@ def rendered(docs: Path) -> str:
     return text
 
 
-def _set(changes: Sequence[str]) -> str:
-    """The changes as an argument of `make`."""
-    return f' SET="{" ".join(changes)}"' if changes else ""
+def _command(name: str, family: str = "") -> str:
+    """The command that measures a design of such a name."""
+    preset, *changes = name.replace(" = ", "=").split(", ")
+    count, fields = f" COUNT={family}" if family else "", f' SET="{" ".join(changes)}"' if changes else ""
+    return f"make fpga PRESET={preset}{count}{fields}"
 
 
-def _write(docs: Path, preset: str, changes: Sequence[str], values: Record, of: str) -> None:
+def _write(docs: Path, name: str, values: Record, of: str) -> None:
     """Write data and page; each file is replaced as a whole."""
-    row = evidence.measured(values, f"make fpga PRESET={preset}{_set(changes)}", docs.parent, _SOURCES, of)
-    evidence.record(docs / DATA, changed_name(preset, changes), row)
+    row = evidence.measured(values, _command(name), docs.parent, _SOURCES, of)
+    evidence.record(docs / DATA, name, row)
     write_text(docs / PAGE, rendered(docs))

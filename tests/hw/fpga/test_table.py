@@ -89,9 +89,8 @@ def test_a_size_does_not_replace_a_routed_row(docs: Path) -> None:
 
 
 def test_a_preset_with_changes_has_its_own_row(docs: Path) -> None:
-    changes = ("vector_norm=false", "lut_products=20")
-    update(docs, "base", RESULT, changes)
-    name = changed_name("base", changes)
+    name = changed_name("base", ("vector_norm=false", "lut_products=20"))
+    update(docs, name, RESULT)
     assert named_changes(name) == ("base", {"vector_norm": False, "lut_products": 20})
     assert row(name, record(RESULT)) in (docs / PAGE).read_text(encoding="utf-8").splitlines()
     assert read(docs / DATA)[name].command == 'make fpga PRESET=base SET="vector_norm=false lut_products=20"'
