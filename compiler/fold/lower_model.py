@@ -329,7 +329,13 @@ def orders_of(builder: GraphBuilder) -> dict[str, tuple[str, Positions]]:
     """For tensors whose values lie in another order than the model's: the model's value, and their positions."""
     orders: dict[str, tuple[str, Positions]] = {}
     for stored, order in builder.orders.items():
-        every = np.arange(prod(builder.tensors[order.tensor].shape))
-        if order.tensor not in orders and np.array_equal(np.sort(order.positions, axis=None), every):
+        size = prod(builder.tensors[order.tensor].shape)
+        if order.tensor not in orders and order.positions.size == size and _is_permutation(order.positions):
             orders[order.tensor] = (stored, order.positions)
     return orders
+
+
+def _is_permutation(positions: Positions) -> bool:
+    found = np.zeros(positions.size, bool)
+    found[positions] = True
+    return bool(found.all())

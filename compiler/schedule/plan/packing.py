@@ -4,6 +4,7 @@ Items are placed one after the other, so an item depends on those before it that
 come or go, only the addresses that depend on them are computed again.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -35,6 +36,8 @@ class Packing(Generic[Item]):
     def __init__(self, spans: Mapping[Item, Span] | None = None) -> None:
         self._near: dict[Item, set[Item]] = {}
         """The items that are alive at the same time as each one."""
+        self._alive: defaultdict[int, set[Item]] = defaultdict(set)
+        """The items that are alive in each slot."""
         self._spans: dict[Item, Span] = {}
         self._numbers = count()
         self._fits = [_FirstFit(order, self._near, self._spans) for order in _ORDERS]
@@ -47,10 +50,12 @@ class Packing(Generic[Item]):
 
     def add(self, item: Item, span: Span) -> None:
         """Add an item."""
-        birth, stop, _ = span
-        near = self._near[item] = {o for o, (b, s, _) in self._spans.items() if b < stop and birth < s}
+        slots = range(span.birth, span.stop)
+        near = self._near[item] = set[Item]().union(*(self._alive[slot] for slot in slots))
         for other in near:
             self._near[other].add(item)
+        for slot in slots:
+            self._alive[slot].add(item)
         self._spans[item] = span
         number = next(self._numbers)
         for fit in self._fits:
@@ -60,7 +65,9 @@ class Packing(Generic[Item]):
         """Remove an item."""
         for fit in self._fits:
             fit.remove(item)
-        del self._spans[item]
+        span = self._spans.pop(item)
+        for slot in range(span.birth, span.stop):
+            self._alive[slot].remove(item)
         for other in self._near.pop(item):
             self._near[other].remove(item)
 

@@ -115,7 +115,8 @@ def test_mean_of_tokens(dtype, keep, rng, seed):
     (value,) = m.node("ReduceMean", [x.name], axes=[1], keepdims=keep)
     m.output(m.pair(value, (1, 1, 7) if keep else (1, 7), x.scale * rng.uniform(0.6, 1.2)))
     found = compared(m, seed)
-    assert kinds(found)[-1] == "AvgPool"
+    # Some scales make ties, which tables correct after the average.
+    assert "AvgPool" in kinds(found)
     assert len(found.folded.regions) == 1
 
 
