@@ -221,7 +221,7 @@ class InstructionMaker:
             "local_s1": rng.choice((n0, step(rng, n1, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
             "local_s2": rng.choice((n0 * n1, step(rng, n2, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
             "target": LoadTarget.SCRATCH,
-            # Noise is no code; benches of the load unit have coded words.
+            # Noise is no code; programs have loads of coded words of their own.
             "coded": 0,
             "crc": 0,
         }

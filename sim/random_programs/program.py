@@ -6,11 +6,13 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.program.constant_check import add_crcs
+from intloom.compiler.program.word_code import encode_words
 from intloom.hw.spec.arith import CONSTANT_BITS, FACTOR_BITS, MAX_AFFINE_SHIFT, Affine, Scale
 from intloom.hw.spec.conv_stream import continuable_pixels, conv_stream
 from intloom.hw.spec.fields import DRAM_BITS
@@ -32,6 +34,7 @@ from intloom.hw.spec.isa import (
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words, pack_depthwise
+from intloom.hw.spec.word_code import UNITS, group_words
 from intloom.sim.random_programs.instructions import InstructionMaker
 from intloom.sim.random_programs.words import Words, memory_words, words_of
 
@@ -39,6 +42,8 @@ _ISLAND_WORDS = 2048
 _ISLANDS = 4
 _ATTEMPTS = 200
 _RECORDS = 16
+_CODED_PAIRS, _CODED_WORDS = 6, 64
+"""Pairs of coded runs, and the most words of a run."""
 _LENGTH = 24
 """Most instructions that are drawn."""
 _MOST_STEPS = 3
@@ -68,7 +73,7 @@ class RandomProgram:
     """First word of the initial scratchpad; that of the weight memory and the results follow."""
     program_word: int
     constants_word: int
-    """First word of the constants of CONV and VDEPTHWISE; see `constants`."""
+    """First word of the constants of CONV and VDEPTHWISE, see `constants`, which the coded runs follow."""
     islands: tuple[tuple[int, int], ...]
     steps: tuple[Step, ...]
 
@@ -114,7 +119,9 @@ class RandomProgram:
         """What no instruction overwrites: the initial scratchpad and weight memory, and the constants."""
         p = self.params
         image = np.random.default_rng(self.seed).bytes((p.scratch_words + p.weight_words) * p.word_bytes)
-        return {self.image_word: image, self.constants_word: constants(random.Random(self.seed), p)}
+        coded = (run.code.ljust(_coded_room(p) * p.word_bytes, b"\0") for run in _coded_runs(self.seed, p))
+        records = constants(random.Random(self.seed), p)
+        return {self.image_word: image, self.constants_word: b"".join([records, *coded])}
 
 
 @dataclass
@@ -205,10 +212,64 @@ def record_words(params: HardwareParams) -> int:
 _DEPTHWISE_ROWS = BY_KIND[Kind.VDEPTHWISE].field("kernel_h").maximum
 
 
-def constant_area(params: HardwareParams) -> int:
+def _record_area(params: HardwareParams) -> int:
     """Words of all records of constants: those of convolutions, and those of VDEPTHWISE on hardware that has it."""
     depthwise = constant_words(_DEPTHWISE_ROWS, TAPS) if params.vector_depthwise else 0
     return _RECORDS * (record_words(params) + depthwise)
+
+
+def constant_area(params: HardwareParams) -> int:
+    """Words of all constants: the records, and coded runs on hardware that decodes them."""
+    return _record_area(params) + (2 * _CODED_PAIRS * _coded_room(params) if params.word_code else 0)
+
+
+class _CodedRun(NamedTuple):
+    words: int
+    code: bytes
+
+
+def _coded_room(params: HardwareParams) -> int:
+    """The most words of memory that a coded run takes."""
+    return _CODED_WORDS + -(-(-(-_CODED_WORDS // group_words(params.rows))) // UNITS)
+
+
+def _coded_runs(seed: int, params: HardwareParams) -> list[_CodedRun]:
+    """Runs of words of any width on hardware that decodes them; every second one is the one before it, backwards."""
+    rng = np.random.default_rng(seed + 2)
+    runs: list[_CodedRun] = []
+    for _ in range(_CODED_PAIRS if params.word_code else 0):
+        count = int(rng.integers(1, _CODED_WORDS + 1))
+        numbers = rng.integers(-128, 128, (count, params.rows)) >> rng.integers(rng.integers(8), 8, (count, 1))
+        words = (numbers * (rng.random((count, 1)) < 0.8)).astype(np.int8)
+        runs += [_CodedRun(count, encode_words(w.tobytes(), params.rows)) for w in (words, words[::-1])]
+    return runs
+
+
+def _coded_load(rng: random.Random, params: HardwareParams, runs: Sequence[_CodedRun], first: int) -> Instruction:
+    """A LOAD of some of the coded runs, which begin at word `first`."""
+    number, room = 2 * rng.randrange(len(runs) // 2), _coded_room(params)
+    words, code = runs[number]
+    # A pair of runs takes equally many words of memory.
+    steps = [rng.choice((0, room)), 0]
+    rng.shuffle(steps)
+    n1, n2 = rng.randint(1, 2), rng.randint(1, 2)
+    local_s1, local_s2 = words + rng.randint(0, 3), 2 * words + rng.randint(0, 9)
+    target = rng.choice([*LoadTarget])
+    size = params.scratch_words if target is LoadTarget.SCRATCH else params.weight_words
+    return make(
+        Kind.LOAD,
+        target=target,
+        dram=first + number * room,
+        coded=len(code) // params.word_bytes,
+        n0=words,
+        n1=n1,
+        n2=n2,
+        dram_s1=steps[0],
+        dram_s2=steps[1],
+        local=rng.randrange(size - (words + (n1 - 1) * local_s1 + (n2 - 1) * local_s2)),
+        local_s1=local_s1,
+        local_s2=local_s2,
+    )
 
 
 def _mantissa(rng: random.Random, bits: int) -> int:
@@ -307,9 +368,12 @@ def random_program(seed: int, params: HardwareParams, kinds: Sequence[Kind] = ()
     known = _kinds(params)
     # A program of few kinds has more hazards between neighbors of one unit.
     chosen = kinds or rng.choice((known, rng.sample(known, 3), [Kind.CONV, Kind.LOAD, Kind.STORE]))
+    runs, first_run = _coded_runs(seed, params), constants_word + _record_area(params)
     steps = []
     for _ in range(rng.randint(1, _LENGTH)):
-        instruction = legal_instruction(maker, rng.choice(chosen))
+        kind = rng.choice(chosen)
+        coded = runs and kind is Kind.LOAD and rng.random() < 0.5
+        instruction = _coded_load(rng, params, runs, first_run) if coded else legal_instruction(maker, kind)
         if instruction is None:
             continue
         lag = (rng.choice((1 << 20, 1 << 20, rng.randrange(4))) for _ in QUEUED_UNITS)

@@ -72,9 +72,9 @@ def _pool_input(i: Instruction) -> Addresses:
 
 
 def _move(i: Instruction, p: HardwareParams) -> Words:
-    run = (i["n0"], 1)
+    run, coded = (i["n0"], 1), i["coded"] if i.kind is Kind.LOAD else 0
     far = _grid(i["dram"], (i["n2"], i["dram_s2"]), (i["n1"], i["dram_s1"])) % memory_words(p)
-    far = (far[:, None] + np.arange(i["n0"])).reshape(-1)
+    far = (far[:, None] + np.arange(coded or i["n0"])).reshape(-1)
     near = _grid(i["local"], (i["n2"], i["local_s2"]), (i["n1"], i["local_s1"]), run)
     if i.kind is Kind.STORE:
         return Words({"scratch": near % _LOCAL}, {"dram": far}, far)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.compiler.program.word_code import decode_words
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, LoadTarget, TableUse
 from intloom.sim.compare.expected_writes import writer_of
@@ -148,6 +149,10 @@ def _move(machine: Machine, i: Instruction) -> _Writes:
         source, target = machine.scratch[words.reads["scratch"]], machine.dram
     else:
         source = machine.dram[words.reads["dram"]]
+        if i["coded"]:
+            rows = machine.params.rows
+            runs = (decode_words(run.tobytes(), i["n0"], rows) for run in np.split(source, i["n1"] * i["n2"]))
+            source = np.frombuffer(bytearray().join(runs), np.int8).reshape(-1, rows)
         target = machine.weights if i["target"] == LoadTarget.WEIGHT else machine.scratch
     SEMANTICS[i.kind](machine, i)
     # The last write of each word is the instruction simulator's.

@@ -320,6 +320,14 @@ def _table_in_a_halt(collector: Collector) -> None:
         raise SystemExit(f"a copy that leaves the scratchpad ends with {found}")
 
 
+def _broken_code(collector: Collector) -> None:
+    """Coded words that are too few, or too many, for the words of a load."""
+    for coded, words in ((1, 100), (2, 1)) if collector.params.word_code else ():
+        found = collector.stop(checked(collector.params, encode(make(Kind.LOAD, coded=coded, n0=words))))
+        if found != Ending(Cause.BAD_FIELD, Unit.LOAD, 1):
+            raise SystemExit(f"a load of {words} words from {coded} coded ones ends with {found}")
+
+
 def _constants(collector: Collector) -> None:
     """Many zero points times sums of weights, and constants of additions and depthwise convolutions."""
     for name in _CONSTANTS:
@@ -353,7 +361,7 @@ def _events(collector: Collector) -> None:
                 collector.close(f"coincidences {seed}")
 
 
-_STEPS = (_faults, _bus_errors, _transfers, _slides, _shifts, _table_in_a_halt)
+_STEPS = (_faults, _bus_errors, _broken_code, _transfers, _slides, _shifts, _table_in_a_halt)
 _WIDE_STEPS = (
     _unmet_waits,
     _address_faults,

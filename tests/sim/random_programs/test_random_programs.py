@@ -95,15 +95,18 @@ def test_equal_seeds_give_equal_programs() -> None:
 
 def test_programs_are_legal_and_hold_every_kind() -> None:
     kinds: Counter[Kind] = Counter()
+    coded, params = 0, EVERY.replace(word_code=True)
     for number in range(120):
-        program = random_program(number, EVERY)
+        program = random_program(number, params)
         kinds.update(s.instruction.kind for s in program.steps)
+        coded += sum(s.instruction.kind is Kind.LOAD and s.instruction["coded"] > 0 for s in program.steps)
         instructions = program.instructions()
         assert [i.kind for i in (instructions[0], instructions[-1])] == [Kind.BEGIN, Kind.END]
-        constants = (program.constants_word, constant_area(EVERY))
-        assert all(is_legal(s.instruction, EVERY, [*program.islands, constants]) for s in program.steps)
+        constants = (program.constants_word, constant_area(params))
+        assert all(is_legal(s.instruction, params, [*program.islands, constants]) for s in program.steps)
     assert set(kinds) == {s.kind for s in BY_KIND.values() if s.unit in QUEUED_UNITS}
     assert min(kinds.values()) >= 8
+    assert coded >= 8
 
 
 def test_instructions_overlap_and_bases_need_the_highest_address_bits() -> None:
