@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -230,7 +231,7 @@ class _CodedRun(NamedTuple):
 
 def _coded_room(params: HardwareParams) -> int:
     """The most words of memory that a coded run takes."""
-    return _CODED_WORDS + -(-(-(-_CODED_WORDS // group_words(params.rows))) // UNITS)
+    return _CODED_WORDS + ceil(_CODED_WORDS / (UNITS * group_words(params.rows)))
 
 
 def _coded_runs(seed: int, params: HardwareParams) -> list[_CodedRun]:
