@@ -9,5 +9,6 @@ from intloom.hw.spec.params import HardwareParams
 
 def rewrite(graph: IntGraph, params: HardwareParams, keep_intermediates: bool) -> IntGraph:
     """The graph that is scheduled; with `keep_intermediates`, every tensor of the given graph is in it."""
-    filled = fill_blank_lanes(graph, params)
-    return filled if keep_intermediates else pair_pixels(read_images(filled, params), params)
+    rewritten = graph if keep_intermediates else pair_pixels(read_images(graph, params), params)
+    # Last, because a convolution that a pass before it replaces may have filled lanes.
+    return fill_blank_lanes(rewritten, params)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph, MatMul, Node, Tensor
+from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph, Node, Tensor
 from intloom.compiler.ir.ops.conv_transpose import transposed
 from intloom.compiler.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.program.memory import paired_name
@@ -55,7 +55,7 @@ class _Pairing:
         if writer is None or not readers or tensor.name in self._graph.outputs:
             return
         convs = [n for n in (writer, *readers) if type(n) is Conv and n.group == 1 and n.dilations[1] == 1]
-        if len(convs) < 1 + len(readers) or not all(_reads_pairs(n) and not self._fills_lanes(n) for n in convs[1:]):
+        if len(convs) < 1 + len(readers) or not all(map(_reads_pairs, convs[1:])):
             return
         _, channels, height, width = tensor.shape
         pairs = replace(tensor, name=paired_name(tensor.name), shape=(1, 2 * channels, height, width // 2))
@@ -69,12 +69,6 @@ class _Pairing:
         del tensors[tensor.name]
         self._tensors = tensors
         self._nodes.update((n.name, n) for n in paired)
-
-    def _fills_lanes(self, node: Conv) -> bool:
-        """Whether a product may need what the convolution writes beyond its channels, and a transposed one does not."""
-        consumers = self._graph.consumers(node.output)
-        partial = self._tensors[node.output].channels % self._params.rows
-        return node.strides[1] == 1 and partial > 0 and any(isinstance(n, MatMul) for n in consumers)
 
     def _lost_addition(self, node: Conv) -> int:
         """Half the cycles of an addition that the vector unit must do, because no transposed convolution does it."""
