@@ -10,7 +10,7 @@ from intloom.common import evidence
 from intloom.hw.asic import table as asic
 from intloom.hw.fpga import table as fpga
 from intloom.hw.fpga.counts import verilog_for
-from intloom.hw.spec.params import changed, preset
+from intloom.hw.spec.params import changed, named_changes, preset
 from intloom.hw.verilog import generate_verilog_with_macros
 from intloom.sim.rtl.verilog import verilog_of
 
@@ -21,11 +21,11 @@ _DOCS = ROOT / "docs"
 def figures() -> Iterator[tuple[Path, str, str]]:
     """File and name of each figure with a content, and the content that it would have today."""
     for name in evidence.read(_DOCS / fpga.DATA):
-        start, changes = fpga.named_changes(name)
+        start, changes = named_changes(name)
         yield _DOCS / fpga.DATA, name, fpga.content(ROOT, verilog_of(changed(preset(start), changes)))
     for name in evidence.read(_DOCS / fpga.COUNTS):
         of, family = name.rsplit(" ", 1)
-        start, changes = fpga.named_changes(of)
+        start, changes = named_changes(of)
         verilog = verilog_for(changed(preset(start), changes), family, changes)
         yield _DOCS / fpga.COUNTS, name, fpga.count_content(ROOT, evidence.content_hash([verilog.encode()]))
     for name in evidence.read(_DOCS / asic.DATA):

@@ -10,10 +10,8 @@ from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES, Flow, pack, place_and_
 from intloom.hw.fpga.report import Resource, TooLargeError
 from intloom.hw.fpga.table import (
     PAGE,
-    changed_name,
     content,
     count_row,
-    named_changes,
     path_row,
     record,
     row,
@@ -24,7 +22,7 @@ from intloom.hw.fpga.table import (
 )
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.options import add_hardware, hardware, named_fields
-from intloom.hw.spec.params import PRESETS, preset_name
+from intloom.hw.spec.params import PRESETS, changed_name, named_changes, preset_name
 
 DOCS = Path("docs")
 

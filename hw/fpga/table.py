@@ -1,6 +1,6 @@
 """Measurements of the FPGA flow, and the tables of `docs/fpga.md` that are derived from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from intloom.common.markdown import filled, line, table
 from intloom.hw.fpga.counts import Count
 from intloom.hw.fpga.flow import GRADES
 from intloom.hw.fpga.report import KINDS, Bitstream, Resource, Result
-from intloom.hw.spec.params import parse_changes
 
 PAGE = "fpga.md"
 DATA = "../hw/fpga/measured.json"
@@ -81,17 +80,6 @@ def _bitstream_row(board: str, of: Mapping[str, Any]) -> str:
     used = [Resource(*of["used"][kind]) for kind in KINDS]
     clocks = ", ".join(f"{reached:.1f} of {required:.1f}" for reached, required in of["clocks"])
     return line(board, of["preset"], of["device"], *used, clocks, of["minutes"])
-
-
-def changed_name(preset: str, changes: Sequence[str]) -> str:
-    """How the tables name a preset with changes."""
-    return ", ".join([preset, *(change.replace("=", " = ") for change in changes)])
-
-
-def named_changes(name: str) -> tuple[str, dict[str, int | bool | str]]:
-    """The preset and the changes of such a name."""
-    preset, *changes = name.split(", ")
-    return preset, parse_changes(change.replace(" = ", "=") for change in changes)
 
 
 def count_row(preset: str, of: Count) -> str:

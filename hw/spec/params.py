@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import gcd
@@ -588,6 +588,17 @@ def parse_changes(words: Iterable[str]) -> dict[str, int | bool | str]:
         number = digits.isascii() and digits.isdecimal()
         changes[name.strip()] = known[text] if text in known else int(text) if number else text
     return changes
+
+
+def changed_name(preset: str, changes: Sequence[str]) -> str:
+    """How tables name a preset with changes, which are `FIELD=VALUE`."""
+    return ", ".join([preset, *(change.replace("=", " = ") for change in changes)])
+
+
+def named_changes(name: str) -> tuple[str, dict[str, int | bool | str]]:
+    """The preset and the changes of such a name."""
+    preset, *changes = name.split(", ")
+    return preset, parse_changes(change.replace(" = ", "=") for change in changes)
 
 
 def _check_known(names: Iterable[str]) -> None:

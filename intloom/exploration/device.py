@@ -8,8 +8,7 @@ from pathlib import Path
 import intloom.hw.fpga
 from intloom.common import evidence
 from intloom.common.errors import UsageError
-from intloom.hw.fpga.table import named_changes
-from intloom.hw.spec.params import PRESETS, changed
+from intloom.hw.spec.params import PRESETS, changed, named_changes
 
 ROUTED = Path(intloom.hw.fpga.__file__).with_name("measured.json")
 _GRADE = "6"

@@ -13,8 +13,6 @@ from intloom.hw.fpga.table import (
     COUNTS,
     DATA,
     PAGE,
-    changed_name,
-    named_changes,
     path_row,
     record,
     rendered,
@@ -23,7 +21,7 @@ from intloom.hw.fpga.table import (
     update,
     update_size,
 )
-from intloom.hw.spec.params import PRESETS
+from intloom.hw.spec.params import PRESETS, changed_name, named_changes
 
 DOCS = Path(__file__).parents[3] / "docs"
 USED = {"LUT": Resource(1, 24288), "FF": Resource(2, 24288), "DSP": Resource(3, 28), "RAM": Resource(4, 56)}
