@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.arithmetic.affine_fit import SUM, clamp_limits
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_unit
-from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_tensor
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.qparams import stored_constant, stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
@@ -40,6 +41,7 @@ _MARK_STEP = 3
 """Distance of the codes of adjacent bytes: in a channel that marks one byte with 1 or -1, no other code is 1 or -1."""
 _ROUNDS = 50
 _LARGEST_BIAS = 1 << 30
+_PROOF = "proved over 256 bytes of every channel"
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
@@ -72,11 +74,36 @@ def _wide_constants(model: Model, node: OnnxNode, rank: int) -> Iterator[tuple[i
 def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a unit that is a function of one byte in each channel."""
     (leaf,) = _tensor_leaves(builder.model, unit)
+    shape = builder.shape(unit.output)
+    if len(shape) == 2 and shape[0] > 1:
+        _lower_rows(builder, unit, leaf, shape)
+        return
     x, result = builder.image(leaf), builder.result(unit)
-    if x.shape != builder.model.shape(unit.output):
+    if x.shape != shape:
         raise Refusal.BROADCAST(f"{leaf!r} of shape {x.shape} is broadcast", "expand it in the model")
-    wanted = _every_byte_of_each_channel(builder, unit, leaf, x)
-    function, name = _Function(builder, x.tensor, clamp_table(builder, unit)), unit_name(unit)
+    wanted = _every_byte_of_each_channel(builder, unit, leaf, len(shape), x.tensor.channels)
+    node, target = _lowered(builder, unit, x.tensor, result, wanted)
+    builder.finish(unit, node, result, target, _PROOF)
+
+
+def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, shape: tuple[int, ...]) -> None:
+    """Lower a unit over a matrix, as a BatchNormalization of tokens: its rows are pixels."""
+    x = read_tokens(builder, unit, leaf)
+    if x.operand.shape != shape or len(x.parts) > 1:
+        raise Refusal.BROADCAST(f"{leaf!r} of shape {x.operand.shape} is broadcast", "expand it in the model")
+    result = token_tensor(builder, unit, x.parts[0], shape[1])
+    wanted = _every_byte_of_each_channel(builder, unit, leaf, len(shape), shape[1])
+    node, target = _lowered(builder, unit, x.parts[0], result, wanted)
+    builder.emit(replace(node, origin=unit.origins), result)
+    bind_tokens(builder, unit, (result,), x.pixels)
+    builder.assign(unit, target, _PROOF)
+
+
+def _lowered(
+    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: Tensor, wanted: Int8s
+) -> tuple[Node, Target]:
+    """The node that computes the bytes `wanted` of each channel, and its target."""
+    function, name = _Function(builder, x, clamp_table(builder, unit)), unit_name(unit)
     node: Node | None = function.convolution(name, result, wanted)
     target = Target.ARRAY
     if node is None:
@@ -87,7 +114,7 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
             "reproduce",
             "use one constant for all channels, or change the scales slightly",
         )
-    builder.finish(unit, node, result, target, "proved over 256 bytes of every channel")
+    return node, target
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,13 +253,14 @@ class _Function:
         return replace(self, x=limited_x).convolution(part.name, part, rows, inside)
 
 
-def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Operand) -> Int8s:
+def _every_byte_of_each_channel(
+    builder: GraphBuilder, unit: QuantizationUnit, leaf: str, rank: int, channels: int
+) -> Int8s:
     """Results of onnxruntime for all 256 bytes in each channel: [channel, byte]."""
-    channels = x.tensor.channels
     grid = np.broadcast_to(all_bytes(), (channels, 256))
     # All bytes as one batch of rows, one sequence, or one image.
     forms = {2: (256, channels), 3: (1, channels, 256), 4: (1, channels, 16, 16)}
-    shape = forms[len(x.shape)]
+    shape = forms[rank]
     fed = np.ascontiguousarray(grid.T if len(shape) == 2 else grid).reshape(shape)
     made = evaluate_unit(builder, unit, leaf, fed)
     return made.T if len(shape) == 2 else made.reshape(channels, 256)

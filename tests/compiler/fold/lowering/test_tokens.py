@@ -189,6 +189,22 @@ def test_a_sum_that_tables_correct_has_the_order_of_its_operands(rng: random.Ran
     assert "corrected by tables" in next(a.reason for a in found.folded.assignments if a.op == "Add")
 
 
+@pytest.mark.parametrize("clamped", [False, True])
+def test_batch_normalization_of_tokens(clamped: bool, rng: random.Random) -> None:
+    """As of LeViT: a matrix with a row for each token is no batch."""
+    m = OnnxMaker(rng)
+    x = patches(m, 16, (3, 4))
+    noise = np.random.default_rng(rng.getrandbits(32))
+    rows = reshaped(m, linear(m, x, 24), (12, 24))
+    constants = [m.constant(noise.uniform(0.5, 1.5, 24).astype(np.float32)) for _ in range(4)]
+    (value,) = m.node("BatchNormalization", [rows.name, *constants])
+    (value,) = m.node("Relu", [value]) if clamped else (value,)
+    rows = m.pair(value, rows.shape, rows.scale * 1.3)
+    m.output(m.binary("Add", x, linear(m, reshaped(m, rows, (1, 12, 24)), 16)))
+    found = compared(m, rng.getrandbits(32), HARDWARE)
+    assert not [a for a in found.folded.assignments if a.target == "host"]
+
+
 def test_a_batch_of_single_rows_stays_where_it_is(rng: random.Random) -> None:
     """[tokens, 1, channels], as recurrent networks have them: no matrix needs a tensor of its own."""
     m = OnnxMaker(rng)
