@@ -258,9 +258,11 @@ def test_random_writes_follow_the_model(seed: int) -> None:
         values = {r.name: await driver.read(r.offset) for r in REGISTERS}
         assert values.items() >= flags.items()
         for number in range(400):
-            # The lock, which ends most changes, comes late.
-            register = rng.choice([r for r in REGISTERS if r not in COUNTERS and (number > 200 or r.name != "LOCK")])
+            register = rng.choice([r for r in REGISTERS if r not in COUNTERS])
             data, strobes = rng.getrandbits(32), rng.randrange(16)
+            # The lock, which ends most changes, comes late; before, its byte is not written.
+            if register.name == "LOCK" and number < 200:
+                strobes &= 0b1110
             await driver.write(register.offset, data, strobes)
             value, locked = values[register.name], bool(values["LOCK"])
             values[register.name] = Registers.model(register, PARAMS, value, data, strobes, locked=locked)

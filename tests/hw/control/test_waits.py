@@ -40,6 +40,10 @@ class Environment:
         """Give a row its next waits, as the queues do: one a cycle, then it is ready."""
         board, row = self.board, self.rows[number]
         row.waits = [max(0, c + self.rng.randint(-9, 3)) for c in self.counts]
+        if self.rng.getrandbits(1):
+            # Only the wait that is written last is not met.
+            row.waits = [min(wait, c) for wait, c in zip(row.waits, self.counts, strict=True)]
+            row.waits[-1] = self.counts[-1] + self.rng.randint(1, 3)
         for unit, wait in enumerate(row.waits):
             ctx.set(board.write, 1)
             ctx.set(board.write_row, number)
@@ -52,8 +56,10 @@ class Environment:
 
     async def queues(self, ctx: Any) -> None:
         """Fill rows and take them when they are open."""
+        number = 0
         while min(row.opened for row in self.rows) < 30:
-            number = self.rng.randrange(ROWS)
+            # Often the same row again: what was compared for its last instruction must not count for the next one.
+            number = self.rng.choice((number, self.rng.randrange(ROWS)))
             row = self.rows[number]
             if not row.ready and self.rng.random() < 0.2:
                 await self._fill(ctx, number)

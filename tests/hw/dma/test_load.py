@@ -419,6 +419,25 @@ def test_a_changed_bit_stops_a_load_with_a_crc(number: int, rng: random.Random) 
         assert bench.written[:before] == written[:before]
 
 
+def test_of_faults_in_one_cycle_that_of_the_earlier_instruction_counts(rng: random.Random) -> None:
+    """A mismatch of a load comes 2 cycles after its last beat; in each beat of the load after it, there is an error."""
+    params = preset("nano").replace(constant_check=True)
+    # So long that the data of the second one follows at once.
+    moves = [isa.make("LOAD", n0=12, crc=1), isa.make("LOAD", dram=12, n0=4)]
+    for beat, (cause, number) in enumerate([(Cause.READ_DECERR, 1), *[(Cause.CONSTANT_CHECK, 0)] * 3]):
+        unit = made(LoadUnit, params)
+        stop = Stop(unit.unit, unit.bursts.valid & unit.bursts.ready, unit.r.valid & unit.r.ready & unit.r.payload.last)
+
+        async def offer(ctx: Any, unit: LoadUnit = unit, stop: Stop = stop) -> None:
+            ctx.set(unit.scratch.ready, 1)
+            await stop.offer(ctx, moves, unit.window)
+
+        errors = {BASE + 12 + beat: 3}
+        memory = read_memory(unit.bursts, unit.r, params, rng, 40, 1.0, params.axi_outstanding, errors)
+        run(unit, offer, background=[memory, stop.count])
+        assert stop.fault == (cause, index_of(number)), beat
+
+
 @pytest.mark.parametrize("base", BASES)
 def test_every_bit_of_the_base_reaches_the_address(base: int) -> None:
     unit = made(LoadUnit, WIDE)

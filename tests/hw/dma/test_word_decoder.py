@@ -114,6 +114,17 @@ def _mutated(rng: random.Random, code: bytes, rows: int) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.parametrize("width", range(9))
+def test_a_beat_more_than_the_words_need_is_broken(width: int, rng: random.Random) -> None:
+    """Wherever in a beat the last word ends, and whether or not the other beat comes before its end."""
+    rows, count = preset("nano").rows, rng.randint(1, 2)
+    code = encode_words(random_words(rng, count, rows, range(width, width + 1)), rows) + bytes(rows)
+    for offer, take in ((1.0, 0.2), (0.3, 1.0)):
+        bench = DecoderBench("nano", [(code, count)], rng, offer, take)
+        bench.simulate()
+        assert bench.broken
+
+
 @pytest.mark.parametrize("name", ["nano", "small"])
 def test_what_is_no_code_is_broken(name: str, rng: random.Random) -> None:
     rows, outcomes = preset(name).rows, set[int]()
