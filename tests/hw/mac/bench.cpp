@@ -124,6 +124,7 @@ int main(int argc, char** argv) {
         if (PORT(unit, stall) & (PORT(unit, stall) - 1)) { fprintf(stderr, "two stalls at once\n"); return 3; }
         if (offering && !PORT(unit, busy) && !PORT(unit, stall)) { fprintf(stderr, "neither busy nor stalled\n"); return 3; }
         if (PORT(unit, busy) && PORT(unit, stall)) { fprintf(stderr, "busy and stalled\n"); return 3; }
+        if (PORT(unit, idle) && (PORT(results, valid) || PORT(residual, valid))) { fprintf(stderr, "idle, and a request waits\n"); return 3; }
         if (PORT(unit, fault) && PORT(unit, idle)) break;
         top.clk = 1;
         top.eval();

@@ -136,7 +136,9 @@ def test_a_softmax_uses_the_exponentials_loaded_before(
     maker = BenchInstructions(rng, params)
     parts = [make(Kind.VEXP, a_base=3 + 40 * part, part=part) for part in range(EXPONENTIAL_BYTES)]
     between = [maker.instruction(Kind.VADD), maker.instruction(Kind.VTABLE)]
-    softmax = [maker.instruction(Kind.VSOFTMAX) for _ in range(3)]
+    # In one of them all bytes count.
+    softmax = [maker.instruction(Kind.VSOFTMAX).with_fields(last_bytes=params.rows)]
+    softmax += [maker.instruction(Kind.VSOFTMAX) for _ in range(2)]
     _check(params, rng, [*parts, *softmax, *between, maker.instruction(Kind.VSOFTMAX)], grant, grant)
 
 
@@ -369,17 +371,19 @@ def test_cycles_of_a_normalization(shape: tuple[int, int, int], params: Hardware
     assert outcome.reads == {"a": 2 * height * width * blocks, "b": 4 * blocks}
 
 
-@pytest.mark.parametrize("lanes", [4, 1])
-@pytest.mark.parametrize(("width", "blocks"), [(1, 1), (5, 2), (2, 40)])
-def test_cycles_of_a_softmax(lanes: int, width: int, blocks: int, rng: random.Random) -> None:
+@pytest.mark.parametrize(
+    "params", [NANO, NANO.replace(vector_lanes=1), SMALL.replace(vector_lanes=2)], ids=["words", "bytes", "quarters"]
+)
+@pytest.mark.parametrize(("width", "blocks"), [(5, 1), (1, 64)])
+def test_cycles_of_a_softmax(params: HardwareParams, width: int, blocks: int, rng: random.Random) -> None:
     """The forecast, and the queue of the last pixel, as two bytes share a divider; also with pixels of many words."""
-    params = NANO.replace(vector_softmax=True, vector_lanes=lanes)
+    params = params.replace(vector_softmax=True)
     tile = {"out_w": width, "blocks": blocks, "out_plane": width, "a_plane": width, "out_base": 512}
     instruction = make(Kind.VSOFTMAX, **tile, last_bytes=params.rows)
     parts = [make(Kind.VEXP, a_base=k * 64, part=k) for k in range(EXPONENTIAL_BYTES)]
     loaded, done = _check(params, rng, [*parts, instruction]).done[-2:]
     # It is taken a cycle after the one before has ended, and sets up in the next.
-    queue = 1 if lanes == 1 else 1 + blocks * params.word_bytes // params.softmax_lanes
+    queue = 1 if params.softmax_lanes == 1 else 1 + blocks * params.word_bytes // params.softmax_lanes
     # The forecast has a latency for all, with a queue of as many groups as the cycles of operands and affine lanes.
     queue -= OperandStage.LATENCY + AffineLane.LATENCY
     assert done - loaded == instruction_cost(instruction, params).cycles + 2 + queue
