@@ -255,11 +255,11 @@ _JOINED: list[dict[str, int]] = [
 ]
 
 
-@pytest.mark.parametrize("grant", [1.0, 0.4])
+@pytest.mark.parametrize("grant", [1.0, 0.1])
 @pytest.mark.parametrize("first", _JOINED, ids=str)
 def test_a_depthwise_convolution_joins_the_one_before(first: dict[str, int], grant: float, rng: random.Random) -> None:
     """The fields that the drain still needs differ, and so do shapes."""
-    shapes = [first, *rng.sample(_JOINED, len(_JOINED)), first]
+    shapes = [first, *rng.sample(_JOINED, 3), first]
     params = _depthwise_shape(rng)
     instructions = [maker.instruction(Kind.VTABLE) for maker in [BenchInstructions(rng, params)]]
     for number, shape in enumerate(shapes):
