@@ -72,7 +72,7 @@ class SpatialOps:
         while (rows, columns) != (Steps(0, x.height), Steps(0, x.width)):
             first, rows = _first_cut(rows, x.height)
             second, columns = _first_cut(columns, x.width)
-            x = self._pick_once(x, first, second, f"{name}{number or ''}")
+            x = self._pick_once(x, first, second, f"{name}/cut{number}" if number else name)
             number += 1
         return x
 

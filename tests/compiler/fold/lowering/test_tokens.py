@@ -205,6 +205,14 @@ def test_batch_normalization_of_tokens(clamped: bool, rng: random.Random) -> Non
     assert not [a for a in found.folded.assignments if a.target == "host"]
 
 
+def test_many_matrices_of_many_rows(rng: random.Random) -> None:
+    """As of TNT: two convolutions select each matrix; the second one of matrix 1 is not matrix 11."""
+    m = OnnxMaker(rng)
+    x = linear(m, reshaped(m, patches(m, 8, (16, 16)), (16, 16, 8)), 8)
+    m.output(linear(m, reshaped(m, x, (1, 256, 8)), 4))
+    compared(m, rng.getrandbits(32), HARDWARE)
+
+
 def test_a_batch_of_single_rows_stays_where_it_is(rng: random.Random) -> None:
     """[tokens, 1, channels], as recurrent networks have them: no matrix needs a tensor of its own."""
     m = OnnxMaker(rng)
