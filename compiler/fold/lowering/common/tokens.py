@@ -41,10 +41,11 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
     operand, ordered = builder.operand_in_any_order(value), builder.ordered(value)
     assert ordered is not None  # the operand is of the graph
     length, every = ordered.shape[-1], ordered.positions.size // ordered.shape[-1]
-    # All rows are one matrix, or the last two axes are, or a matrix has a row for each pixel. Matrices that are
-    # transposed stay apart: a product finds them side by side along channels.
+    # All rows are one matrix, or a matrix has a row for each pixel, or the last two axes are one: these may be other
+    # pixels, which convolutions select. Matrices that are transposed stay apart: a product finds them side by side
+    # along channels.
     pixels = operand.tensor.height * operand.tensor.width
-    sizes = [every, *ordered.shape[-2:-1], pixels]
+    sizes = [every, pixels, *ordered.shape[-2:-1]]
     if as_rows(ordered.positions.reshape(every, length), pixels) is None:
         sizes = [*sizes[1:], every]
     for rows in dict.fromkeys(n for n in sizes if every % n == 0):
@@ -138,7 +139,9 @@ def _picked(
     kept = [Steps(int(a[0]), int(a[-1]) + 1, step) for a, step in zip(axes, steps, strict=True)]
     if not np.array_equal(np.sort(rows.pixels), every) or kept[0].count * kept[1].count != every.size:
         return None
-    picked = SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], name)
+    # Matrices of one operand may be other pixels of the same channels.
+    name += "".join(f"/{s.start}_{s.stop}_{s.step}" for s in kept)
+    picked = builder.tensors.get(name) or SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], name)
     return picked, np.searchsorted(every, rows.pixels)
 
 

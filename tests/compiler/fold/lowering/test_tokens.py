@@ -213,6 +213,15 @@ def test_many_matrices_of_many_rows(rng: random.Random) -> None:
     compared(m, rng.getrandbits(32), HARDWARE)
 
 
+def test_rows_of_heads_that_are_rows_of_pixels(rng: random.Random) -> None:
+    """As of BoTNet's positions: a head has a matrix for each row of its image, and all of them are its pixels."""
+    m = OnnxMaker(rng)
+    heads = transposed(m, reshaped(m, m.conv(m.image(3, 4, 8), 32, kernel=1), (2, 16, 32)), 0, 2, 1)
+    y = linear(m, reshaped(m, heads, (2, 4, 8, 16)), 8)
+    m.output(linear(m, reshaped(m, transposed(m, y, 1, 2, 0, 3), (1, 32, 16)), 8))
+    assert kinds(compared(m, rng.getrandbits(32), HARDWARE)).count("Conv") == 4
+
+
 def test_a_batch_of_single_rows_stays_where_it_is(rng: random.Random) -> None:
     """[tokens, 1, channels], as recurrent networks have them: no matrix needs a tensor of its own."""
     m = OnnxMaker(rng)
