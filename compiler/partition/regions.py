@@ -26,9 +26,12 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
     """Compute the level of every tensor of the graph."""
     given = {stored: tensor for stored, (tensor, _) in builder.views.items() if tensor not in builder.inputs}
     operands = {n.output: n.inputs for n in builder.nodes.values()}
-    for entry in builder.host_computed:
-        read = {v for n in before(builder.model, (entry,), given) for v in n.reads}
-        operands[entry] = tuple(given[v] for v in read & given.keys())
+    # Of all entries at once: a model of many regions has many, and the host's part before each may be long.
+    read: dict[str, frozenset[str]] = {}
+    for made in before(builder.model, builder.host_computed, given):
+        reads = frozenset[str]().union(*({given[v]} if v in given else read.get(v, ()) for v in made.reads))
+        read |= dict.fromkeys(made.outputs, reads)
+    operands |= {entry: tuple(read.get(entry, ())) for entry in builder.host_computed}
     levels: dict[str, int] = dict.fromkeys(builder.inputs, 0)
     # Not in the order of the nodes: what gives the host a value in the model's order may come after other nodes.
     for name in TopologicalSorter(operands).static_order():

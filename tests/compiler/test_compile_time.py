@@ -1,5 +1,6 @@
 """Processor time of compilation, and the cycles of unsigned weights."""
 
+import random
 import sys
 import time
 from pathlib import Path
@@ -7,11 +8,15 @@ from pathlib import Path
 import onnx
 import pytest
 
+from intloom.compiler.partition import regions
+from intloom.compiler.partition.host import before
 from intloom.flow.bundle import Bundle
 from intloom.flow.compiling import compile_model
 from intloom.hw.spec.params import preset
 from intloom.quantization import QuantizeOptions, WeightScales, quantize
 from intloom.zoo import ZOO, build
+from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import folded
 from tests.support.unsigned_weights import with_unsigned_weights
 
 SECONDS = dict.fromkeys(ZOO, 5.0) | {"yolov8n": 2.0}
@@ -52,6 +57,20 @@ def test_a_text_detector_compiles_in_seconds(tmp_path: Path) -> None:
     """
     slower = ON_A_BUSY_MACHINE * (TRACED if sys.gettrace() else 1)
     assert timed(quantized(tmp_path, "ocr_detector", 320))[1] <= slower * SECONDS["ocr_detector"] / 2
+
+
+def test_host_parts_are_found_in_proportion_to_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gMLP of 90 normalizations in parts took a minute: all nodes were visited for every host part and region."""
+    m, visits = OnnxMaker(random.Random(0)), []
+    monkeypatch.setattr(regions, "before", lambda *given: (visits.append(given), before(*given))[1])
+    x = m.conv(m.image(3, 8, 8), 16)
+    for _ in range(6):
+        (value,) = m.node("LpNormalization", [x.name], axis=1)
+        x = m.conv(m.pair(value, x.shape, 1 / 128), 16)
+    m.output(x)
+    found = folded(m.model())
+    assert len(found.regions) == 7
+    assert len(visits) == 2  # levels when regions are returned, and levels of the result
 
 
 def unsigned(path: Path) -> Path:
