@@ -60,7 +60,7 @@ def test_a_text_detector_compiles_in_seconds(tmp_path: Path) -> None:
 
 
 def test_host_parts_are_found_in_proportion_to_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gMLP of 90 normalizations in parts took a minute: all nodes were visited for every host part and region."""
+    """All nodes were visited for every host part and region: 4 of 11 s for a gMLP of 90 normalizations in parts."""
     m, visits = OnnxMaker(random.Random(0)), []
     monkeypatch.setattr(regions, "before", lambda *given: (visits.append(given), before(*given))[1])
     x = m.conv(m.image(3, 8, 8), 16)

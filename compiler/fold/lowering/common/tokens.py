@@ -41,13 +41,14 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
     operand, ordered = builder.operand_in_any_order(value), builder.ordered(value)
     assert ordered is not None  # the operand is of the graph
     length, every = ordered.shape[-1], ordered.positions.size // ordered.shape[-1]
-    # All rows are one matrix, or a matrix has a row for each pixel, or the last two axes are one: these may be other
-    # pixels, which convolutions select. Matrices that are transposed stay apart: a product finds them side by side
-    # along channels.
-    pixels = operand.tensor.height * operand.tensor.width
-    sizes = [every, pixels, *ordered.shape[-2:-1]]
-    if as_rows(ordered.positions.reshape(every, length), pixels) is None:
-        sizes = [*sizes[1:], every]
+    # All rows are one matrix, or the last two axes are, or a matrix has a row for each pixel. Matrices that are
+    # transposed stay apart: a product finds them side by side along channels.
+    pixels, lines = operand.tensor.height * operand.tensor.width, ordered.positions.reshape(every, length)
+    sizes = [every, *ordered.shape[-2:-1], pixels]
+    if as_rows(lines, pixels) is None:
+        # Matrices of all pixels need no convolutions that select pixels.
+        whole = as_rows(lines[:pixels], pixels) is not None
+        sizes = [pixels, *sizes[1:-1], every] if whole else [*sizes[1:], every]
     for rows in dict.fromkeys(n for n in sizes if every % n == 0):
         each = ordered.positions.reshape(-1, rows, length)
         every_part = [rows_as_pixels(builder, unit, ordered.tensor, matrix) for matrix in each]

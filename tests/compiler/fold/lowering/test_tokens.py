@@ -222,6 +222,15 @@ def test_rows_of_heads_that_are_rows_of_pixels(rng: random.Random) -> None:
     assert kinds(compared(m, rng.getrandbits(32), HARDWARE)).count("Conv") == 4
 
 
+def test_tokens_are_mixed_and_added(rng: random.Random) -> None:
+    """As of ResMLP: channels, of which there are four times as many as tokens, are rows of one matrix."""
+    m = OnnxMaker(rng)
+    x = patches(m, 64, (4, 4))
+    y = transposed(m, linear(m, transposed(m, x, 0, 2, 1), 16), 0, 2, 1)
+    m.output(linear(m, m.binary("Add", x, y), 8))
+    compared(m, rng.getrandbits(32), HARDWARE)
+
+
 def test_a_batch_of_single_rows_stays_where_it_is(rng: random.Random) -> None:
     """[tokens, 1, channels], as recurrent networks have them: no matrix needs a tensor of its own."""
     m = OnnxMaker(rng)
