@@ -138,3 +138,23 @@ def test_a_beat_passes_in_every_cycle(shape: str, rng: random.Random) -> None:
     most = max(sum(_on_port(a, params)["len"] + 1 for a in _addresses(params, rng)) for _ in range(2))
     # A word on a wider port waits for the lane of its first burst.
     assert most <= cycles <= most + 4
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("channel", ["ar", "aw"])
+def test_bursts_pass_before_their_data(channel: str, shape: str) -> None:
+    """On a wider port, which keeps their lanes, as many as may be outstanding."""
+    params = SHAPES[shape].replace(axi_outstanding=8)
+    converter, cycles, passed = made(WidthConverter, params), 20, 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal passed
+        words, beats = getattr(converter.words, channel), getattr(converter.beats, channel)
+        ctx.set(words.valid, 1)
+        ctx.set(beats.ready, 1)
+        for _ in range(cycles):
+            *_, fire = await ctx.tick().sample(words.ready & beats.valid)
+            passed += fire
+
+    run(converter, bench)
+    assert passed == (cycles if params.word_beats > 1 else params.axi_outstanding)
