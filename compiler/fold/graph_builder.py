@@ -253,11 +253,8 @@ class GraphBuilder:
     def _checked(self, value: str, node: OnnxNode, tensor: Tensor, shape: tuple[int, ...]) -> Operand:
         """The operand, if its quantization is the tensor's."""
         params = read_qparams(self.model, node)
-        if not (params.per_tensor and (params.dtype == "uint8") == tensor.unsigned):
-            raise Refusal.TYPE(
-                f"{value!r} is dequantized as {params.dtype}, or with several scales",
-                "use the stored type, and one scale",
-            )
+        if not params.per_tensor:
+            raise Refusal.TYPE(f"{value!r} is dequantized with several scales", "use one scale")
         if (float(params.scale), params.zero_int8) != (tensor.scale, tensor.zero_point):
             raise Refusal.TYPE(
                 f"{value!r} is dequantized with another scale or zero point than it was quantized with",

@@ -288,6 +288,21 @@ def _constant_operand(m: TfliteMaker, code: str, shape: Sequence[int]) -> int:
     return m.binary(code, _image(m), m.tensor(shape, (0.03, 5), data=data))
 
 
+def _constant_part(m: TfliteMaker, axis: int) -> int:
+    """As of coordinates, which a network appends to its channels."""
+    x = m.conv(_image(m), 20)
+    shape = list(m.tensors[x].shape)
+    shape[axis] = 2
+    data = m.rng.integers(-128, 128, shape).astype(np.int8)
+    return m.conv(m.concatenation([x, m.tensor(shape, m.scale(x), data=data)], axis), 6)
+
+
+def _scaled_uint8_input(m: TfliteMaker) -> int:
+    """As of Keras models that begin with a Rescaling."""
+    x = m.unary("QUANTIZE", m.input((1, 8, 8, 12), (0.03, 133), "UINT8"), (0.03, 5), options("Quantize"))
+    return m.conv(m.binary("MUL", x, m.tensor((), (0.03, 5), data=np.array(90, np.int8))), 20)
+
+
 def _constant_image(m: TfliteMaker) -> int:
     data = m.rng.integers(-100, 101, (1, 8, 8, 1)).astype(np.int8)
     return m.binary("MUL", m.conv(_image(m), 1), m.tensor(data.shape, (0.03, 5), data=data))
@@ -433,6 +448,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "BATCH_MATMUL": _products,
     "BATCH_MATMUL of a Softmax": _attention,
     "BATCH_MATMUL of heads before FULLY_CONNECTED": _heads,
+    "MUL of a uint8 input with a constant": _scaled_uint8_input,
     "QUANTIZE": lambda m: m.unary("QUANTIZE", _image(m), (0.031, 40), options("Quantize")),
     "MAX_POOL_2D": lambda m: _pool(m, "MAX_POOL_2D", 3, 2, 0),
     "AVERAGE_POOL_2D": lambda m: _pool(m, "AVERAGE_POOL_2D", 2, 2, 1),
@@ -441,6 +457,8 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "MEAN of channels, which LiteRT runs": _mean_of_channels,
     "REDUCE_MAX": _largest,
     "SOFTMAX": _softmax,
+    "CONCATENATION with constant channels": lambda m: _constant_part(m, 3),
+    "CONCATENATION with constant rows": lambda m: _constant_part(m, 1),
     "CONCATENATION": _concatenation,
     "SPLIT": _split,
     "SPLIT to groups of a convolution": _grouped,

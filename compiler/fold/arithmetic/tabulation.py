@@ -55,7 +55,7 @@ def _nodes(model: Model, unit: QuantizationUnit) -> Sequence[OnnxNode]:
 
 def evaluate_unit(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:
     """Results of onnxruntime for a unit, with these values of the leaf, in the shape of `values`."""
-    feeds = {stored_value(builder.model, leaf): to_stored(values, builder.operand_in_any_order(leaf).tensor.unsigned)}
+    feeds = {stored_value(builder.model, leaf): to_stored(values, builder.operand_in_any_order(leaf).params.unsigned)}
     return evaluate_nodes(builder.model, _nodes(builder.model, unit), feeds, unit.output, builder.options.match)
 
 

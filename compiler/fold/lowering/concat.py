@@ -11,7 +11,7 @@ import numpy as np
 
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, to_int8, to_stored
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_nodes
-from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.graph_builder import GraphBuilder, as_image, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, join_parts, read_tokens
 from intloom.compiler.fold.lowering.common.transposition import resized
@@ -30,21 +30,28 @@ def lower_concat(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     tables = _rescaling(builder, unit)
     undo = builder.checkpoint()
     try:
-        operands = [builder.image(v) for v in main.inputs]
+        operands = enumerate(zip(main.inputs, tables, strict=True))
+        parts = [_part(builder, unit, value, table, k) for k, (value, table) in operands]
     except UnsupportedPattern:
         undo()
         _join_tokens(builder, unit, tables)
         return
-    axis, result = main.integer("axis", 1) % len(operands[0].shape), builder.result(unit)
-    parts = [
-        _rescaled(builder, unit, operand.tensor, table, index)
-        for index, (operand, table) in enumerate(zip(operands, tables, strict=True))
-    ]
+    rank, result = len(builder.model.shape(unit.output) or ()), builder.result(unit)
+    axis = main.integer("axis", 1) % rank
     if axis != 1:
-        _join(builder, unit, parts, result, down=axis == 2 and len(operands[0].shape) == 4)
+        _join(builder, unit, parts, result, down=axis == 2 and rank == 4)
         return
     node = Concat(name=unit_name(unit), inputs=tuple(parts), output=result.name)
     builder.finish(unit, node, result, Target.PLACEMENT)
+
+
+def _part(builder: GraphBuilder, unit: QuantizationUnit, value: str, table: Int8s, index: int) -> str:
+    """An operand as an image with the scale of the result."""
+    stored = _stored(builder, value)
+    if stored is None:
+        return _rescaled(builder, unit, builder.image(value).tensor, table, index)
+    _, *shape = as_image(stored.shape)
+    return _constant(builder, unit, table[stored.view(np.uint8)].reshape(shape), index).name
 
 
 def _join(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], result: Tensor, *, down: bool) -> None:
@@ -126,6 +133,11 @@ def _constant_rows(builder: GraphBuilder, unit: QuantizationUnit, values: Int8s,
     shape = builder.model.shape(unit.output) or ()
     image = np.zeros((shape[-1], 1, prod(shape[:-1])), np.int8)
     image[:, 0, at : at + len(values)] = values.T
+    return _constant(builder, unit, image, index)
+
+
+def _constant(builder: GraphBuilder, unit: QuantizationUnit, image: Int8s, index: int) -> Tensor:
+    """Emit a constant of channels, rows and columns as an operand."""
     name = f"{unit.output}/in{index}"
     tensor = builder.tensor(name, (1, *image.shape), builder.params(unit))
     builder.emit(Constant(name=name, inputs=(), output=name, values=image, origin=unit.origins), tensor)

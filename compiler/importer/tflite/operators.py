@@ -270,10 +270,9 @@ def convert_prelu(c: Converter, op: TfliteOperator) -> None:
 @converts("QUANTIZE")
 def convert_quantize(c: Converter, op: TfliteOperator) -> None:
     """A float value becomes stored, or a stored value gets another scale."""
-    x, result, order = c.tensor(op.inputs[0]), c.tensor(op.outputs[0]), c.view(op.inputs[0]).order
+    # The host brings an input to the order of the operators that follow.
+    x, result, order = c.tensor(op.inputs[0]), c.tensor(op.outputs[0]), c.natural_order(op.inputs[0])
     if not x.scales:
-        # The host brings a float input to the order of the operators that follow.
-        order = c.natural_order(op.inputs[0])
         widened = [r for r in c.file.operators if op.outputs[0] in r.inputs and r.code in ("EXPAND_DIMS", "RESHAPE")]
         if len(order) == 3 and any(len(c.tensor(r.outputs[0]).shape) == 4 for r in widened):
             order = (0, 2, 1)
