@@ -16,6 +16,7 @@ from onnx import helper
 from onnx.shape_inference import InferenceContext
 
 from intloom.common.errors import ModelError
+from intloom.compiler.importer.limits import LARGEST_VALUE
 from intloom.compiler.importer.subgraphs import all_graphs
 
 DOMAIN, _GUARD = "intloom.importer", "SizeGuard"
@@ -24,7 +25,6 @@ _GUARDED = frozenset({"Add", "Cast", "Concat", "Gather", "GatherND", "Mul", "Sli
 _LONGEST_SHAPE_DATA = 1 << 21
 """Inference needs up to 300 bytes for each element of a chain of values."""
 _NODE, _VALUES = "guarded_node", "guarded_values"
-_LARGEST_VALUE = 1 << 28
 _LARGEST_AXIS = (1 << 31) - 1
 _INDICES = ("axis", "batch_dims")
 
@@ -136,8 +136,8 @@ def _check_value(value: onnx.ValueInfoProto) -> None:
     for axis, size in enumerate(sizes):
         if size < 0:
             raise ModelError(f"dimension {axis} of {value.name!r} must not be negative, not {size}: correct the model")
-    if prod(sizes) > _LARGEST_VALUE:
-        raise ModelError(f"{value.name!r} must have at most {_LARGEST_VALUE:,} values, not {prod(sizes):,}: reduce it")
+    if prod(sizes) > LARGEST_VALUE:
+        raise ModelError(f"{value.name!r} must have at most {LARGEST_VALUE:,} values, not {prod(sizes):,}: reduce it")
 
 
 def _check_sizes(context: InferenceContext) -> None:

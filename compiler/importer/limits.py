@@ -11,6 +11,8 @@ from intloom.compiler.importer.subgraphs import graphs_of
 
 MOST_NODES = 100_000
 """Nodes of a model with its functions inlined; a large detector has about 1,000."""
+LARGEST_VALUE = 1 << 28
+"""Elements of a value."""
 _MOST_INPUTS, _DEEPEST = 4_096, 8
 """Inputs of a node, and levels of branches in branches, for which onnxslim needs at most seconds."""
 

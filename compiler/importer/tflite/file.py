@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import FileFormatError, IntloomError, UnsupportedError
 from intloom.common.extras import require_extra
+from intloom.compiler.importer.limits import LARGEST_VALUE
 from intloom.compiler.refusals import Refusal
 
 IDENTIFIER = b"TFL3"
@@ -268,6 +269,8 @@ class _Reader:
         if 0 < signature <= _MAX_RANK and any(int(v) < 0 for v in entry.ShapeSignatureAsNumpy()):
             # The converter stores size 1 for every open dimension; a batch of 1 is then what runs.
             shape = tuple(max(1, v) for v in shape)
+        if prod(shape) > LARGEST_VALUE:
+            raise FileFormatError(f"{self._name}: tensor {name!r} must have at most {LARGEST_VALUE:,} elements")
         dtype = enum_names("TensorType").get(entry.Type())
         if dtype is None:
             raise UnsupportedError(f"{self._name}: tensor {name!r} has the unknown type {entry.Type()}")

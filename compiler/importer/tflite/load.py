@@ -1,5 +1,7 @@
 """From a TFLite file to a `Model`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,21 +32,28 @@ def load_tflite(path: Path) -> Model:
 def convert(file: TfliteFile) -> Model:
     """Convert a file that was read."""
     check_integer(file)
-    file = fold_sizes(file)
-    joined = join_groups(file)
+    with _fitting(file, "an operator"):
+        file = fold_sizes(file)
+        joined = join_groups(file)
     converter = Converter(joined)
     for op in joined.operators:
-        try:
+        with _fitting(file, op.label):
             _convert(converter, op)
-        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            # Shapes, options and numbers of operands that contradict each other.
-            raise FileFormatError(
-                f"{file.name}: {op.label} does not fit its operands ({error}): export the model again"
-            ) from None
     model = converter.model()
     return replace(
         model, tflite=TfliteSource(file, {i: v for i, v in converter.views.items() if i < len(file.tensors)})
     )
+
+
+@contextmanager
+def _fitting(file: TfliteFile, name: str) -> Iterator[None]:
+    """Convert errors that shapes, options and numbers of operands cause which contradict each other."""
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        raise FileFormatError(
+            f"{file.name}: {name} does not fit its operands ({error}): export the model again"
+        ) from None
 
 
 def _convert(converter: Converter, op: TfliteOperator) -> None:

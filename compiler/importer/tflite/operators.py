@@ -180,6 +180,8 @@ def convert_binary(c: Converter, op: TfliteOperator) -> None:
     if onnx_op is None:
         raise Refusal.OPERATOR("it has no integer form", "write it as SUB and MUL")
     _require_int8(c, op, *op.inputs[:2], op.outputs[0])
+    if np.broadcast_shapes(x.shape, y.shape) != result.shape:
+        raise ValueError(f"operands of shape {x.shape} and {y.shape} give no result of shape {result.shape}")
     rank = len(result.shape)
     wide = [(1,) * (rank - len(c.tensor(i).shape)) + c.tensor(i).shape for i in op.inputs[:2]]
     order = _common_order(c, op.inputs[:2], rank)

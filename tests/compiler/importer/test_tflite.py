@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -323,6 +324,24 @@ def test_damaged_files_end_in_the_projects_errors(count, seed):
         assert time.process_time() - start < 20
     assert len(messages) > count // 4 and not any("\n" in m for m in messages)
     assert psutil.Process().memory_info().rss - before < 1 << 30
+
+
+@pytest.mark.parametrize("damage", ["code", "shape"])
+def test_operators_that_do_not_fit_their_operands(damage, tmp_path, seed):
+    """Before their conversion: the search for groups, and the sizes of constants."""
+    m = TfliteMaker(seed)
+    x = m.binary("ADD", m.input((1, 8, 8, 12)), m.tensor((9, 12), data=np.zeros((9, 12), np.int8)))
+    if damage == "code":
+        m.tensors[1] = replace(m.tensors[1], shape=(8, 12), data=np.zeros((8, 12), np.int8))
+        m.operators[0] = replace(m.operators[0], code="CONCATENATION")
+    with pytest.raises(FileFormatError, match="operator.* does not fit its operands"):
+        load_model(m.save(tmp_path / "file.tflite", x))
+
+
+def test_a_tensor_of_absurd_size_is_refused(tmp_path):
+    m = TfliteMaker()
+    with pytest.raises(FileFormatError, match="must have at most 268,435,456 elements"):
+        load_model(m.save(tmp_path / "file.tflite", m.input((1, 8, 8, (1 << 31) - 1))))
 
 
 def test_other_bytes_are_not_tflite(tmp_path):
