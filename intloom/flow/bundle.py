@@ -8,8 +8,9 @@ from pathlib import Path
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.frontend import FoldedModel, fold_for
 from intloom.compiler.importer import load_model
+from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.file import load_regions
-from intloom.compiler.program.program import Program, combined_program
+from intloom.compiler.program.program import Program, Role, combined_program
 from intloom.flow.host import HostParts, output_quant, plain_quant
 from intloom.flow.model_interface import NodeArg, float_args, input_args, output_args
 from intloom.flow.reference import host_of
@@ -66,7 +67,7 @@ def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int
     Raises
     ------
     FileFormatError
-        A file is missing or damaged, or the program was compiled from another model.
+        A file is missing or damaged, or the program was compiled from another model or by another version.
     UsageError
         The program was compiled for other sizes than `dims`.
     """
@@ -87,7 +88,16 @@ def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int
             f"{chosen} must be the model that {program} was compiled from: its hash is {folded.source[:12]}, "
             f"not {loaded[0].source[:12]}; compile again or give the right model with --model"
         )
+    if len(loaded) != len(folded.regions) or not all(map(_has_same_ends, loaded, folded.regions)):
+        raise FileFormatError(f"{program} was compiled from {chosen} by another version of Intloom: compile it again")
     return Bundle(loaded, chosen, folded, input_args(imported, chosen), output_args(imported, chosen))
+
+
+def _has_same_ends(program: Program, region: IntGraph) -> bool:
+    """Whether inputs and outputs of a program are those of the region as it is folded now."""
+    stored = {t.name: (t.shape, t.scale, t.zero_point) for t in program.tensors if t.role in (Role.INPUT, Role.OUTPUT)}
+    ends = (region.tensors[name] for name in (*region.inputs, *region.outputs))
+    return stored == {t.name: (t.shape, t.scale, t.zero_point) for t in ends}
 
 
 def bundle_without_model(programs: tuple[Program, ...]) -> Bundle:

@@ -1,6 +1,7 @@
 """Models with float operators in the middle: several regions, the host between them, every backend the same bytes."""
 
 import random
+from dataclasses import replace
 
 import onnx
 import pytest
@@ -9,6 +10,7 @@ import intloom
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.fold.target import Target
 from intloom.compiler.program.file import load, load_regions, save_regions
+from intloom.compiler.program.program import Role
 from intloom.flow.bundle import load_bundle
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import assert_equal, folded, random_feeds
@@ -107,6 +109,19 @@ def test_the_file_holds_all_regions(model, tmp_path):
         load_regions(path)
     with pytest.raises(UsageError, match="saved together"):
         save_regions(programs[:1], path)
+
+
+@pytest.mark.parametrize("change", ["regions", "ends"])
+def test_a_program_of_another_version_is_refused(change, model, tmp_path):
+    """As where a later version computes more on the accelerator, or gives a tensor another scale."""
+    onnx.save(model, tmp_path / "m.onnx")
+    path = tmp_path / "m.loom"
+    intloom.compile(tmp_path / "m.onnx", preset="nano").save(path)
+    first, *others = load_regions(path)
+    tensors = tuple(replace(t, scale=2 * t.scale) if t.role is Role.INPUT else t for t in first.tensors)
+    save_regions([replace(first, tensors=tensors), *others] if change == "ends" else [replace(first, regions=1)], path)
+    with pytest.raises(FileFormatError, match="by another version of Intloom: compile it again"):
+        load_bundle(path)
 
 
 def test_several_regions_need_the_model(model, tmp_path, seed):
