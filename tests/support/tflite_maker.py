@@ -251,6 +251,13 @@ def _slice(m: TfliteMaker) -> int:
     return m.moved("STRIDED_SLICE", [x, *bounds], (1, 8, 8, 16), made)
 
 
+def _padded_channels(m: TfliteMaker) -> int:
+    """As where a sum of BlazeFace has more channels than its input."""
+    x = m.conv(_image(m), 20)
+    y = m.moved("PAD", [x, m.integers([[0, 0], [0, 0], [0, 0], [0, 12]])], (1, 8, 8, 32), options("Pad"))
+    return m.binary("ADD", m.conv(x, 32), y)
+
+
 def _pad(m: TfliteMaker) -> int:
     x = m.conv(_image(m), 8)
     wide = m.moved("PAD", [x, m.integers([[0, 0], [1, 1], [1, 1], [0, 0]])], (1, 10, 10, 8), options("Pad"))
@@ -288,9 +295,9 @@ def _constant_operand(m: TfliteMaker, code: str, shape: Sequence[int]) -> int:
     return m.binary(code, _image(m), m.tensor(shape, (0.03, 5), data=data))
 
 
-def _constant_part(m: TfliteMaker, axis: int) -> int:
+def _constant_part(m: TfliteMaker, axis: int, channels: int = 20) -> int:
     """As of coordinates, which a network appends to its channels."""
-    x = m.conv(_image(m), 20)
+    x = m.conv(_image(m), channels)
     shape = list(m.tensors[x].shape)
     shape[axis] = 2
     data = m.rng.integers(-128, 128, shape).astype(np.int8)
@@ -458,6 +465,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "REDUCE_MAX": _largest,
     "SOFTMAX": _softmax,
     "CONCATENATION with constant channels": lambda m: _constant_part(m, 3),
+    "CONCATENATION with constant channels that fill words": lambda m: _constant_part(m, 3, 16),
     "CONCATENATION with constant rows": lambda m: _constant_part(m, 1),
     "CONCATENATION": _concatenation,
     "SPLIT": _split,
@@ -465,6 +473,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "STRIDED_SLICE": _slice,
     "SLICE": _rows,
     "PAD": _pad,
+    "PAD of channels": _padded_channels,
     "PADV2": _padded_by_a_value,
     "SQUEEZE and EXPAND_DIMS": _expanded,
     "SPACE_TO_DEPTH and DEPTH_TO_SPACE": _blocks,

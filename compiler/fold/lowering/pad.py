@@ -1,4 +1,7 @@
-"""Pad with a constant along height and width: an average over single pixels, or padding of the convolution after it."""
+"""Pad with a constant: along height and width an average over single pixels, or padding of the convolution after it.
+
+Along channels, it is joined with constants.
+"""
 
 from dataclasses import replace
 
@@ -13,7 +16,7 @@ from intloom.compiler.fold.patterns.qparams import quantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
-from intloom.compiler.ir import Tensor
+from intloom.compiler.ir import Constant, Tensor
 from intloom.compiler.refusals import Refusal
 
 _MOST_REPEATED = 8
@@ -25,7 +28,7 @@ def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower padding with one value, or with up to 8 rows and columns of the image; negative padding crops."""
     main = unit.operator
     x, result = builder.image(main.input(0)), builder.result(unit)
-    borders = _borders(builder.model, main, len(x.shape))
+    channels, *borders = _borders(builder.model, main, len(x.shape))
     mover, name = SpatialOps(builder, unit.origins), unit_name(unit)
     tensor = x.tensor
     table = requant_table(builder, unit)
@@ -40,13 +43,33 @@ def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise Refusal.INVALID("it crops everything", "remove the node")
     tensor = mover.pick(tensor, rows, columns, f"{result.name}/cut")
     (top, bottom), (left, right) = ((max(0, a), max(0, b)) for a, b in borders)
-    if main.text("mode", "constant") == "constant":
+    if any(channels):
+        byte = _byte(builder, unit, main)
+        if top or left or bottom or right:
+            tensor = mover.pad(tensor, (top, left, bottom, right), byte, f"{result.name}/image")
+        padded = _with_channels(builder, unit, tensor, channels, byte)
+    elif main.text("mode", "constant") == "constant":
         padded = mover.pad(tensor, (top, left, bottom, right), _byte(builder, unit, main), result.name)
     else:
         reflected = main.text("mode", "constant") == "reflect"
         padded = repeated(mover, tensor, ((top, bottom), (left, right)), result.name, reflected=reflected)
     builder.bind(unit.output, padded.name)
     builder.assign(unit, Target.VECTOR)
+
+
+def _with_channels(
+    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, counts: tuple[int, int], byte: int
+) -> Tensor:
+    """The image with so many channels of one byte before and after its own."""
+    parts = [x]
+    for last, count in enumerate(counts):
+        if count:
+            part = replace(x, name=f"{unit.output}/channels{last}", shape=(1, count, x.height, x.width))
+            values = np.full(part.shape[1:], byte, np.int8)
+            node = Constant(name=part.name, inputs=(), output=part.name, values=values, origin=unit.origins)
+            builder.emit(node, part)
+            parts.insert(len(parts) * last, part)
+    return builder.join(parts, unit.output, name=unit_name(unit), origin=unit.origins)
 
 
 def repeated(
@@ -85,8 +108,8 @@ def _byte(builder: GraphBuilder, unit: QuantizationUnit, node: OnnxNode) -> int:
     return byte if clamps is None else int(clamps[byte & 0xFF])
 
 
-def _borders(model: Model, node: OnnxNode, rank: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Padding before and after, along height and along width."""
+def _borders(model: Model, node: OnnxNode, rank: int) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+    """Padding before and after, along channels, height and width."""
     if node.text("mode", "constant") not in ("constant", "edge", "reflect"):
         raise Refusal.SELECTION(f"it pads in mode {node.text('mode', '')}", "use mode constant, edge or reflect")
     given = model.constant(node.input(1)) if node.input(1) else np.array(node.integers("pads", ()))
@@ -96,6 +119,9 @@ def _borders(model: Model, node: OnnxNode, rank: int) -> tuple[tuple[int, int], 
     borders = [(0, 0)] * max(4, rank)
     for axis, first, last in zip(axes.ravel(), given.ravel()[: axes.size], given.ravel()[axes.size :], strict=True):
         borders[int(axis) % rank] = (int(first), int(last))
-    if any(b != (0, 0) for b in borders[:2]):
-        raise Refusal.SELECTION("it pads channels or the batch", "pad along height and width")
-    return (borders[2], borders[3]) if rank > 3 else ((0, 0), borders[2])
+    batch, channels, *image = borders
+    if any(batch) or min(channels) < 0 or (any(channels) and node.text("mode", "constant") != "constant"):
+        raise Refusal.SELECTION(
+            "it pads the batch, or channels otherwise than with a constant", "pad images, with mode constant"
+        )
+    return (channels, image[0], image[1]) if rank > 3 else (channels, (0, 0), image[0])

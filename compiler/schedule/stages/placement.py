@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from intloom.compiler.ir import Concat, Conv, ConvTranspose, IntGraph, Node, Slice
+from intloom.compiler.ir import Concat, Constant, Conv, ConvTranspose, IntGraph, Node, Slice
 from intloom.compiler.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.memory import PIXEL_CHANNELS, channel_blocks, row_words
@@ -272,8 +272,8 @@ class Placement:
 
     def _may_move(self, tensor: str) -> bool:
         producer = self._producers.get(tensor)
-        # The host writes graph inputs before the run, in buffers of their own.
-        if producer is None or tensor in self._inside:
+        # The host writes graph inputs before the run, in buffers of their own; constants are in the image.
+        if producer is None or isinstance(producer, Constant) or tensor in self._inside:
             return False
         return not (isinstance(producer, Slice) and self.is_view(producer))
 

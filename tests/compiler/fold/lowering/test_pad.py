@@ -1,4 +1,4 @@
-"""Pad with a constant: merged into a convolution, otherwise an average over single pixels."""
+"""Pad with a constant: merged into a convolution, otherwise an average over single pixels; channels are constants."""
 
 import numpy as np
 import pytest
@@ -40,6 +40,20 @@ def test_a_pad_without_a_qdq_pair(rng, seed):
     m = OnnxMaker(rng)
     m.output(m.conv(padded(m, m.conv(m.image(3, 8, 8), 5), (0, 1, 1, 0)), 4))
     assert kinds(compared(m, seed)) == ["Conv", "Conv"]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, -3.0])
+@pytest.mark.parametrize("pads", [(0, 12, 0, 0, 0, 0, 0, 0), (0, 3, 0, 0, 0, 0, 0, 0), (0, 5, 1, 0, 0, 2, 0, 3)])
+def test_channels(pads, value, rng, seed):
+    """As where a sum of BlazeFace has more channels than its input."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6, 100), 20)
+    (made,) = m.node("Pad", [x.name, m.constant(np.array(pads)), m.constant(np.float32(value))])
+    shape = tuple(size + a + b for size, a, b in zip(x.shape, pads[:4], pads[4:], strict=True))
+    m.output(m.conv(m.pair(made, shape, x.scale * rng.choice((1, 0.7)), 90), 4))
+    found = compared(m, seed)
+    assert "Concat" in kinds(found)
+    assert len(found.folded.regions) == 1
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, -3.0, 100.0])
@@ -110,7 +124,8 @@ def test_rows_and_columns_repeat(mode, pads, rng, seed):
     ("mode", "pads", "reason"),
     [
         ("wrap", [0, 0, 1, 1, 0, 0, 1, 1], "pads in mode wrap"),
-        ("constant", [0, 1, 0, 0, 0, 0, 0, 0], "pads channels"),
+        ("edge", [0, 1, 0, 0, 0, 0, 0, 0], "channels otherwise than with a constant"),
+        ("constant", [0, -1, 0, 0, 0, 0, 0, 0], "channels otherwise than with a constant"),
         ("reflect", [0, 0, 6, 0, 0, 0, 0, 0], "reflects more than the image"),
         ("edge", [0, 0, 3, 3, 0, 0, 2, 1], "repeats"),
     ],
