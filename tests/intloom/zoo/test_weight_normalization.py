@@ -9,7 +9,8 @@ from intloom.quantization.samples import input_specs
 from intloom.zoo import ZOO, build
 from tests.support.nightly import with_nightly
 
-MOST_AT_ENDS = 0.05
+MOST_AT_ENDS = 0.06
+"""5 % of the values of some SiLU lie within a step of its minimum, on some processors one more than on others."""
 WORDS = "minilm_l6"
 """Synthetic indices are 0 and 1: the ranges of two words are not those of others."""
 FEW_VALUES = 2
