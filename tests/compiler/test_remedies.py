@@ -57,9 +57,9 @@ def _padding(m: OnnxMaker, x: Value, fixed: bool) -> None:
 
 
 def _padded_axis(m: OnnxMaker, x: Value, fixed: bool) -> None:
-    pads = m.constant(np.array([0, 0, 1, 1, 0, 0, 0, 0] if fixed else [0, 1, 0, 0, 0, 0, 0, 0]))
-    (value,) = m.node("Pad", [x.name, pads])
-    m.output(m.pair(value, (1, 8, 7, 7) if fixed else (1, 9, 6, 6), x.scale, 0))
+    pads = m.constant(np.array([0, 1, 0, 0, 0, 0, 0, 0]))
+    (value,) = m.node("Pad", [x.name, pads], mode="constant" if fixed else "edge")
+    m.output(m.pair(value, (1, 9, 6, 6), x.scale, 0))
 
 
 def _alpha(m: OnnxMaker, x: Value, fixed: bool) -> None:
@@ -120,7 +120,7 @@ CASES: dict[str, tuple[str, str, Build]] = {
     "linear": ("Resize", "enlarge by 3", _linear),
     "coordinates": ("Resize", "coordinate_transformation_mode asymmetric and nearest_mode floor", _coordinates),
     "padding": ("Pad", "use mode constant", _padding),
-    "padded axis": ("Pad", "pad along height and width", _padded_axis),
+    "padded axis": ("Pad", "pad images, with mode constant", _padded_axis),
     "alpha": ("Gemm", "fold alpha and beta into the weights", _alpha),
     "dilation": ("MaxPool", "use dilations of 1", _dilated),
     "far dilation": ("Conv", "use dilations of at most 15", _far_dilated),
