@@ -33,6 +33,13 @@ class Ordered:
         return tuple(self.positions.shape)
 
 
+def is_permutation(positions: Positions) -> bool:
+    """Whether the positions are all numbers below their count."""
+    seen = np.zeros(positions.size, bool)
+    seen[positions] = True
+    return bool(seen.all())
+
+
 def row_major(tensor: str, shape: tuple[int, ...]) -> Ordered:
     """All values of a tensor in its own order."""
     return Ordered(tensor, np.arange(prod(shape), dtype=np.int64).reshape(shape))

@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.common.errors import UnsupportedError
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.byte_order import Ordered, block_sources, channel_runs, row_major
 from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import Model, OnnxNode
-from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
+from intloom.compiler.ir import Concat, Constant, Node, Slice, Table, Tensor
 from intloom.compiler.ir.ops.conv_transpose import spreading_conv
 from intloom.compiler.limits import LARGEST_STRIDE
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
@@ -30,6 +31,8 @@ _MOST_JOINED = 3584
 """Pixels of a block times channels, so that the weights of an output block fit the memory of every preset."""
 _MOST_SPREAD = BY_KIND[Kind.CONV].field("out_x").maximum
 """Rows or columns that are made of channels."""
+_FACTORS = Tensor("", (1, 1, 1, 1), 1.0, 0, False)
+"""A tensor whose integers are its values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,6 +343,22 @@ class GraphBuilder:
             name = f"{node.name}#{copy}"
         self.nodes[name] = replace(node, name=name)
         self.tensors[result.name] = result
+
+    def constant(self, name: str, values: NDArray[np.int8], origin: tuple[str, ...], like: Tensor = _FACTORS) -> Tensor:
+        """Add a constant of channels, rows and columns with the scale of `like`."""
+        result = replace(like, name=name, shape=(1, *values.shape))
+        self.emit(Constant(name=name, inputs=(), output=name, values=values, origin=origin), result)
+        return result
+
+    def refusal_of(self, action: Callable[[], None]) -> UnsupportedError | None:
+        """Run an action. If it is refused, remove what it added and return the error."""
+        undo = self.checkpoint()
+        try:
+            action()
+        except UnsupportedError as error:
+            undo()
+            return error
+        return None
 
     def checkpoint(self) -> Callable[[], None]:
         """A function that removes everything that is added from now on: a lowering may fail after it added nodes."""

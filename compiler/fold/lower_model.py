@@ -6,11 +6,9 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-import numpy as np
-
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.custom import find
-from intloom.compiler.fold.byte_order import Positions
+from intloom.compiler.fold.byte_order import Positions, is_permutation
 from intloom.compiler.fold.graph_builder import FoldOptions, GraphBuilder, as_image
 from intloom.compiler.fold.lowering.channelwise import is_channelwise_unit, lower_channelwise
 from intloom.compiler.fold.lowering.common.reordering import is_reordering, reorder
@@ -154,15 +152,11 @@ def _restore_for_host(builder: GraphBuilder, values: Iterable[str]) -> None:
 
 def _attempt(builder: GraphBuilder, nodes: Sequence[OnnxNode], action: Callable[[], None]) -> bool:
     """Lower some nodes and return True; on failure restore the graph, record reason and remedy, and return False."""
-    undo = builder.checkpoint()
-    try:
-        action()
-    except UnsupportedError as error:
-        undo()
+    error = builder.refusal_of(action)
+    if error is not None:
         for made in nodes:
             builder.findings.setdefault(made.name, _on_host(error))
-        return False
-    return True
+    return error is None
 
 
 def _on_host(error: UnsupportedError) -> Finding:
@@ -190,13 +184,9 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
             f"the value between {inner[-1].name!r} and {main.name!r} is not quantized",
             _remedy_between(unit, inner[-1]),
         )
-    undo = builder.checkpoint()
-    try:
-        rule(builder, unit)
-    except UnsupportedPattern:
-        undo()
-        if not reorder(builder, unit):
-            raise
+    error = builder.refusal_of(partial(rule, builder, unit))
+    if error is not None and not reorder(builder, unit):
+        raise error
 
 
 def _lower_family(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
@@ -204,18 +194,14 @@ def _lower_family(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
 
     Constants for each channel of a value in another order are also a second operand.
     """
-    refused: UnsupportedPattern | None = None
+    errors = []
     for lower_family in [lower for belongs, lower in _FAMILIES if belongs(builder, unit)]:
-        undo = builder.checkpoint()
-        try:
-            lower_family(builder, unit)
-        except UnsupportedPattern as error:
-            undo()
-            refused = refused or error
-        else:
+        error = builder.refusal_of(partial(lower_family, builder, unit))
+        if error is None:
             return True
-    if refused is not None:
-        raise refused
+        errors.append(error)
+    if errors:
+        raise errors[0]
     return False
 
 
@@ -330,12 +316,6 @@ def orders_of(builder: GraphBuilder) -> dict[str, tuple[str, Positions]]:
     orders: dict[str, tuple[str, Positions]] = {}
     for stored, order in builder.orders.items():
         size = prod(builder.tensors[order.tensor].shape)
-        if order.tensor not in orders and order.positions.size == size and _is_permutation(order.positions):
+        if order.tensor not in orders and order.positions.size == size and is_permutation(order.positions):
             orders[order.tensor] = (stored, order.positions)
     return orders
-
-
-def _is_permutation(positions: Positions) -> bool:
-    found = np.zeros(positions.size, bool)
-    found[positions] = True
-    return bool(found.all())

@@ -13,7 +13,7 @@ from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SampledFunctio
 from intloom.compiler.fold.arithmetic.integer_average import average_scale, averages, divisor, float_distance
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
-from intloom.compiler.fold.byte_order import as_rows
+from intloom.compiler.fold.byte_order import as_rows, is_permutation
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, windows_of_blocks
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
@@ -24,7 +24,7 @@ from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.fold.patterns.window import Window, read_pool
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
-from intloom.compiler.ir import AvgPool, Constant, Conv, MatMul, Tensor
+from intloom.compiler.ir import AvgPool, Conv, MatMul, Tensor
 from intloom.compiler.ir.node import Pair
 from intloom.compiler.limits import LARGEST_WINDOW
 from intloom.compiler.refusals import Refusal
@@ -176,10 +176,7 @@ def _product(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: T
     long_sum = emit_long_sum(SpatialOps(builder, unit.origins), x, f"{result.name}/sum", steps)
     weights, count = f"{result.name}/weights", long_sum.weights.size
     every = np.tile(chosen, (count // len(chosen), 1, 1)) * long_sum.weights[:, None, None]
-    builder.emit(
-        Constant(name=weights, inputs=(), output=weights, values=every, origin=unit.origins),
-        Tensor(weights, (1, *every.shape), 1.0, 0, False),
-    )
+    builder.constant(weights, every, unit.origins)
     node = MatMul(
         name=_name(unit, result),
         inputs=(weights, long_sum.pixels.name),
@@ -238,7 +235,8 @@ def _whole_image(builder: GraphBuilder, node: OnnxNode) -> Tensor:
     axes = reduced_axes(builder.model, node, len(x.shape))
     kept = [a for a in range(len(x.shape)) if a not in axes]
     values = ordered.positions.transpose(*kept, *axes).reshape(prod(x.shape[a] for a in kept), -1)
-    if not np.array_equal(np.sort(values), np.arange(x.tensor.channels * pixels).reshape(-1, pixels)):
+    channels = np.repeat(np.arange(x.tensor.channels), pixels).reshape(-1, pixels)
+    if not np.array_equal(values // pixels, channels) or not is_permutation(values):
         raise Refusal.WINDOW(
             f"it averages over axes {axes} of {x.shape}, which are not all pixels of each channel",
             "average over height and width",

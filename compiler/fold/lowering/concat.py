@@ -19,7 +19,7 @@ from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.qparams import read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Concat, Constant, Tensor
+from intloom.compiler.ir import Concat, Tensor
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 
@@ -138,10 +138,8 @@ def _constant_rows(builder: GraphBuilder, unit: QuantizationUnit, values: Int8s,
 
 def _constant(builder: GraphBuilder, unit: QuantizationUnit, image: Int8s, index: int) -> Tensor:
     """Emit a constant of channels, rows and columns as an operand."""
-    name = f"{unit.output}/in{index}"
-    tensor = builder.tensor(name, (1, *image.shape), builder.params(unit))
-    builder.emit(Constant(name=name, inputs=(), output=name, values=image, origin=unit.origins), tensor)
-    return tensor
+    like = builder.tensor(unit.output, (1, *image.shape), builder.params(unit))
+    return builder.constant(f"{unit.output}/in{index}", image, unit.origins, like)
 
 
 def _rescaled(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, table: Int8s, index: int) -> str:

@@ -26,7 +26,7 @@ from intloom.compiler.fold.patterns.elementwise import is_elementwise
 from intloom.compiler.fold.patterns.qparams import read_qparams, stored_constant
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Add, Constant, Mul, Tensor
+from intloom.compiler.ir import Add, Mul, Tensor
 from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import Affine, RoundingMode
@@ -129,9 +129,8 @@ def _constant_operand(
     image[order.positions] = np.broadcast_to(to_int8(array), order.shape)
     image = image.reshape(like.tensor.shape[1:])
     if (image == image[:, :1, :1]).all():
-        image, tensor = image[:, :1, :1], replace(tensor, shape=(1, tensor.channels, 1, 1))
-    builder.emit(Constant(name=name, inputs=(), output=name, values=image, origin=unit.origins), tensor)
-    return Operand(tensor, params, order.shape)
+        image = image[:, :1, :1]
+    return Operand(builder.constant(name, image, unit.origins, tensor), params, order.shape)
 
 
 def _is_row(builder: GraphBuilder, unit: QuantizationUnit, leaf: str) -> bool:

@@ -16,7 +16,7 @@ from intloom.compiler.fold.patterns.qparams import quantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
-from intloom.compiler.ir import Constant, Tensor
+from intloom.compiler.ir import Tensor
 from intloom.compiler.refusals import Refusal
 
 _MOST_REPEATED = 8
@@ -64,10 +64,8 @@ def _with_channels(
     parts = [x]
     for last, count in enumerate(counts):
         if count:
-            part = replace(x, name=f"{unit.output}/channels{last}", shape=(1, count, x.height, x.width))
-            values = np.full(part.shape[1:], byte, np.int8)
-            node = Constant(name=part.name, inputs=(), output=part.name, values=values, origin=unit.origins)
-            builder.emit(node, part)
+            values = np.full((count, x.height, x.width), byte, np.int8)
+            part = builder.constant(f"{unit.output}/channels{last}", values, unit.origins, x)
             parts.insert(len(parts) * last, part)
     return builder.join(parts, unit.output, name=unit_name(unit), origin=unit.origins)
 
@@ -119,9 +117,7 @@ def _borders(model: Model, node: OnnxNode, rank: int) -> tuple[tuple[int, int], 
     borders = [(0, 0)] * max(4, rank)
     for axis, first, last in zip(axes.ravel(), given.ravel()[: axes.size], given.ravel()[axes.size :], strict=True):
         borders[int(axis) % rank] = (int(first), int(last))
-    batch, channels, *image = borders
-    if any(batch) or min(channels) < 0 or (any(channels) and node.text("mode", "constant") != "constant"):
-        raise Refusal.SELECTION(
-            "it pads the batch, or channels otherwise than with a constant", "pad images, with mode constant"
-        )
+    _, channels, *image = borders  # a padded batch is refused with the result's shape
+    if min(channels) < 0 or (any(channels) and node.text("mode", "constant") != "constant"):
+        raise Refusal.SELECTION("it pads channels otherwise than with a constant", "pad images, with mode constant")
     return (channels, image[0], image[1]) if rank > 3 else (channels, (0, 0), image[0])

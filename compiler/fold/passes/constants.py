@@ -7,7 +7,7 @@ the integers before it are the weights; a QuantizeLinear of what only such const
 Afterwards no Constant node is left; quantized weights and computed shapes are constants.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -91,7 +91,7 @@ def _folded_once(model: Model) -> Model:
             kept.append(node)
         else:
             computed |= dict.fromkeys(node.outputs)
-    kept = _read(kept, {*model.outputs}, dequantized)
+    kept = _without_unread(kept, model.outputs, dequantized)
     read = {v for n in kept for v in n.reads}
     results = _evaluate(view, chosen, [v for v in computed if v in read])
     if results is None:
@@ -99,12 +99,11 @@ def _folded_once(model: Model) -> Model:
     return model.with_nodes(kept, constants=constants | results)
 
 
-def _read(nodes: Sequence[OnnxNode], wanted: set[str], of: Container[str] | None = None) -> list[OnnxNode]:
-    """The nodes without those that give only values `of` these, if any are named, and that no other node reads."""
+def _without_unread(nodes: Sequence[OnnxNode], wanted: Iterable[str], values: Container[str]) -> list[OnnxNode]:
+    """The nodes without those that give only some of these values, none of which is wanted or read."""
     read, kept = set(wanted), []
     for node in reversed(nodes):
-        unread = read.isdisjoint(node.outputs) and (of is None or all(v in of for v in node.outputs))
-        if not unread:
+        if not read.isdisjoint(node.outputs) or any(v not in values for v in node.outputs):
             kept.append(node)
             read.update(node.reads)
     return kept[::-1]
@@ -166,7 +165,8 @@ def _evaluate(model: Model, nodes: Sequence[OnnxNode], wanted: Sequence[str]) ->
     if not wanted:
         return {}
     try:
-        session = open_session(to_bytes(cut(model, _read(nodes, {*wanted}), (), wanted)), optimized=False, threads=1)
+        needed = _without_unread(nodes, wanted, {v for n in nodes for v in n.outputs})
+        session = open_session(to_bytes(cut(model, needed, (), wanted)), optimized=False, threads=1)
         results = session.run(wanted, {})
     except Exception:  # noqa: BLE001  # onnxruntime's exceptions have no common base class
         return None

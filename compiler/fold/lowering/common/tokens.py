@@ -10,7 +10,7 @@ from math import isqrt, prod
 
 import numpy as np
 
-from intloom.compiler.fold.byte_order import MOST_RUNS, Ordered, Positions, Rows, as_rows, runs_of
+from intloom.compiler.fold.byte_order import MOST_RUNS, Ordered, Positions, Rows, as_rows, is_permutation, runs_of
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.transposition import transpose
@@ -138,12 +138,13 @@ def _picked(
     every = (axes[0][:, None] * x.width + axes[1]).ravel()
     steps = [int(a[1] - a[0]) if len(a) > 1 else 1 for a in axes]
     kept = [Steps(int(a[0]), int(a[-1]) + 1, step) for a, step in zip(axes, steps, strict=True)]
-    if not np.array_equal(np.sort(rows.pixels), every) or kept[0].count * kept[1].count != every.size:
+    own = np.searchsorted(every, rows.pixels)
+    if own.size != every.size or not is_permutation(own) or kept[0].count * kept[1].count != every.size:
         return None
     # Matrices of one operand may be other pixels of the same channels.
     name += "".join(f"/{s.start}_{s.stop}_{s.step}" for s in kept)
     picked = builder.tensors.get(name) or SpatialOps(builder, unit.origins).pick(x, kept[0], kept[1], name)
-    return picked, np.searchsorted(every, rows.pixels)
+    return picked, own
 
 
 def pick_values(builder: GraphBuilder, unit: QuantizationUnit) -> None:

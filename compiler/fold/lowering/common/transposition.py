@@ -7,7 +7,7 @@ import numpy as np
 
 from intloom.compiler.fold.byte_order import matrices, row_major
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
-from intloom.compiler.ir import Constant, MatMul, Tensor
+from intloom.compiler.ir import MatMul, Tensor
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import scale_from_float
 
@@ -27,11 +27,7 @@ def transpose(
         )
     height, width = size or (1, x.channels)
     unit = f"{name}/identity"
-    values = np.eye(x.channels, dtype=np.int8).reshape(x.channels, height, width)
-    builder.emit(
-        Constant(name=unit, inputs=(), output=unit, values=values, origin=origin),
-        Tensor(unit, (1, x.channels, height, width), 1.0, 0, False),
-    )
+    builder.constant(unit, np.eye(x.channels, dtype=np.int8).reshape(x.channels, height, width), origin)
     made = replace(x, name=name, shape=(1, x.height * x.width, height, width))
     node = MatMul(
         name=name,
