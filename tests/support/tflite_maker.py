@@ -337,6 +337,17 @@ def _products(m: TfliteMaker) -> int:
     return m.add("BATCH_MATMUL", [a, b], [m.tensor((1, 12, 9), (0.3, 4))], made)
 
 
+def _constant_products(m: TfliteMaker) -> int:
+    """Constants on the left of columns, and on the right of each head's rows."""
+    x = m.moved("TRANSPOSE", [m.input((1, 10, 6)), m.integers((0, 2, 1))], (1, 6, 10))
+    factors = m.tensor((1, 12, 6), (0.02, 5), data=m.rng.integers(-128, 128, (1, 12, 6)).astype(np.int8))
+    made = options("BatchMatMul", adjX=False, adjY=False)
+    x = m.add("BATCH_MATMUL", [factors, x], [m.tensor((1, 12, 10), (0.3, 4))], made)
+    heads = m.moved("RESHAPE", [x, m.integers((1, 3, 4, 10))], (1, 3, 4, 10))
+    factors = m.tensor((1, 3, 10, 7), (0.02, 5), data=m.rng.integers(-128, 128, (1, 3, 10, 7)).astype(np.int8))
+    return m.add("BATCH_MATMUL", [heads, factors], [m.tensor((1, 3, 4, 7), (0.9, 4))], made)
+
+
 def _prelu(m: TfliteMaker) -> int:
     slopes = m.rng.integers(-60, 127, (1, 1, 12)).astype(np.int8)
     x = _image(m)
@@ -454,6 +465,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "PRELU": _prelu,
     "BATCH_MATMUL": _products,
     "BATCH_MATMUL of a Softmax": _attention,
+    "BATCH_MATMUL with constants": _constant_products,
     "BATCH_MATMUL of heads before FULLY_CONNECTED": _heads,
     "MUL of a uint8 input with a constant": _scaled_uint8_input,
     "QUANTIZE": lambda m: m.unary("QUANTIZE", _image(m), (0.031, 40), options("Quantize")),

@@ -1,4 +1,4 @@
-"""Gemm and MatMul with constant weights: a convolution.
+"""Gemm and MatMul with constants on either side: a convolution.
 
 Over several rows its kernel is one pixel, since rows are pixels. Over one row its kernel covers the whole image.
 """
@@ -18,45 +18,54 @@ from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
 from intloom.compiler.fold.lowering.matmul import lower_products
 from intloom.compiler.fold.lowering.registry import lowers
-from intloom.compiler.fold.patterns.qparams import stored_value
+from intloom.compiler.fold.patterns.qparams import stored_constant, stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
-from intloom.compiler.importer import OnnxNode
+from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.limits import LARGEST_KERNEL
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 
 @lowers("Gemm", "MatMul")
 def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower `x @ weights + bias`, where one row may be a flattened image, and a MatMul of two activations."""
-    main = unit.operator
-    stored = stored_value(builder.model, main.input(1))
-    if main.op == "MatMul" and stored != main.input(1) and stored not in builder.model.constants:
+    """Lower `x @ weights + bias` or `weights @ x`, where `x` may be a flattened image, or a MatMul of activations."""
+    main, model = unit.operator, builder.model
+    left = main.op == "MatMul" and stored_constant(model, main.input(0)) is not None
+    stored = stored_value(model, main.input(1))
+    if main.op == "MatMul" and not left and stored != main.input(1) and stored not in model.constants:
         lower_products(builder, unit)
         return
     _check_form(main)
-    columns = main.op == "Gemm" and main.integer("transB", 0) == 1
-    weights = read_weights(builder.model, main.input(1), channel_axis=0 if columns else 1)
-    if weights.values.ndim > 2:
-        raise Refusal.DIMENSIONS(f"its weights have {weights.values.ndim} dimensions", "multiply by a matrix")
-    # A vector is a matrix of one column.
-    matrix = weights.values if columns else weights.values.reshape(len(weights.values), -1).T
-    shape = builder.model.shape(main.input(0)) or ()
-    if not shape or matrix.shape[1] != shape[-1]:
-        raise Refusal.INVALID(
-            f"it multiplies values of shape {shape} by a matrix of {matrix.shape[1]} rows", "correct the model"
-        )
-    if prod(shape[:-1]) > 1:
-        _lower_rows(builder, unit, Weights(matrix[:, :, None, None], weights.scale))
-        return
-    row = _row(builder, main.input(0), matrix)
+    value, weights = main.input(int(left)), _read_matrices(model, main, left=left)
+    shape, (*stack, _, depth) = model.shape(value) or (), weights.values.shape
+    if left and len(shape) < 2:
+        raise Refusal.DIMENSIONS("its right operand is a vector", "multiply a matrix of one column")
+    if not shape or shape[-2 if left else -1] != depth:
+        raise Refusal.INVALID(f"it multiplies values of shape {shape} by a matrix of {depth} rows", "correct the model")
+    if prod(stack) > 1 and not prod(stack) == prod(shape[:-2]) == prod(builder.shape(unit.output)[:-2]):
+        raise Refusal.BROADCAST("it repeats one operand's matrices", "expand it in the model")
+    alone = prod(shape) == depth and prod(stack) == 1
+    row = _row(builder, value, weights.values.reshape(-1, depth)) if alone else None
     if row is None:
-        _lower_rows(builder, unit, Weights(matrix[:, :, None, None], weights.scale))
+        _lower_rows(builder, unit, weights, left=left)
         return
     x, kernel = _as_kernel(builder, unit, row[1], row[0])
     result = builder.tensor(unit.output, (1, len(kernel), 1, 1), builder.params(unit))
     node = convolution(builder, unit, x, Weights(kernel, weights.scale), result)
     builder.finish(unit, node, result, Target.ARRAY)
+
+
+def _read_matrices(model: Model, main: OnnxNode, *, left: bool) -> Weights:
+    """The constant operand, on either side, as matrices with a row for each output."""
+    turned = left or main.integer("transB", 0) == 1
+    weights = read_weights(model, main.input(int(not left)), channel_axis=0 if turned else 1)
+    if weights.scale.ndim and (left or weights.values.ndim > 2):
+        raise Refusal.WEIGHTS("its left operand, or its matrices, have several scales", "quantize them with one")
+    values = weights.values
+    if values.ndim < 2:
+        # A vector is a row on the left and a column on the right.
+        values = values.reshape((1, -1) if left else (-1, 1))
+    return replace(weights, values=values if turned else values.swapaxes(-1, -2))
 
 
 def _row(builder: GraphBuilder, value: str, matrix: NDArray[np.int32]) -> tuple[Operand, NDArray[np.int32]] | None:
@@ -73,13 +82,15 @@ def _row(builder: GraphBuilder, value: str, matrix: NDArray[np.int32]) -> tuple[
     return x, matrix[:, columns]
 
 
-def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights) -> None:
-    """Lower a product of many rows: a 1x1 convolution of their pixels, for each matrix of them."""
-    x = read_tokens(builder, unit, unit.operator.input(0))
-    results = token_results(builder, unit, x, len(weights.values))
-    for part, result in zip(x.parts, results, strict=True):
-        builder.emit(convolution(builder, unit, replace(x.operand, tensor=part), weights, result), result)
-    bind_tokens(builder, unit, results, x.pixels)
+def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights, *, left: bool) -> None:
+    """Lower a product of many rows, or of columns right of the constants: a 1x1 convolution for each matrix of them."""
+    filters = weights.values.reshape(-1, *weights.values.shape[-2:], 1, 1)
+    x = read_tokens(builder, unit, unit.operator.input(int(left)), columns=left, apart=len(filters) > 1)
+    results = token_results(builder, unit, x, filters.shape[1], columns=left)
+    for number, (part, result) in enumerate(zip(x.parts, results, strict=True)):
+        own = Weights(filters[number % len(filters)], weights.scale)
+        builder.emit(convolution(builder, unit, replace(x.operand, tensor=part), own, result), result)
+    bind_tokens(builder, unit, results, x.pixels, columns=left)
     builder.assign(unit, Target.ARRAY)
 
 

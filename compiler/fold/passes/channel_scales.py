@@ -1,4 +1,4 @@
-"""Activations with a scale per channel: onnxruntime fuses them into convolutions that then fail.
+"""Activations, and left operands of products, with a scale per channel: onnxruntime fuses them to what then fails.
 
 Pass `equal_scales` makes equal scales one. Other scales become a division before a tensor of scale 1 and a product
 after it, which is the same arithmetic, where onnxruntime runs the nodes: in host parts and in the reference.
@@ -34,12 +34,16 @@ def _rewritten(model: Model, rewrite: _Rewrite) -> Model:
 
 
 def _forms(model: Model, node: OnnxNode, constants: dict[str, Constant], rewrite: _Rewrite) -> tuple[OnnxNode, ...]:
-    activation = (is_quantize(node) or is_dequantize(node)) and node.input(0) not in model.constants
-    scale = model.constant(node.input(1)) if activation else None
+    weights = node.input(0) in model.constants and not _is_left_operand(model, node.outputs[0])
+    scale = model.constant(node.input(1)) if (is_quantize(node) or is_dequantize(node)) and not weights else None
     zero = model.constant(node.input(2)) if node.input(2) else np.zeros(1)
     if scale is None or zero is None or scale.ndim != 1 or scale.size == 1 or np.ptp(zero.astype(np.int64)):
         return (node,)
     return rewrite(model, node, scale, constants)
+
+
+def _is_left_operand(model: Model, value: str) -> bool:
+    return any(n.op == "MatMul" and n.input(0) == value for n in model.users(value))
 
 
 def _joined(model: Model, node: OnnxNode, scale: Array, constants: dict[str, Constant]) -> tuple[OnnxNode, ...]:

@@ -193,16 +193,17 @@ class _Rewriter:
     def _dequantized_constant(self, node: OnnxNode) -> OnnxNode:
         """Shift the constant operand of an operator on activations, and store narrow weights as 8-bit weights."""
         name, zero = node.input(0), node.input(2)
-        kind = self.model.dtype(name)
-        if kind in _WIDER and self._is_widened(node):
+        kind, scale = self.model.dtype(name), self.model.constant(node.input(1))
+        narrow = kind in _WIDER and self._is_widened(node)
+        single = scale is not None and scale.size == 1
+        if (_WIDER[kind] if narrow else kind) == "int8" and single and not self._is_weight(node.outputs[0]):
+            return replace(
+                node, inputs=(self._as_uint8(name), node.input(1), self._zero(node, zero, node.input(1), "int8"))
+            )
+        if narrow:
             inputs = [self._widened(name), node.input(1), *([self._widened(zero)] if zero else [])]
             return replace(node, inputs=tuple(inputs))
-        scale = self.model.constant(node.input(1))
-        if kind != "int8" or scale is None or scale.size != 1 or self._is_weight(node.outputs[0]):
-            return node
-        return replace(
-            node, inputs=(self._as_uint8(name), node.input(1), self._zero(node, zero, node.input(1), "int8"))
-        )
+        return node
 
     def _is_widened(self, node: OnnxNode) -> bool:
         return not node.integer("block_size", 0) and (not node.input(2) or node.input(2) in self.model.constants)

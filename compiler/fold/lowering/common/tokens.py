@@ -5,7 +5,7 @@ Reshape, Transpose, Split and Gather between such forms change the recorded orde
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt, prod
 
 import numpy as np
@@ -30,8 +30,12 @@ class Tokens:
     """For each row of a part its pixel."""
 
 
-def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> Tokens:
+def read_tokens(
+    builder: GraphBuilder, unit: QuantizationUnit, value: str, *, columns: bool = False, apart: bool = False
+) -> Tokens:
     """The tokens of a dequantized value: by addressing where its pixels are rows, else by a transposition.
+
+    With `columns`, those of its matrices transposed. With `apart`, each matrix is a part.
 
     Raises
     ------
@@ -40,17 +44,20 @@ def read_tokens(builder: GraphBuilder, unit: QuantizationUnit, value: str) -> To
     """
     operand, ordered = builder.operand_in_any_order(value), builder.ordered(value)
     assert ordered is not None  # the operand is of the graph
-    length, every = ordered.shape[-1], ordered.positions.size // ordered.shape[-1]
+    positions = ordered.positions.swapaxes(-1, -2) if columns else ordered.positions
+    length, every = positions.shape[-1], positions.size // positions.shape[-1]
     # All rows are one matrix, or the last two axes are, or a matrix has a row for each pixel. Matrices that are
     # transposed stay apart: a product finds them side by side along channels.
-    pixels, lines = operand.tensor.height * operand.tensor.width, ordered.positions.reshape(every, length)
-    sizes = [every, *ordered.shape[-2:-1], pixels]
+    pixels, lines = operand.tensor.height * operand.tensor.width, positions.reshape(every, length)
+    sizes = [every, *positions.shape[-2:-1], pixels]
     if as_rows(lines, pixels) is None:
         # Matrices of all pixels need no convolutions that select pixels.
         whole = as_rows(lines[:pixels], pixels) is not None
         sizes = [pixels, *sizes[1:-1], every] if whole else [*sizes[1:], every]
+    if columns or apart:
+        sizes = [n for n in sizes if n == positions.shape[-2] or (n == every and not apart)]
     for rows in dict.fromkeys(n for n in sizes if every % n == 0):
-        each = ordered.positions.reshape(-1, rows, length)
+        each = positions.reshape(-1, rows, length)
         every_part = [rows_as_pixels(builder, unit, ordered.tensor, matrix) for matrix in each]
         parts = [part for part in every_part if part is not None]
         if len(parts) == len(every_part) and all(np.array_equal(parts[0][1], pixels) for _, pixels in parts):
@@ -185,20 +192,30 @@ def select_channels(builder: GraphBuilder, name: str, channels: Positions) -> Te
 
 
 def token_tensor(
-    builder: GraphBuilder, unit: QuantizationUnit, like: Tensor, channels: int, part: int | None = None
+    builder: GraphBuilder,
+    unit: QuantizationUnit,
+    like: Tensor,
+    channels: int,
+    part: int | None = None,
+    *,
+    in_order: bool = False,
 ) -> Tensor:
     """Describe a unit's result, or a part of it by number, with this number of channels and the pixels of `like`."""
     shape = (1, channels, like.height, like.width)
-    ordered = part is None and 1 in (channels, like.height * like.width)
+    ordered = part is None and (in_order or 1 in (channels, like.height * like.width))
     # Only a tensor in the model's order has the name of the model's value.
     name = unit.output if ordered else f"{unit.output}/tokens{'' if part is None else part}"
     return builder.tensor(name, shape, builder.params(unit))
 
 
-def token_results(builder: GraphBuilder, unit: QuantizationUnit, x: Tokens, channels: int) -> tuple[Tensor, ...]:
+def token_results(
+    builder: GraphBuilder, unit: QuantizationUnit, x: Tokens, channels: int, *, columns: bool = False
+) -> tuple[Tensor, ...]:
     """Describe a unit's results, one for each part of its operand, with this number of channels."""
     if len(x.parts) == 1:
-        return (token_tensor(builder, unit, x.parts[0], channels),)
+        # The only matrix has channels as rows.
+        in_order = columns and np.array_equal(x.pixels, np.arange(builder.shape(unit.output)[-1]))
+        return (token_tensor(builder, unit, x.parts[0], channels, in_order=in_order),)
     return tuple(token_tensor(builder, unit, part, channels, number) for number, part in enumerate(x.parts))
 
 
@@ -207,20 +224,41 @@ def join_parts(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Te
     return builder.join(parts, name, name=unit_name(unit), origin=unit.origins)
 
 
-def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Tensor], pixels: Positions) -> None:
-    """Join a unit's parts along channels, and record where the result's values lie: row r is pixel `pixels[r]`."""
+def bind_tokens(
+    builder: GraphBuilder,
+    unit: QuantizationUnit,
+    parts: Sequence[Tensor],
+    pixels: Positions,
+    *,
+    columns: bool = False,
+) -> None:
+    """Join a unit's parts along channels, and record where the result's values lie: row r is pixel `pixels[r]`.
+
+    With `columns`, a column is.
+    """
     shape = builder.model.shape(unit.output)
     if shape is None or prod(shape) != len(parts) * prod(parts[0].shape):
         raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
-    whole = join_parts(builder, unit, parts, f"{unit.output}/joined")
-    order = token_order(whole, pixels, shape, len(parts))
-    if np.array_equal(order.positions.ravel(), np.arange(order.positions.size)):
-        builder.bind(unit.output, whole.name)
+    whole = replace(parts[0], shape=(1, len(parts) * parts[0].channels, parts[0].height, parts[0].width))
+    order = token_order(whole, pixels, shape, len(parts), columns=columns)
+    in_order = np.array_equal(order.positions.ravel(), np.arange(order.positions.size))
+    name = join_parts(builder, unit, parts, unit.output if in_order else f"{unit.output}/joined").name
+    if in_order:
+        builder.bind(unit.output, name)
     else:
-        builder.orders[unit.output] = order
+        builder.orders[unit.output] = replace(order, tensor=name)
 
 
-def token_order(tensor: Tensor, pixels: Positions, shape: tuple[int, ...], parts: int = 1) -> Ordered:
-    """Where values of this shape lie in a tensor of tokens, or of `parts` matrices of tokens side by side."""
-    row_major = np.arange(prod(tensor.shape)).reshape(parts, tensor.channels // parts, -1)
-    return Ordered(tensor.name, row_major[:, :, pixels].transpose(0, 2, 1).reshape(shape))
+def token_order(
+    tensor: Tensor, pixels: Positions, shape: tuple[int, ...], parts: int = 1, *, columns: bool = False
+) -> Ordered:
+    """Where values of this shape lie in a tensor of tokens, or of `parts` matrices of tokens side by side.
+
+    With `columns`, tokens are columns of the values.
+    """
+    row_major = np.arange(prod(tensor.shape)).reshape(parts, tensor.channels // parts, -1)[:, :, pixels]
+    if columns:
+        # A part may have several matrices.
+        each = row_major.reshape(*row_major.shape[:2], -1, shape[-1]).swapaxes(1, 2)
+        return Ordered(tensor.name, each.reshape(shape))
+    return Ordered(tensor.name, row_major.transpose(0, 2, 1).reshape(shape))

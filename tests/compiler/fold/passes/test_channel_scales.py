@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from onnx import numpy_helper
 
 from intloom.compiler.reference import plain_session
 from intloom.compiler.refusals import Refusal
@@ -47,3 +48,17 @@ def test_onnxruntime_fails_on_the_file_itself(rng, seed):
     between_convolutions(m, np.linspace(0.5, 1.5, 8))
     with pytest.raises(Exception, match="QLinearConv"):
         plain_session(m.model().SerializeToString()).run(None, random_feeds(m.model(), seed))
+
+
+@pytest.mark.parametrize(("axis", "equal"), [(0, False), (1, False), (0, True)])
+def test_a_left_operand_of_a_product(axis, equal, rng, seed):
+    """As quantizers write them per channel: onnxruntime's product has one scale for its left operand."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 1, 10), 6, kernel=1)
+    (columns,) = m.node("Reshape", [x.name, m.constant(np.array([1, 6, 10]))])
+    weight, scales = m.weights((5, 6), axis)
+    if equal:
+        m.stored[-2].CopyFrom(numpy_helper.from_array(np.full_like(scales, 0.01), m.stored[-2].name))
+    (value,) = m.node("MatMul", [weight, columns])
+    m.output(m.pair(value, (1, 5, 10), x.scale * 3))
+    assert hosts(assert_equal(m.model(), seed)) == (set() if equal else {Refusal.WEIGHTS.number})
