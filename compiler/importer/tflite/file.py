@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import FileFormatError, IntloomError, UnsupportedError
 from intloom.common.extras import require_extra
 from intloom.compiler.importer.limits import LARGEST_VALUE
+from intloom.compiler.importer.tflite.sparse import dense_values
 from intloom.compiler.refusals import Refusal
 
 IDENTIFIER = b"TFL3"
@@ -310,25 +311,25 @@ class _Reader:
             return None
         if dtype not in ELEMENTS:
             raise _refused_type(self._name, name, dtype)
-        if entry.Sparsity() is not None:
-            raise UnsupportedError(
-                f"{self._name}: constant {name!r} is stored sparse: convert without EXPERIMENTAL_SPARSITY",
-                Refusal.WEIGHTS.number,
-            )
-        element = np.dtype(ELEMENTS[dtype])
-        if length != prod(shape) * element.itemsize:
+        element, sparsity = np.dtype(ELEMENTS[dtype]), entry.Sparsity()
+        size = prod(shape) * element.itemsize
+        if sparsity is None and length != size:
             raise FileFormatError(
-                f"{self._name}: constant {name!r} of shape {shape} must have {prod(shape) * element.itemsize} bytes, "
-                f"not {length}: export the model again"
+                f"{self._name}: constant {name!r} of shape {shape} must have {size} bytes, not {length}: export the "
+                "model again"
             )
-        self._bytes += length
+        self._bytes += size
         if self._bytes > 16 * len(self._data):
             raise FileFormatError(f"{self._name}: its tensors name the same buffers too often: export the model again")
         raw = np.asarray(buffer.DataAsNumpy(), np.uint8)
         if raw.size != length:
             raise FileFormatError(f"{self._name}: constant {name!r} ends outside the file: check that it is complete")
         # A copy, since buffers need not be aligned to their elements.
-        return np.frombuffer(raw.tobytes(), element).reshape(shape)
+        values = np.frombuffer(raw.tobytes(), element)
+        if sparsity is None:
+            return values.reshape(shape)
+        self._count(sparsity.DimMetadataLength(), 2 * _MAX_RANK, "levels of a sparse constant")
+        return dense_values(schema().SparsityParametersT.InitFromObj(sparsity), values, shape)
 
 
 def _refused_type(file: str, tensor: str, dtype: str) -> UnsupportedError:

@@ -33,7 +33,7 @@ def convert(file: TfliteFile) -> Model:
     """Convert a file that was read."""
     check_integer(file)
     with _fitting(file, "an operator"):
-        file = fold_sizes(file)
+        file = fold_sizes(_without_densify(file))
         joined = join_groups(file)
     converter = Converter(joined)
     for op in joined.operators:
@@ -43,6 +43,19 @@ def convert(file: TfliteFile) -> Model:
     return replace(
         model, tflite=TfliteSource(file, {i: v for i, v in converter.views.items() if i < len(file.tensors)})
     )
+
+
+def _without_densify(file: TfliteFile) -> TfliteFile:
+    """The file without DENSIFY: constants are dense already."""
+    tensors, kept = list(file.tensors), list[TfliteOperator]()
+    for op in file.operators:
+        data = tensors[op.inputs[0]].data if op.code == "DENSIFY" else None
+        if data is None:
+            kept.append(op)
+        else:
+            result = tensors[op.outputs[0]]
+            tensors[op.outputs[0]] = replace(result, data=data.reshape(result.shape))
+    return replace(file, tensors=tuple(tensors), operators=tuple(kept))
 
 
 @contextmanager

@@ -265,15 +265,44 @@ def refused_row(model, message):
     return refusal.value.row
 
 
-def test_several_subgraphs_and_sparse_constants_have_a_row():
+def test_several_subgraphs_have_a_row():
     maker = TfliteMaker()
     data = maker.data(REFUSED["dynamic range"][0](maker))
     model = schema().ModelT.InitFromObj(schema().Model.GetRootAs(data, 0))
-    stored = next(t for t in model.subgraphs[0].tensors if model.buffers[t.buffer].data is not None)
-    stored.sparsity = schema().SparsityParametersT()
-    assert refused_row(model, "is stored sparse") == 9
     model.subgraphs *= 2
     assert refused_row(model, "must have one subgraph, not 2") == 6
+
+
+def sparse(values, block: int):
+    """Levels and values of a matrix: rows, columns that have values, and columns within blocks of this size."""
+    kept = np.argwhere(values.reshape(len(values), -1, block).any(-1))
+    starts = [0, *np.cumsum(np.bincount(kept[:, 0], minlength=len(values)))]
+    made, rows, columns, within = schema().SparsityParametersT(), *(schema().DimensionMetadataT() for _ in range(3))
+    columns.format, rows.denseSize, within.denseSize = 1, len(values), block
+    columns.arraySegmentsType = columns.arrayIndicesType = schema().SparseIndexVector.Int32Vector
+    columns.arraySegments, columns.arrayIndices = schema().Int32VectorT(starts), schema().Int32VectorT(kept[:, 1])
+    made.dimMetadata, made.traversalOrder, made.blockMap = [rows, columns, within], [0, 1, 2], [1]
+    return made, values.reshape(len(values), -1, block)[*kept.T].ravel()
+
+
+@pytest.mark.parametrize("densify", [False, True])
+@pytest.mark.parametrize("block", [1, 4])
+def test_sparse_constants_are_read(block, densify, seed):
+    m = TfliteMaker(seed)
+    x, weights = m.input((1, 40)), m.weights((9, 40), None)
+    values = m.tensors[weights].data * m.rng.integers(0, 2, (9, 10)).repeat(4, 1).astype(np.int8)
+    used = m.moved("DENSIFY", [weights], (9, 40), options("Densify")) if densify else weights
+    y = m.add("FULLY_CONNECTED", [x, used], [m.tensor((1, 9), (0.2, 7))], options("FullyConnected"), 4)
+    model = schema().ModelT.InitFromObj(schema().Model.GetRootAs(m.data(y), 0))
+    stored = next(t for t in model.subgraphs[0].tensors if t.name.decode() == f"t{weights}")
+    stored.sparsity, model.buffers[stored.buffer].data = sparse(values, block)
+    model.buffers[stored.buffer].data = model.buffers[stored.buffer].data.view(np.uint8)
+    read = convert(parse_tflite(packed(model), "file"))
+    assert {"Gemm", "Reshape"} == {n.op for n in read.nodes} - {"DequantizeLinear", "QuantizeLinear"}
+    assert any(np.array_equal(c.array, values) for c in read.constants.values())
+    stored.sparsity.dimMetadata[1].arraySegments.values[-1] += 9
+    with pytest.raises(FileFormatError, match="not a valid TFLite file"):
+        parse_tflite(packed(model), "file")
 
 
 @pytest.mark.parametrize("part", ["operators", "inputs", "outputs"])
