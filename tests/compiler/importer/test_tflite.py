@@ -275,8 +275,8 @@ def test_several_subgraphs_have_a_row():
 
 def sparse(values, block: int):
     """Levels and values of a matrix: rows, columns that have values, and columns within blocks of this size."""
-    kept = np.argwhere(values.reshape(len(values), -1, block).any(-1))
-    starts = [0, *np.cumsum(np.bincount(kept[:, 0], minlength=len(values)))]
+    kept = np.argwhere(values.reshape(len(values), -1, block).any(-1)).astype(np.int32)
+    starts = np.searchsorted(kept[:, 0], range(len(values) + 1)).astype(np.int32)
     made, rows, columns, within = schema().SparsityParametersT(), *(schema().DimensionMetadataT() for _ in range(3))
     columns.format, rows.denseSize, within.denseSize = 1, len(values), block
     columns.arraySegmentsType = columns.arrayIndicesType = schema().SparseIndexVector.Int32Vector
