@@ -230,11 +230,11 @@ def _unsupported_reason(op: str) -> str:
 def _input_values(builder: GraphBuilder) -> tuple[str, ...]:
     """Inputs of the graph: integer inputs of the model, and the first quantized values after other inputs.
 
-    The host also moves the bytes of an integer input that the model transposes before it uses it.
+    The host also moves the bytes of an integer input that the model transposes or reshapes before it uses it.
     """
     model = builder.model
     integer = {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
-    moved = {v for v in integer if model.users(v) and all(n.op == "Transpose" for n in model.users(v))}
+    moved = {v for v in integer if model.users(v) and all(n.op in ("Reshape", "Transpose") for n in model.users(v))}
     deep = (set(model.inputs) - integer) | moved
     inputs = [v for v in model.inputs if v not in deep]
     fixed = set(model.constants)

@@ -153,8 +153,7 @@ def _fully_connected(m: TfliteMaker, shape: Sequence[int], activation: int = 0) 
     return m.add("FULLY_CONNECTED", [x, weights, m.bias(x, weights, 9)], [result], made, 4)
 
 
-def _flattened(m: TfliteMaker) -> int:
-    x = m.conv(_image(m), 8)
+def _flattened(m: TfliteMaker, x: int) -> int:
     flat = m.moved("RESHAPE", [x, m.integers((1, 512))], (1, 512))
     weights = m.weights((5, 512), None)
     result = m.tensor((1, 5), (0.9, 7))
@@ -315,6 +314,15 @@ def _constant_image(m: TfliteMaker) -> int:
     return m.binary("MUL", m.conv(_image(m), 1), m.tensor(data.shape, (0.03, 5), data=data))
 
 
+def _positions(m: TfliteMaker) -> int:
+    """As of a transformer: a constant for each token, then one for all of them."""
+    x = m.moved("RESHAPE", [m.conv(_image(m), 16), m.integers((1, 64, 16))], (1, 64, 16))
+    for shape in ((1, 64, 16), (16,)):
+        data = m.rng.integers(-100, 101, shape).astype(np.int8)
+        x = m.binary("ADD", x, m.tensor(shape, (0.03, 5), data=data), (0.12, 4))
+    return x
+
+
 def small_network(m: TfliteMaker) -> int:
     """A convolution with its SiLU, a bottleneck of two branches, a pool, and a classifier."""
     x = m.conv(m.input((1, 16, 16, 3), (1 / 255, -128)), 16, stride=2, activation=0)
@@ -441,7 +449,8 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "TRANSPOSE_CONV": _transpose_conv,
     "FULLY_CONNECTED": lambda m: _fully_connected(m, (1, 40)),
     "FULLY_CONNECTED over rows, RELU": lambda m: _fully_connected(m, (1, 6, 24), 1),
-    "FULLY_CONNECTED of an image": _flattened,
+    "FULLY_CONNECTED of an image": lambda m: _flattened(m, m.conv(_image(m), 8)),
+    "FULLY_CONNECTED of an input image": lambda m: _flattened(m, _image(m, 8)),
     "FULLY_CONNECTED of pixels": _pixels,
     "ADD": lambda m: m.binary("ADD", _image(m), m.input((1, 8, 8, 12), (0.11, -20))),
     "ADD of a constant per channel": lambda m: _constant_operand(m, "ADD", (12,)),
@@ -450,7 +459,8 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "MUL": lambda m: m.binary("MUL", _image(m), m.input((1, 8, 8, 12), (0.02, 30)), (0.013, 2)),
     "MUL, RELU6 inside the range": lambda m: m.binary("MUL", _image(m), _image(m), (0.1, -10), 3),
     "MUL by a scalar": lambda m: _constant_operand(m, "MUL", ()),
-    "MUL by an image, which LiteRT runs": _constant_image,
+    "MUL by an image": _constant_image,
+    "ADD of positions to tokens": _positions,
     "MUL by a gate": _gate,
     "MAXIMUM": lambda m: _extreme(m, "MAXIMUM"),
     "MINIMUM": lambda m: _extreme(m, "MINIMUM"),

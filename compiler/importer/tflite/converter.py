@@ -51,6 +51,8 @@ class Unit:
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     exact: TfliteOperator | None = None
     """The operator that LiteRT evaluates."""
+    images: tuple[int, ...] = ()
+    """Its constants that LiteRT takes as inputs, since they differ between pixels."""
     bounds: tuple[int, int] | None = None
     """Smallest and largest stored result."""
     shape: tuple[int, ...] = ()
@@ -240,7 +242,7 @@ class Converter:
         # The clamp of an evaluated operator is a unit of its own, since only the operator alone is evaluated.
         apart = unit.exact is not None and unit.bounds is not None
         unbounded = [f"{stored[0]}/unbounded"] if apart else stored
-        qoperator = self._evaluated(unit.exact, unbounded[0], orders[0]) if unit.exact else None
+        qoperator = self._evaluated(unit, unit.exact, unbounded[0], orders[0]) if unit.exact else None
         node = OnnxNode(self.name(op), unit.op, unit.inputs, tuple(floats), unit.attributes, qoperator=qoperator)
         self.nodes.append(node)
         for index, order, name, value, whole in zip(op.outputs, orders, stored, floats, unbounded, strict=True):
@@ -282,9 +284,9 @@ class Converter:
         name, plain = self.tensor(index).name, order == identity(len(order)) and not shape
         return name if plain or index not in self.file.outputs else f"{name}/result"
 
-    def _evaluated(self, op: TfliteOperator, result: str, order: Order) -> OnnxNode:
+    def _evaluated(self, unit: Unit, op: TfliteOperator, result: str, order: Order) -> OnnxNode:
         """The operator of the file, between the stored values that its operands have."""
-        data, inputs = one_operator(self.file, op)
+        data, inputs = one_operator(self.file, op, unit.images)
         values = tuple(self._operands[i] for i in inputs)
         return OnnxNode(self.name(op), op.code, values, (result,), {"flatbuffer": data, "order": order}, TFLITE)
 

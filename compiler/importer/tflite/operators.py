@@ -110,6 +110,11 @@ def convert_transpose_conv(c: Converter, op: TfliteOperator) -> None:
     _require_int8(c, op, x_at, op.outputs[0])
     weights = _weights(c, weights_at, (3, 0, 1, 2), name)
     kernel, strides = (w.shape[1], w.shape[2]), (op.option("strideH", 1), op.option("strideW", 1))
+    # Without padding, windows end inside of the result.
+    missing = [(k - 1) * op.option("padding", 0) for k in kernel]
+    fitting = [-(-(n - m) // s) for n, m, s in zip(size[1:3], missing, strides, strict=True)]
+    if (*fitting,) != x.shape[1:3]:
+        raise ValueError(f"a result of {size} needs {fitting} pixels, not {x.shape[1:3]}")
     spare = [(x.shape[1 + a] - 1) * strides[a] + kernel[a] - size[1 + a] for a in (0, 1)]
     begin = [max(0, s) // 2 for s in spare]
     end = [max(0, s) - b for s, b in zip(spare, begin, strict=True)]
@@ -163,6 +168,7 @@ def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
 @converts("BATCH_MATMUL")
 def convert_batch_matmul(c: Converter, op: TfliteOperator) -> None:
     """A product of matrices, of which either may be transposed."""
+    _require_int8(c, op, *op.inputs[:2], op.outputs[0])
     orders = []
     for index, option in zip(op.inputs[:2], ("adjX", "adjY"), strict=True):
         rank = len(c.tensor(index).shape)
@@ -193,13 +199,20 @@ def convert_binary(c: Converter, op: TfliteOperator) -> None:
         _finish_extreme(c, op, values, order)
         return
     bounds, exact = None if op.code in ("MAXIMUM", "MINIMUM") else _bounds(c, op), op
+    differing = {
+        i: {at for at, size in zip(order, shape, strict=True) if size > 1}
+        for i, shape in zip(op.inputs[:2], wide, strict=True)
+        if c.tensor(i).data is not None
+    }
+    # A constant for each channel is part of the function that LiteRT evaluates.
+    images = tuple(i for i, axes in differing.items() if axes - {1})
     if bounds not in (None, stored_bounds(result, None, None)):
         # A clamp inside the range of the bytes is a table behind the operator.
         exact = replace(op, options=copy(op.options))
         exact.options.fusedActivationFunction = 0
-        c.finish(op, Unit(onnx_op, values, exact=exact, bounds=bounds), order)
+        c.finish(op, Unit(onnx_op, values, exact=exact, images=images, bounds=bounds), order)
         return
-    c.finish(op, Unit(onnx_op, values, exact=op), order)
+    c.finish(op, Unit(onnx_op, values, exact=op, images=images), order)
 
 
 def _finish_extreme(c: Converter, op: TfliteOperator, values: tuple[str, ...], order: Order) -> None:
@@ -253,6 +266,7 @@ def convert_unary(c: Converter, op: TfliteOperator) -> None:
 @converts("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
 def convert_clamp(c: Converter, op: TfliteOperator) -> None:
     """A clamp to two real numbers."""
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
     low, high = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}[op.code]
     order, result = c.natural_order(op.inputs[0]), c.tensor(op.outputs[0])
     limits = c.clip_bounds(result, stored_bounds(result, low, high), c.name(op))
@@ -262,6 +276,7 @@ def convert_clamp(c: Converter, op: TfliteOperator) -> None:
 @converts("PRELU")
 def convert_prelu(c: Converter, op: TfliteOperator) -> None:
     """A leaky rectifier with a slope for each channel."""
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
     x_at, slope_at = op.inputs[:2]
     order, rank = c.natural_order(x_at), len(c.tensor(x_at).shape)
     slope = c.tensor(slope_at)
@@ -297,6 +312,7 @@ def convert_dequantize(c: Converter, op: TfliteOperator) -> None:
 @converts("MAX_POOL_2D", "AVERAGE_POOL_2D")
 def convert_pool(c: Converter, op: TfliteOperator) -> None:
     """A pool over windows; an average counts the pixels inside the image."""
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
     kernel = (op.option("filterHeight", 1), op.option("filterWidth", 1))
     strides = (op.option("strideH", 1), op.option("strideW", 1))
     c.finish(
@@ -314,6 +330,7 @@ def convert_pool(c: Converter, op: TfliteOperator) -> None:
 @converts("MEAN")
 def convert_mean(c: Converter, op: TfliteOperator) -> None:
     """An average over whole dimensions."""
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
     x, order = c.tensor(op.inputs[0]), c.natural_order(op.inputs[0])
     rank = len(x.shape)
     axes = sorted({a % rank for a in c.integers(op, 1)})
@@ -328,6 +345,7 @@ def convert_mean(c: Converter, op: TfliteOperator) -> None:
 @converts("REDUCE_MAX")
 def convert_reduce_max(c: Converter, op: TfliteOperator) -> None:
     """The largest value of an image's channels: a window that covers the image."""
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
     x = c.tensor(op.inputs[0])
     if len(x.shape) != 4 or {a % 4 for a in c.integers(op, 1)} != {1, 2}:
         raise Refusal.WINDOW("it reduces other dimensions than rows and columns", "reduce both")
@@ -338,6 +356,7 @@ def convert_reduce_max(c: Converter, op: TfliteOperator) -> None:
 @converts("SOFTMAX")
 def convert_softmax(c: Converter, op: TfliteOperator) -> None:
     """A Softmax over the last dimension."""
+    _require_int8(c, op, op.inputs[0], op.outputs[0])
     order = c.view(op.inputs[0]).order
     if op.options is not None and float(op.options.beta) != 1.0:
         raise Refusal.NORMALIZATION(f"it multiplies by {op.options.beta} first", "use a Softmax with beta 1")

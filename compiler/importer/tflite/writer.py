@@ -1,6 +1,7 @@
 """Writing of TFLite flatbuffers: single operators of a file, and the file cut at some operators."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import flatbuffers
@@ -19,7 +20,7 @@ _VERSION = 3
 
 
 def write_tflite(
-    tensors: Sequence[TfliteTensor],
+    tensors: Sequence[TfliteTensor] | Mapping[int, TfliteTensor],
     operators: Iterable[TfliteOperator],
     inputs: Sequence[int],
     outputs: Sequence[int],
@@ -42,10 +43,12 @@ def write_tflite(
     return bytes(builder.Output())
 
 
-def one_operator(file: TfliteFile, op: TfliteOperator) -> tuple[bytes, tuple[int, ...]]:
-    """The flatbuffer of one operator, and the tensors that are its inputs, each once."""
-    inputs = tuple(dict.fromkeys(i for i in op.inputs if i >= 0 and file.tensors[i].data is None))
-    return write_tflite(file.tensors, [op], inputs, op.outputs), inputs
+def one_operator(file: TfliteFile, op: TfliteOperator, given: Collection[int] = ()) -> tuple[bytes, tuple[int, ...]]:
+    """The flatbuffer of one operator, and the tensors that are its inputs, each once; `given` constants are inputs."""
+    tensors = {i: replace(file.tensors[i], data=None) if i in given else file.tensors[i] for i in op.inputs if i >= 0}
+    inputs = tuple(i for i, tensor in tensors.items() if tensor.data is None)
+    tensors |= {i: file.tensors[i] for i in op.outputs}
+    return write_tflite(tensors, [op], inputs, op.outputs), inputs
 
 
 def _number(enum: str, name: str) -> int:

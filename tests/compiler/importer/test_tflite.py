@@ -243,6 +243,17 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("code", ["MEAN", "SOFTMAX", "AVERAGE_POOL_2D"])
+def test_bytes_without_a_scale_stay_with_the_host(code):
+    m = TfliteMaker()
+    x = m.conv(m.input((1, 8, 8, 12)), 20)
+    kinds = {"MEAN": "Reducer", "SOFTMAX": "Softmax", "AVERAGE_POOL_2D": "Pool2D"}
+    operands = [m.input((1, 8, 8, 4), None), *([m.integers((1, 2))] if code == "MEAN" else [])]
+    y = m.add(code, operands, [m.tensor((1, 1, 1, 4), None)], options(kinds[code]))
+    folded = fold_model(convert(parse_tflite(m.data(x, y), "file")))
+    assert {a.row for a in folded.assignments if a.op == code} == {Refusal.TYPE.number}
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusal_names_the_converter_setting(name):
     make, message = REFUSED[name]
@@ -365,6 +376,16 @@ def test_operators_that_do_not_fit_their_operands(damage, tmp_path, seed):
         m.operators[0] = replace(m.operators[0], code="CONCATENATION")
     with pytest.raises(FileFormatError, match="operator.* does not fit its operands"):
         load_model(m.save(tmp_path / "file.tflite", x))
+
+
+def test_a_transposed_convolution_states_the_size_that_it_makes():
+    """LiteRT's kernel and that of XNNPACK differ otherwise."""
+    m = TfliteMaker()
+    made = options("TransposeConv", padding=1, strideH=1, strideW=2)
+    inputs = [m.integers((1, 1, 64, 4)), m.weights((4, 1, 5, 64)), m.input((1, 1, 32, 64))]
+    y = m.add("TRANSPOSE_CONV", inputs, [m.tensor((1, 1, 64, 4), (0.1, 2))], made)
+    with pytest.raises(FileFormatError, match=r"needs \[1, 30\] pixels, not \(1, 32\)"):
+        convert(parse_tflite(m.data(y), "file"))
 
 
 def test_a_tensor_of_absurd_size_is_refused(tmp_path):
