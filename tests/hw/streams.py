@@ -6,12 +6,14 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any, ParamSpec, TypeVar
 
-from amaranth.hdl import Fragment, Value
+from amaranth.hdl import Const, Fragment, Value
+from amaranth.hdl._mem import MemoryInstance
+from amaranth.hdl._xfrm import LHSMaskCollector
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from tests.hw.protocols import handshakes, monitor, of_port
-from tools.mutate.bench import ALONE_VARIABLE
+from tools.mutate.bench import ALONE_VARIABLE, SEED_VARIABLE
 
 Process = Callable[[Any], Any]
 P = ParamSpec("P")
@@ -68,12 +70,43 @@ async def _deadline(ctx: Any) -> None:
     raise AssertionError(f"the bench must end within {MOST_CYCLES} cycles: something waits for ever")
 
 
+def _registers(fragment: Fragment, found: LHSMaskCollector) -> LHSMaskCollector:
+    """The bits of a design's signals that registers drive, with those at the read ports of memories."""
+    for domain, statements in fragment.statements.items():
+        if domain != "comb":
+            found.visit_stmt(statements)
+    if isinstance(fragment, MemoryInstance):
+        for port in fragment._read_ports:
+            if port._domain != "comb":
+                found.visit_value(port._data, ~0)
+    for inner, *_ in fragment.subfragments:
+        _registers(inner, found)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _start_values(test: str) -> random.Random:
+    """Random values for one test, the same ones if it runs alone."""
+    return random.Random(f"{os.environ[SEED_VARIABLE]} {test}")
+
+
 class _Simulation:
-    """A compiled design; each run begins in its initial state."""
+    """A compiled design; each run begins with random values in all registers and a cycle of reset.
+
+    So only registers with a reset have a known value. A design that drives its own reset begins in its initial state.
+    """
 
     def __init__(self, design: Any, monitors: Iterable[tuple[Any, str]]) -> None:
         self._simulator = Simulator(Fragment.get(design, None))
         self._simulator.add_clock(1e-8)
+        # Amaranth (0.5) gives no other access to the values with which registers start.
+        state, fragment = self._simulator._engine.state, self._simulator._design.fragment
+        self._reset = fragment.domains["sync"].rst
+        self._reset_state = state.slots[state.get_signal(self._reset)]
+        self._resets = not self._reset_state.is_comb
+        registers = _registers(fragment, LHSMaskCollector()).masks()
+        self._registers = [(state.slots[state.get_signal(signal)], signal, mask) for signal, mask in registers]
+        self._simulator.add_testbench(self._end_reset, background=True)
         self._processes: dict[bool, Sequence[Process]] = {}
         for background in (False, True):
             for number in range(_MOST_PROCESSES):
@@ -87,15 +120,33 @@ class _Simulation:
     def _process(self, background: bool, number: int) -> Process:
         async def process(ctx: Any) -> None:
             for wanted in self._processes[background][number : number + 1]:
+                if self._resets:
+                    await ctx.tick()
                 await wanted(ctx)
 
         return process
 
+    async def _end_reset(self, ctx: Any) -> None:
+        """First of all processes: the others see no reset."""
+        if self._resets:
+            await ctx.tick()
+            ctx.set(self._reset, 0)
+
+    def _start(self) -> None:
+        """Random values in all registers, and the reset."""
+        if self._processes:
+            self._simulator.reset()
+        if self._resets:
+            rng = _start_values(os.environ["PYTEST_CURRENT_TEST"])
+            for register, signal, mask in self._registers:
+                value = rng.getrandbits(len(signal)) & mask | signal.init & ~mask
+                register.curr = register.next = Const(value, signal.shape()).value
+            self._reset_state.curr = self._reset_state.next = 1
+
     def run(self, processes: Sequence[Process], background: Sequence[Process]) -> None:
         """Run these processes."""
         assert max(len(processes), len(background)) <= _MOST_PROCESSES
-        if self._processes:
-            self._simulator.reset()
+        self._start()
         self._processes = {False: processes, True: background}
         self._simulator.run()
 

@@ -134,7 +134,7 @@ def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> No
     for _ in range(5):
         dog = made(Watchdog)
         life: list[bool] = []
-        faults: list[tuple[int, int, Unit]] = []
+        faults: list[tuple[int, int, int]] = []
         cases: list[tuple[list[tuple[int, bool]], int]] = []
 
         async def body(ctx: Any, dog: Watchdog = dog, life: Any = life, faults: Any = faults, w: Any = cases) -> None:
@@ -148,7 +148,7 @@ def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> No
                 _show(ctx, dog, *w[-1])
                 if ctx.get(dog.port.valid):
                     fault = ctx.get(dog.port.fault)
-                    faults.append((cycle, fault.index, Unit(fault.unit)))
+                    faults.append((cycle, fault.index, fault.unit))
                     return
                 life.append(lives)
                 await ctx.tick()

@@ -87,7 +87,9 @@ def _drive(ctx, dut: Scratchpad, pending: dict[str, Request]) -> None:
 def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
     """Compare grants, faults and data in every cycle; returns the words read by each port."""
     dut = made(Scratchpad, params)
-    words = [bytes(params.word_bytes)] * params.scratch_words
+    words: dict[int, bytes] = {}
+    """Those that have been written."""
+    full = (1 << params.word_bytes) - 1
     traffic = Traffic(rng, params)
     seen = dict.fromkeys(READERS, 0)
 
@@ -109,18 +111,18 @@ def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
             assert faults == {name for name, r in requests.items() if r.addr >= params.scratch_words}, cycle
             for name, request in requests.items():
                 port = getattr(dut, name)
-                outside = request.addr >= params.scratch_words
                 assert ctx.get(port.ready) == (name in granted), (cycle, name)
                 if ctx.get(port.ready):
                     taken.append(name)
-                    if name in READERS and not outside:
+                    if name in READERS and request.addr in words:
                         word = int.from_bytes(words[request.addr], "little")
                         due.append((cycle + READ_LATENCY, name, request.addr, word))
             for name in taken:
                 request = requests[name]
-                if name in WRITERS and request.addr < params.scratch_words:
+                at, inside = request.addr, request.addr < params.scratch_words
+                if name in WRITERS and inside and (request.mask == full or at in words):
                     data = request.data.to_bytes(params.word_bytes, "little")
-                    words[request.addr] = Bank.model(words[request.addr], data, request.mask)
+                    words[at] = Bank.model(words.get(at, data), data, request.mask)
                 del traffic.pending[name]
             await ctx.tick()
 

@@ -28,8 +28,11 @@ def test_reads_see_earlier_writes_and_addresses_wrap(name: str, parity: bool, rn
 
     async def bench(ctx: Any) -> None:
         for _ in range(CYCLES):
-            read = rng.choice(addresses) if rng.random() < 0.7 else None
-            write = (rng.choice(addresses), rng.getrandbits(8 * params.word_bytes)) if rng.random() < 0.7 else None
+            # Each address is written before it is read.
+            first = addresses[len(steps) : len(steps) + 1]
+            read = rng.choice(addresses) if not first and rng.random() < 0.7 else None
+            at, word = rng.choice(first or addresses), rng.getrandbits(8 * params.word_bytes)
+            write = (at, word) if first or rng.random() < 0.7 else None
             steps.append((read, write))
             ctx.set(dut.read.valid, read is not None)
             ctx.set(dut.read.addr, read or 0)
