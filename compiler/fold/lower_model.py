@@ -234,7 +234,7 @@ def _input_values(builder: GraphBuilder) -> tuple[str, ...]:
     """
     model = builder.model
     integer = {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
-    moved = {v for v in integer if model.users(v) and all(n.op in ("Reshape", "Transpose") for n in model.users(v))}
+    moved = {v for v in integer if _is_only_moved(model, v)}
     deep = (set(model.inputs) - integer) | moved
     inputs = [v for v in model.inputs if v not in deep]
     fixed = set(model.constants)
@@ -248,11 +248,17 @@ def _input_values(builder: GraphBuilder) -> tuple[str, ...]:
             continue
         if unit is not None:
             inputs.append(unit.output)
-        elif set(dynamic) <= moved:
+        elif set(dynamic) <= moved and not _is_only_moved(model, node.outputs[0]):
             inputs += node.outputs
         else:
             deep.update(node.outputs)
+            moved.update(node.outputs if set(dynamic) <= moved else ())
     return tuple(inputs)
+
+
+def _is_only_moved(model: Model, value: str) -> bool:
+    """Whether stored bytes are transposed or reshaped by every node that reads them."""
+    return bool(model.users(value)) and all(n.op in ("Reshape", "Transpose") for n in model.users(value))
 
 
 def _add_input(builder: GraphBuilder, stored: str) -> None:

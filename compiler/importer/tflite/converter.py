@@ -70,6 +70,8 @@ class Converter:
     views: dict[int, View] = field(default_factory=dict)
     _operands: dict[int, str] = field(default_factory=dict)
     """The stored values that the operator at hand reads, for its tensors."""
+    _given: set[str] = field(default_factory=set)
+    """Inputs, and what only moves their bytes."""
     _dequantized: set[str] = field(default_factory=set)
     """Float values of stored values that exist already."""
 
@@ -78,10 +80,7 @@ class Converter:
             tensor = self.file.tensors[index]
             self.views[index] = View(tensor.name, identity(len(tensor.shape)))
             self.types[tensor.name] = ValueType(self.onnx_type(tensor), tensor.shape)
-
-    @property
-    def _inputs(self) -> set[str]:
-        return {self.tensor(i).name for i in self.file.inputs}
+            self._given.add(tensor.name)
 
     def tensor(self, index: int) -> TfliteTensor:
         """A tensor of the file."""
@@ -90,7 +89,10 @@ class Converter:
     def onnx_type(self, tensor: TfliteTensor) -> str:
         """The element type in ONNX's words."""
         if tensor.dtype not in _ONNX_TYPES:
-            raise UnsupportedError(f"{self.file.name}: tensor {tensor.name!r} must be int8, not {tensor.dtype.lower()}")
+            raise UnsupportedError(
+                f"{self.file.name}: tensor {tensor.name!r} must be int8, not {tensor.dtype.lower()}",
+                Refusal.TYPE.number,
+            )
         return _ONNX_TYPES[tensor.dtype]
 
     def name(self, op: TfliteOperator) -> str:
@@ -116,7 +118,7 @@ class Converter:
         if index not in self.views:
             tensor = self.tensor(index)
             if tensor.data is None:
-                raise UnsupportedError(f"{self.file.name}: tensor {tensor.name!r} is computed by no operator")
+                raise FileFormatError(f"{self.file.name}: tensor {tensor.name!r} is computed by no operator")
             self.constant(tensor.name, tensor.data, self.onnx_type(tensor))
             self.views[index] = View(tensor.name, identity(len(tensor.shape)))
         return self.views[index]
@@ -177,7 +179,7 @@ class Converter:
 
         The host moves the bytes of an input as they are; a unit of the graph has a DequantizeLinear before it.
         """
-        real = tensor.quantized and inputs[0] not in self._inputs
+        real = tensor.quantized and inputs[0] not in self._given
         moved = self.dequantized(inputs[0], tensor) if real else inputs[0]
         value = f"{stored}/float" if real else stored
         attributes: dict[str, Attribute] = {"perm": perm} if perm else {}
@@ -186,6 +188,8 @@ class Converter:
         self.types[stored] = ValueType(self.onnx_type(tensor), shape)
         if real:
             self.quantized(value, stored, tensor, shape)
+        elif inputs[0] in self._given:
+            self._given.add(stored)
         return stored
 
     def operand(self, index: int, order: Order, shape: tuple[int, ...] = ()) -> str:

@@ -229,7 +229,10 @@ class _Reader:
                     Refusal.OPERATOR.number,
                 )
             if number not in names:
-                raise UnsupportedError(f"{self._name} has the operator code {number}, which this schema does not know")
+                raise UnsupportedError(
+                    f"{self._name} has the operator code {number}, which this schema does not know",
+                    Refusal.OPERATOR.number,
+                )
             yield names[number], entry.Version()
 
     def _indices(self, get: Callable[[], Any], length: int, tensors: int, what: str, *, lowest: int) -> tuple[int, ...]:
@@ -255,7 +258,9 @@ class _Reader:
             return None
         name = enum_names("BuiltinOptions").get(kind)
         if name is None:
-            raise UnsupportedError(f"{self._name} has operator options {kind}, which this schema does not know")
+            raise UnsupportedError(
+                f"{self._name} has operator options {kind}, which this schema does not know", Refusal.OPERATOR.number
+            )
         accessor = getattr(schema(), name)()
         accessor.Init(table.Bytes, table.Pos)
         return getattr(schema(), f"{name}T").InitFromObj(accessor)
@@ -274,7 +279,9 @@ class _Reader:
             raise FileFormatError(f"{self._name}: tensor {name!r} must have at most {LARGEST_VALUE:,} elements")
         dtype = enum_names("TensorType").get(entry.Type())
         if dtype is None:
-            raise UnsupportedError(f"{self._name}: tensor {name!r} has the unknown type {entry.Type()}")
+            raise UnsupportedError(
+                f"{self._name}: tensor {name!r} has the unknown type {entry.Type()}", Refusal.TYPE.number
+            )
         scales, zeros, axis = self._quantization(entry.Quantization(), name)
         low, high = _ZERO_POINTS.get(dtype, (-math.inf, math.inf))
         tiny = dtype in _ZERO_POINTS and len(scales) == 1 and scales[0] < np.finfo(np.float32).tiny
@@ -305,7 +312,9 @@ class _Reader:
             raise FileFormatError(f"{self._name}: tensor {name!r} names buffer {number}, which does not exist")
         buffer = self._model.Buffers(number)
         if buffer.Offset() > 1:
-            raise UnsupportedError(f"{self._name} stores tensor {name!r} outside its flatbuffer: use a smaller model")
+            raise UnsupportedError(
+                f"{self._name} stores tensor {name!r} outside its flatbuffer: use a smaller model", Refusal.SIZE.number
+            )
         length = buffer.DataLength()
         if not length:
             return None

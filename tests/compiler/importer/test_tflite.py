@@ -354,15 +354,17 @@ def damaged(rng: random.Random) -> bytes:
 def test_damaged_files_end_in_the_projects_errors(count, seed):
     """They are refused in a line or still convert, in seconds and without much memory; nothing else happens."""
     rng, before = random.Random(seed), psutil.Process().memory_info().rss
-    messages = []
+    messages, rows = [], set()
     for _ in range(count):
         data, start = damaged(rng), time.process_time()
         try:
             fold_model(convert(parse_tflite(data, "file")), FoldOptions(softmax=True))
         except IntloomError as error:
             messages.append(str(error))
+            rows.add(error.row if isinstance(error, UnsupportedError) else 1)
         assert time.process_time() - start < 20
     assert len(messages) > count // 4 and not any("\n" in m for m in messages)
+    assert all(rows)
     assert psutil.Process().memory_info().rss - before < 1 << 30
 
 
@@ -411,3 +413,12 @@ def test_window_that_covers_its_input_has_any_stride(tmp_path, seed):
     path = m.save(tmp_path / "file.tflite", m.moved("AVERAGE_POOL_2D", [x], (1, 1, 1, 16), made))
     _, result = run(path, "base", "isa", seed)
     assert not [c for c in result.checks if c.mismatches]
+
+
+def test_an_input_that_is_reshaped_and_transposed_is_moved_by_the_host(seed):
+    """As the spectrum of a keyword, which arrives flat."""
+    m = TfliteMaker(seed)
+    image = m.moved("RESHAPE", [m.input((1, 768)), m.integers((1, 8, 8, 12))], (1, 8, 8, 12))
+    folded = fold_model(convert(parse_tflite(m.data(m.conv(image, 20)), "file")))
+    assert [a.op for a in folded.assignments if a.target is Target.HOST] == ["Reshape", "Transpose"]
+    assert [type(n).__name__ for n in folded.graph.nodes] == ["Conv"]
