@@ -133,6 +133,10 @@ def litert_values(
     LiteRT continues from the integer forms of the operators that the accelerator defines.
     """
     source, names, forms = _source(folded), stored_names(folded, tensors), integer_forms(folded, feeds, tensors)
+    assert folded.model is not None
+    for before, after in _reshapes(folded.model):
+        if before in forms:
+            forms.setdefault(after, forms[before])
     given = _inputs(source, feeds)
     for op in source.file.operators:
         for index in op.outputs if defines(source.file, op) else ():
@@ -197,13 +201,18 @@ def stored_names(folded: FoldedModel, tensors: Mapping[str, Int8]) -> dict[str, 
     names = {n: n for n in tensors} | {stored: n for stored, n in border.items() if n in tensors}
     model = folded.model
     assert model is not None
-    for node in model.nodes:
-        # A Reshape keeps the bytes of its operand in their order.
-        if node.op == "Reshape" and node.inputs[0] in model.producers:
-            before, after = model.producers[node.inputs[0]].inputs[0], model.users(node.outputs[0])
-            if before in names and len(after) == 1:
-                names.setdefault(after[0].outputs[0], names[before])
+    for before, after in _reshapes(model):
+        if before in names:
+            names.setdefault(after, names[before])
     return names
+
+
+def _reshapes(model: Model) -> Iterator[tuple[str, str]]:
+    """Stored values before and after each Reshape, which keeps bytes in their order."""
+    for node in model.nodes:
+        after = model.users(node.outputs[0])
+        if node.op == "Reshape" and node.inputs[0] in model.producers and len(after) == 1:
+            yield model.producers[node.inputs[0]].inputs[0], after[0].outputs[0]
 
 
 def _inputs(source: TfliteSource, feeds: Mapping[str, Array]) -> dict[int, NDArray[Any]]:

@@ -7,6 +7,7 @@ kernel in LiteRT defines its results (`OnnxNode.qoperator`).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -38,6 +39,8 @@ _OPSET = 21
 _ONNX_TYPES = {"BOOL": "bool", "INT8": "int8", "UINT8": "uint8", "INT32": "int32", "INT64": "int64", "FLOAT32": "float"}
 
 
+_MOVEMENTS = frozenset({"DepthToSpace", "MaxPool", "Pad", "Resize", "Slice", "SpaceToDepth", "Split"})
+"""Operators of which LiteRT's kernels move bytes whatever these represent."""
 ConversionRule = Callable[["Converter", TfliteOperator], None]
 CONVERSIONS: Registry[str, ConversionRule] = Registry("a conversion")
 
@@ -107,7 +110,9 @@ class Converter:
 
     def integers(self, op: TfliteOperator, position: int) -> list[int]:
         """The values of a constant operand: sizes, axes, bounds."""
-        index = op.inputs[position] if position < len(op.inputs) else -1
+        if position >= len(op.inputs):
+            raise ValueError(f"it has no operand {position}")
+        index = op.inputs[position]
         data = self.tensor(index).data if index >= 0 else None
         if data is None:
             raise Refusal.CONSTANT(f"it computes its operand {position}", "export the model with fixed sizes")
@@ -241,6 +246,10 @@ class Converter:
 
     def finish(self, op: TfliteOperator, unit: Unit, *orders: Order) -> None:
         """Add a unit that computes the results of an operator, whose dimensions have these orders."""
+        if unit.op in _MOVEMENTS:
+            moved = [self.tensor(i) for i in (*op.inputs, *op.outputs) if i >= 0 and self.tensor(i).data is None]
+            if len({(t.scales, t.zero_points) for t in moved}) > 1:
+                raise Refusal.TYPE("it moves bytes to a tensor of another scale", "give its result the operand's scale")
         stored = [self.stored_name(i, o, unit.shape) for i, o in zip(op.outputs, orders, strict=True)]
         floats = [f"{s}/float" if self.tensor(i).scales else s for s, i in zip(stored, op.outputs, strict=True)]
         # The clamp of an evaluated operator is a unit of its own, since only the operator alone is evaluated.
@@ -252,6 +261,8 @@ class Converter:
         for index, order, name, value, whole in zip(op.outputs, orders, stored, floats, unbounded, strict=True):
             tensor = self.tensor(index)
             shape = unit.shape or tensor.shape
+            if prod(shape) != prod(tensor.shape):
+                raise ValueError(f"it makes values of shape {shape}, not {tensor.shape}")
             size = permuted(shape, inverse(order))
             if not tensor.scales:
                 self.types[name] = ValueType(self.onnx_type(tensor), size)

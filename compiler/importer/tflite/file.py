@@ -195,6 +195,8 @@ class _Reader:
                 (graph.OutputsAsNumpy, graph.OutputsLength()),
             )
         )
+        if any(tensors[i].data is not None for i in inputs):
+            raise FileFormatError(f"{self._name} must have inputs that are no constants: export the model again")
         if not operators or not inputs or not outputs:
             raise FileFormatError(f"{self._name} must have operators, inputs and outputs: export the model again")
         digest = hashlib.sha256(self._data).hexdigest()

@@ -20,6 +20,10 @@ _ACTIVATIONS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
 """Bounds of the fused activations RELU, RELU_N1_TO_1 and RELU6."""
 
 
+_LEAST = np.finfo(np.float32).tiny
+"""The least normal number."""
+
+
 def _bounds(c: Converter, op: TfliteOperator) -> tuple[int, int] | None:
     """Smallest and largest stored result that a fused activation lets through; None without one."""
     kind = op.option("fusedActivationFunction", 0)
@@ -49,6 +53,8 @@ def _weights(c: Converter, index: int, order: Order, name: str) -> str:
     """Constant weights in another order of dimensions, dequantized with their scales."""
     tensor = c.tensor(index)
     assert tensor.data is not None
+    if min(tensor.scales, default=0) < _LEAST:
+        raise Refusal.WEIGHTS("it has weights without a normal scale", "convert again")
     stored = c.constant(f"{name}/weights", np.ascontiguousarray(tensor.data.transpose(order)), c.onnx_type(tensor))
     return c.dequantized(stored, tensor, axis=order.index(tensor.axis) if len(tensor.scales) > 1 else None)
 
@@ -61,6 +67,9 @@ def _bias(c: Converter, op: TfliteOperator, position: int, name: str) -> tuple[s
     tensor = c.tensor(index)
     if tensor.data is None or tensor.dtype != "INT32":
         raise Refusal.BIAS(f"it has a bias of type {tensor.dtype.lower()}", "convert to int8 with int32 biases")
+    if min(tensor.scales, default=0) < _LEAST:
+        # LiteRT then has no kernel of XNNPACK, and its own rounds twice.
+        raise Refusal.BIAS("it has a bias without a normal scale", "convert again, so that biases have scales")
     x, w = c.tensor(op.inputs[0]), c.tensor(op.inputs[1])
     if op.code == "TRANSPOSE_CONV":
         x = c.tensor(op.inputs[2])

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.common.errors import UsageError
+from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.importer.tflite.file import TfliteFile, TfliteOperator
 from intloom.compiler.importer.tflite.view import View, inverse
 from intloom.compiler.importer.tflite.writer import write_tflite
@@ -78,8 +79,19 @@ class TfliteSource:
         if outputs:
             data = write_tflite(self.file.tensors, operators, inputs, outputs)
             feeds = [given[i] for i in inputs]
-            tensors |= dict(zip(outputs, run_litert(data, feeds, reference_kernels=reference_kernels), strict=True))
+            results = run_litert(data, feeds, reference_kernels=reference_kernels)
+            tensors |= {i: self._as_stated(i, values) for i, values in zip(outputs, results, strict=True)}
         return tensors
+
+    def _as_stated(self, index: int, values: NDArray[Any]) -> NDArray[Any]:
+        """A result in the shape that the file states, which may leave out dimensions of size 1."""
+        tensor = self.file.tensors[index]
+        if values.size != prod(tensor.shape):
+            raise FileFormatError(
+                f"{self.file.name}: tensor {tensor.name!r} must have the shape {values.shape} that LiteRT computes, "
+                f"not {tensor.shape}: export the model again"
+            )
+        return values.reshape(tensor.shape)
 
     def _between(self, wanted: Collection[int], given: Collection[int]) -> list[TfliteOperator]:
         """The operators on the way from given tensors to wanted ones, in the order of the file."""

@@ -243,6 +243,55 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("name", "index", "row", "change"),
+    [
+        ("CONV_2D", 3, Refusal.BIAS, {"scales": (), "zero_points": ()}),
+        ("CONV_2D", 3, Refusal.BIAS, {"scales": (1e-42,) * 20}),
+        ("CONV_2D", 1, Refusal.WEIGHTS, {"scales": (1e-42,) * 20}),
+        ("SLICE", 6, Refusal.TYPE, {"zero_points": (1,)}),
+        ("RESIZE_NEAREST_NEIGHBOR", 5, Refusal.TYPE, {"scales": (0.3,)}),
+    ],
+)
+def test_what_kernels_of_litert_compute_otherwise_stays_with_the_host(name, index, row, change):
+    """XNNPACK takes no denormal or missing scale, and its movements leave bytes as they are."""
+    m = TfliteMaker()
+    y = FILES[name](m)
+    m.tensors[index] = replace(m.tensors[index], **change)
+    assignments = fold_model(convert(parse_tflite(m.data(y), "file"))).assignments
+    assert [a.row for a in assignments if a.op == m.operators[-1].code] == [row.number]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_averages_that_leave_out_dimensions(kept, tmp_path, seed):
+    """LiteRT keeps what the options say; it goes on from the accelerator's averages, which differ at ties."""
+    m = TfliteMaker(seed)
+    x = m.input((1, 8, 8, 200))
+    y = m.moved("MEAN", [x, m.integers((1, 2))], (1, 200), options("Reducer", keepDims=kept))
+    assert checked_outputs(m.save(tmp_path / "file.tflite", y), m)[f"t{y}"].shape == (1, 200)
+
+
+def _sliced(m: TfliteMaker) -> list[int]:
+    operands = [m.input((1, 8)), m.integers((3, 0)), m.integers((1, 8)), m.integers((1, 1))]
+    m.moved("STRIDED_SLICE", operands, (1, 8), options("StridedSlice"))
+    return operands
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m, x: None, "makes values of shape"),
+        (lambda m, x: m.inputs.append(x[1]), "inputs that are no constants"),
+        (lambda m, x: m.operators.append(replace(m.operators.pop(), inputs=tuple(x[:2]))), "no operand 2"),
+    ],
+)
+def test_slices_that_contradict_the_file(change, message):
+    m = TfliteMaker()
+    change(m, _sliced(m))
+    with pytest.raises(FileFormatError, match=message):
+        convert(parse_tflite(m.data(m.operators[0].outputs[0]), "file"))
+
+
 @pytest.mark.parametrize("code", ["MEAN", "SOFTMAX", "AVERAGE_POOL_2D"])
 def test_bytes_without_a_scale_stay_with_the_host(code):
     m = TfliteMaker()
