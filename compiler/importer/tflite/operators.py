@@ -93,6 +93,9 @@ def convert_convolution(c: Converter, op: TfliteOperator) -> None:
     if w.data is None or len(w.shape) != 4 or len(x.shape) != 4:
         raise Refusal.WEIGHTS("it computes its weights", "use constant weights")
     depthwise = op.code == "DEPTHWISE_CONV_2D"
+    if depthwise and op.option("depthMultiplier", 1) * x.shape[3] != w.shape[3]:
+        # LiteRT then has no kernel of XNNPACK.
+        raise Refusal.INVALID("its depth multiplier is not that of its weights", "convert again")
     weights = _weights(c, op.inputs[1], (3, 0, 1, 2) if depthwise else (0, 3, 1, 2), name)
     group = x.shape[3] if depthwise else x.shape[3] // max(1, w.shape[3])
     kernel, dilations = (w.shape[1], w.shape[2]), (op.option("dilationHFactor", 1), op.option("dilationWFactor", 1))

@@ -262,6 +262,14 @@ def test_what_kernels_of_litert_compute_otherwise_stays_with_the_host(name, inde
     assert [a.row for a in assignments if a.op == m.operators[-1].code] == [row.number]
 
 
+def test_another_depth_multiplier_than_that_of_the_weights_stays_with_the_host():
+    m = TfliteMaker()
+    y = m.depthwise(m.conv(m.input((1, 8, 8, 12)), 20))
+    m.operators[-1].options.depthMultiplier = 3
+    assignments = fold_model(convert(parse_tflite(m.data(y), "file"))).assignments
+    assert [a.row for a in assignments if a.op == "DEPTHWISE_CONV_2D"] == [Refusal.INVALID.number]
+
+
 @pytest.mark.parametrize("kept", [False, True])
 def test_averages_that_leave_out_dimensions(kept, tmp_path, seed):
     """LiteRT keeps what the options say; it goes on from the accelerator's averages, which differ at ties."""
