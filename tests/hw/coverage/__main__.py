@@ -26,6 +26,7 @@ from intloom.hw.spec import timing
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, Kind, Unit, encode, make
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import NO_LAG, RandomProgram, Step, random_program
@@ -35,7 +36,15 @@ from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Respon
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.coverage.directed import directed_programs
 from tests.hw.coverage.fields import cover_points, reached
-from tests.hw.coverage.patterns import Series, end_series, field_series, index_series, transfers, wait_series
+from tests.hw.coverage.patterns import (
+    Series,
+    end_series,
+    field_series,
+    index_series,
+    long_series,
+    transfers,
+    wait_series,
+)
 from tests.hw.npu.coincidences import wanted_points
 from tests.hw.npu.disturbed import Design as Disturbed
 from tests.hw.npu.disturbed import run
@@ -50,6 +59,7 @@ from tools.coverage.waivers import read_waivers
 
 # Verilator 5.48 crashes on Amaranth's Verilog with --coverage, which includes FSM coverage.
 _FLAGS = ("--coverage-line", "--coverage-toggle")
+_RANDOM_MEMORIES = ("--x-initial", "unique")
 _STALLS = (0, 100, 300)
 _REGISTER_RUNS = 12
 _SERIES_OF_A_STEP = 20
@@ -80,6 +90,7 @@ _RESET = pack("CONTROL", reset=1)
 _ALL_WORDS = 0xFFFF_FFFF
 """A limit that no address of a short program exceeds."""
 _PAUSE = ("IRQ_ENABLE", 0)
+_PARITY_RUNS = 40
 _PAUSES = 15
 """Writes between the start of a program and the next reset: more cycles than fetch, decoding and watchdog take."""
 _READ = tuple(register.name for register in REGISTERS)
@@ -100,7 +111,15 @@ class Collector:
 
     @cached_property
     def _simulator(self) -> Build:
-        return build(bare_plan(verilog_of(self.params), optimize="-O1", flags=_FLAGS))
+        return self._built()
+
+    @cached_property
+    def _unwritten(self) -> Build:
+        """The simulator whose memories have random contents until they are written."""
+        return self._built(*_RANDOM_MEMORIES)
+
+    def _built(self, *flags: str) -> Build:
+        return build(bare_plan(verilog_of(self.params), optimize="-O1", flags=(*_FLAGS, *flags)))
 
     def run(self, program: RandomProgram, stalls: int = 0) -> None:
         """Run a program that ends well, on the simulator that counts if it is for its hardware."""
@@ -114,6 +133,12 @@ class Collector:
     def stop(self, program: bytes, before: tuple[tuple[str, int], ...] = (), **settings: Any) -> Ending | None:
         """Run a program on zero memories, read all registers, write `before` and all registers, and start once more."""
         found = ending(self._simulator, self.params, program, _READ, closing=(*before, *_CLOSING), **settings)
+        self._collect()
+        return found
+
+    def read_unwritten(self, program: bytes) -> Ending | None:
+        """Run a program whose local memories have random contents."""
+        found = ending(self._unwritten, self.params, program, watchdog=_PATIENT, limit=_LIMIT)
         self._collect()
         return found
 
@@ -281,6 +306,12 @@ def _indices(collector: Collector) -> None:
             collector.follow(series)
 
 
+def _high_indices(collector: Collector) -> None:
+    """The highest bits of the indices."""
+    for series in long_series(collector.params):
+        collector.follow(series)
+
+
 def _unit_faults(collector: Collector) -> None:
     """The same with a limit that lets the last instructions raise their own faults."""
     for before in (0x1555, 0x0AAA):
@@ -328,6 +359,25 @@ def _broken_code(collector: Collector) -> None:
             raise SystemExit(f"a load of {words} words from {coded} coded ones ends with {found}")
 
 
+def _parity_errors(collector: Collector) -> None:
+    """All units begin to read at once, words that nothing has written: their parity is random."""
+    if not collector.params.memory_parity:
+        return
+    causes = set()
+    for seed in range(_PARITY_RUNS):
+        start, *body = random_program(seed, collector.params).instructions()
+        behind = (PROGRAM_BYTE + (1 + len(body)) * INSTRUCTION_BYTES) // collector.params.word_bytes
+        near = {Kind.LOAD: {"dram": behind, "crc": 0}, Kind.STORE: {"dram": behind}}
+        scratch, weights, *moved = (i.with_fields(**near.get(i.kind, {})) for i in body)
+        # In every second program only the weight memory is unwritten.
+        short = scratch.with_fields(n0=1) if seed % 2 else scratch
+        code = (start, short, weights.with_fields(n0=1), *moved)
+        found = collector.read_unwritten(add_check(map(encode, code)))
+        causes.add(found and found.cause)
+    if Cause.SCRATCH_PARITY not in causes:
+        raise SystemExit(f"programs on unwritten memories end with {causes}")
+
+
 def _constants(collector: Collector) -> None:
     """Many zero points times sums of weights, and constants of additions and depthwise convolutions."""
     for name in _CONSTANTS:
@@ -361,7 +411,7 @@ def _events(collector: Collector) -> None:
                 collector.close(f"coincidences {seed}")
 
 
-_STEPS = (_faults, _bus_errors, _broken_code, _transfers, _slides, _shifts, _table_in_a_halt)
+_STEPS = (_faults, _bus_errors, _broken_code, _transfers, _slides, _shifts, _table_in_a_halt, _parity_errors)
 _WIDE_STEPS = (
     _unmet_waits,
     _address_faults,
@@ -370,6 +420,7 @@ _WIDE_STEPS = (
     _waits,
     _end_waits,
     _indices,
+    _high_indices,
     _unit_faults,
     _far_stores,
     _extremes,

@@ -35,6 +35,8 @@ _ILLEGAL = bytes([7]) + bytes(INSTRUCTION_BYTES - 1)
 """An instruction without a unit."""
 _BURSTS_MORE = 8
 """Bursts of a transfer above those that may be outstanding."""
+_HIGH_INDICES = (1 << COUNT_BITS) - (1 << 13)
+"""The bits of an index that shorter programs do not reach."""
 Series = tuple[bytes, ...]
 """Programs that run one after the other."""
 
@@ -135,3 +137,14 @@ def index_series(params: HardwareParams, before: int) -> Iterator[Series]:
     faulty = [encode(_outside(kind, params)) for kind in _FIRST_OF_UNIT.values()]
     for last in (good, *([code] for code in faulty), [_ILLEGAL]):
         yield checked(params, *[encode(begin(params))] * before, *last), checked(params, *last)
+
+
+def long_series(params: HardwareParams) -> Iterator[Series]:
+    """Instructions of every unit behind a million others, then an illegal one, or one whose wait never ends.
+
+    The same with small indices follows.
+    """
+    good = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()]
+    before = [encode(begin(params))] * _HIGH_INDICES
+    for last in (_ILLEGAL, encode(make(Kind.LOAD, wait_store=_ALTERNATE))):
+        yield checked(params, *before, *good, last), checked(params, *good, last)
