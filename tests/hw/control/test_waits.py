@@ -144,12 +144,13 @@ def test_every_bit_of_a_count_is_compared(bit: int, unit: int) -> None:
 
     async def bench(ctx: Any) -> None:
         ctx.set(board.counts[unit], (1 << bit) - 1)
-        ctx.set(board.write_unit, unit)
         for row, wait in enumerate((1 << bit, min((1 << bit) + 1, (1 << COUNT_BITS) - 1))):
-            ctx.set(board.write, 1)
-            ctx.set(board.write_row, row)
-            ctx.set(board.write_wait, wait)
-            await ctx.tick()
+            for other in range(UNITS):
+                ctx.set(board.write, 1)
+                ctx.set(board.write_row, row)
+                ctx.set(board.write_unit, other)
+                ctx.set(board.write_wait, wait * (other == unit))
+                await ctx.tick()
         ctx.set(board.write, 0)
         ctx.set(board.ready, 0b11)
         for _ in range(NEEDED):
