@@ -282,10 +282,13 @@ def test_faults_stop_the_program(name: str, change: str, cause: Cause, unit: Uni
     assert (entries, outcome) == Dispatch.model(program, preset(name), {at} if bad else ())
 
 
-def test_an_index_has_every_bit(rng: random.Random) -> None:
-    """Entries and faults carry indices that only a long program reaches: dispatch starts at such an index."""
+@pytest.mark.parametrize("first", [(1 << isa.COUNT_BITS) - 6, *(1 << bit for bit in range(isa.COUNT_BITS))])
+def test_an_index_has_every_bit(first: int, rng: random.Random) -> None:
+    """Entries and faults carry indices that only a long program reaches: dispatch starts at such an index.
+
+    Only at index 0 must an instruction be BEGIN.
+    """
     params = preset("nano")
-    first = (1 << isa.COUNT_BITS) - 6
     dispatch = made(Dispatch, params)
     queues = Queues(dispatch, params, rng)
     *program, illegal = _checked([*(isa.encode(_work(rng, params)) for _ in range(3)), bytes([0x7F]) + bytes(63)])

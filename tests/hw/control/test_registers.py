@@ -13,7 +13,7 @@ from intloom.hw.control.registers import Registers, constants, writable_mask
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import COUNTER_INDEX_BITS, COUNTERS, REGISTERS, Access
 from intloom.hw.spec.regs import register as named
-from tests.hw.streams import made, run
+from tests.hw.streams import made, run, sink, source
 
 PARAMS = preset("base")
 FULL = 0xFFFF_FFFF
@@ -314,6 +314,22 @@ def test_a_read_answers_after_the_latency() -> None:
         assert ctx.get(bank.bus.r.valid)
 
     _simulate(1, body)
+
+
+def test_every_write_has_its_response(rng: random.Random) -> None:
+    """Writes that follow each other at once wait for the responses before them."""
+    bank = made(Registers, PARAMS)
+    bus, taken = bank.bus, list[int]()
+    addresses = [4 * rng.randrange(1 << len(bus.aw.payload.addr) - 2) for _ in range(60)]
+    known = {r.offset for r in REGISTERS if r.access is not Access.RO}
+    data = [{"data": 0, "strb": 0}] * len(addresses)
+    run(
+        bank,
+        source(bus.aw, [{"addr": address} for address in addresses], rng, 0.8),
+        source(bus.w, data, rng, 0.8),
+        sink(bus.b, taken, len(addresses), rng, 0.5),
+    )
+    assert taken == [Resp.OKAY if address in known else Resp.SLVERR for address in addresses]
 
 
 @pytest.mark.parametrize("errors", [True, False])

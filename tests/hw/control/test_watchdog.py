@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.control.watchdog import CANDIDATES, Watchdog
+from intloom.hw.control.watchdog import CANDIDATES, LIMIT_BITS, Watchdog
 from intloom.hw.spec.isa import COUNT_BITS, Unit
 from intloom.hw.spec.regs import Cause
 from tests.hw.streams import made, run
@@ -45,6 +45,22 @@ def test_every_bit_of_the_limit_counts() -> None:
             for _ in range(40):
                 await ctx.tick()
                 assert not ctx.get(dog.port.valid), bit
+
+    _simulate(body, dog)
+
+
+@pytest.mark.parametrize("bit", range(LIMIT_BITS))
+def test_a_limit_of_any_single_bit_ends(bit: int) -> None:
+    """When as good as all of its cycles have passed."""
+    dog = made(Watchdog)
+
+    async def body(ctx: Any) -> None:
+        ctx.set(dog.running, 1)
+        ctx.set(dog.limit, 1 << bit)
+        await ctx.tick().repeat(3)
+        ctx.set(dog.left, 0)
+        await ctx.tick().repeat(Watchdog.LATENCY)
+        assert ctx.get(dog.port.valid)
 
     _simulate(body, dog)
 

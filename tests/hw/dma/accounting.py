@@ -18,6 +18,7 @@ class Accounts:
         self.port, self.moved, self.idle_is_last = port, moved, idle_is_last
         self.taken = self.done = 0
         self.uncounted = 0
+        self.rested = False
 
     async def check(self, ctx: Any) -> None:
         """Follow the unit."""
@@ -35,6 +36,8 @@ class Accounts:
             # `done` of this cycle is not counted yet: a unit is idle in the next cycle at the earliest.
             assert not (idle and in_flight) or halt or fault, "a unit with an instruction in flight is not idle"
             assert not (idle and done and self.idle_is_last), "`idle` follows `done`"
+            assert not (fault and self.rested), "the fault of a unit that was idle"
+            self.rested = bool(idle and not (taken or fault))
             self.uncounted += in_flight and not (busy or stalled or halt)
             self.taken += taken
             self.done += done

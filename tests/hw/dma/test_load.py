@@ -410,7 +410,7 @@ def test_a_changed_bit_stops_a_load_with_a_crc(number: int, rng: random.Random) 
 
         changed = contents | {at: contents[at] ^ 1 << bit}
         memory = read_memory(unit.bursts, unit.r, CODED, rng, 7, 0.8, CODED.axi_outstanding, contents=changed)
-        run(unit, offer, background=[bench.record, memory, stop.count])
+        run(unit, offer, background=[bench.record, memory, stop.count, accounts(unit).check])
         causes = {Cause.CONSTANT_CHECK} | ({Cause.BAD_FIELD} if moves[number]["coded"] else set())
         assert stop.fault is not None
         assert stop.fault[0] in causes
