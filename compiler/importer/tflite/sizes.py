@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from intloom.common.errors import FileFormatError
+from intloom.common.errors import FileFormatError, UnsupportedError
 from intloom.compiler.importer.tflite.file import ELEMENTS, TfliteFile, TfliteOperator, TfliteTensor
 from intloom.compiler.importer.tflite.writer import write_tflite
 from intloom.compiler.litert import run_litert
@@ -31,7 +33,7 @@ def fold_sizes(file: TfliteFile) -> TfliteFile:
             if op.code == "SHAPE":
                 data = np.array(tensors[op.inputs[0]].shape, ELEMENTS[tensors[at].dtype])
             else:
-                (data,) = run_litert(write_tflite(tensors, [op], (), op.outputs), ())
+                data = _computed(file.name, tensors, op)
             tensors[at] = replace(tensors[at], data=data, shape=data.shape)
             continue
         if op.code == "RESHAPE" and len(op.inputs) > 1 and tensors[op.inputs[1]].data is not None:
@@ -46,6 +48,14 @@ def _computes_sizes(tensors: Sequence[TfliteTensor], op: TfliteOperator) -> bool
     operands = [tensors[i].data if tensors[i].dtype in ("INT32", "INT64") else None for i in op.inputs if i >= 0]
     known = bool(operands) and all(data is not None and data.size <= _MAX_VALUES for data in operands)
     return (op.code == "SHAPE" and len(op.inputs) == 1) or (op.code in _OPERATORS and known)
+
+
+def _computed(name: str, tensors: Sequence[TfliteTensor], op: TfliteOperator) -> NDArray[Any]:
+    try:
+        (data,) = run_litert(write_tflite(tensors, [op], (), op.outputs), ())
+    except UnsupportedError as error:
+        raise FileFormatError(f"{name}: the sizes that {op.label} computes are wrong: {error}") from None
+    return data
 
 
 def _reshaped(name: str, tensors: Sequence[TfliteTensor], op: TfliteOperator) -> tuple[int, ...]:

@@ -479,3 +479,14 @@ def test_an_input_that_is_reshaped_and_transposed_is_moved_by_the_host(seed):
     folded = fold_model(convert(parse_tflite(m.data(m.conv(image, 20)), "file")))
     assert [a.op for a in folded.assignments if a.target is Target.HOST] == ["Reshape", "Transpose"]
     assert [type(n).__name__ for n in folded.graph.nodes] == ["Conv"]
+
+
+def test_sizes_that_litert_cannot_compute_end_in_a_line(seed):
+    m = TfliteMaker(seed)
+    x = m.conv(m.input((1, 8, 8, 16)), 16)
+    sizes = m.add("SHAPE", [x], [m.tensor((4,), None, dtype="INT32")], options("Shape", outType=2))
+    shape = m.tensor((2,), None, dtype="INT32")
+    m.add("PACK", [sizes, m.integers(-1)], [shape], options("Pack", valuesCount=2))
+    flat = m.moved("RESHAPE", [x, shape], (1, 1024))
+    with pytest.raises(FileFormatError, match=r"the sizes that .*PACK.* computes are wrong: LiteRT cannot run"):
+        convert(parse_tflite(m.data(flat), "file"))
