@@ -383,6 +383,13 @@ def _padded_by_a_value(m: TfliteMaker) -> int:
     return m.conv(wide, 16, padding=1)
 
 
+def _mirrored(m: TfliteMaker, mode: int, columns: tuple[int, int]) -> int:
+    """As of a network that transfers styles."""
+    x = m.conv(_image(m), 8)
+    operands = [x, m.integers([[0, 0], [1, 1], columns, [0, 0]])]
+    return m.conv(m.moved("MIRROR_PAD", operands, (1, 10, 8 + sum(columns), 8), options("MirrorPad", mode=mode)), 16)
+
+
 def _expanded(m: TfliteMaker) -> int:
     flat = m.moved("SQUEEZE", [m.conv(_image(m), 8)], (8, 8, 8), options("Squeeze", squeezeDims=[0]))
     return m.conv(m.moved("EXPAND_DIMS", [flat, m.integers(0)], (1, 8, 8, 8), options("ExpandDims")), 16)
@@ -497,6 +504,8 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "PAD": _pad,
     "PAD of channels": _padded_channels,
     "PADV2": _padded_by_a_value,
+    "MIRROR_PAD": lambda m: _mirrored(m, 0, (1, 2)),
+    "MIRROR_PAD of the border": lambda m: _mirrored(m, 1, (1, 1)),
     "SQUEEZE and EXPAND_DIMS": _expanded,
     "SPACE_TO_DEPTH and DEPTH_TO_SPACE": _blocks,
     "RESIZE_BILINEAR": lambda m: _bilinear(m, 32, 16),

@@ -71,6 +71,8 @@ class Converter:
     constants: dict[str, Constant] = field(default_factory=dict)
     types: dict[str, ValueType] = field(default_factory=dict)
     views: dict[int, View] = field(default_factory=dict)
+    dequantized_tensors: set[int] = field(default_factory=set)
+    """Float tensors that are dequantized bytes, which may have been moved."""
     _operands: dict[int, str] = field(default_factory=dict)
     """The stored values that the operator at hand reads, for its tensors."""
     _given: set[str] = field(default_factory=set)
@@ -88,6 +90,10 @@ class Converter:
     def tensor(self, index: int) -> TfliteTensor:
         """A tensor of the file."""
         return self.file.tensors[index]
+
+    def is_float(self, index: int) -> bool:
+        """Whether a tensor holds computed floats."""
+        return self.tensor(index).dtype == "FLOAT32" and self.tensor(index).data is None
 
     def onnx_type(self, tensor: TfliteTensor) -> str:
         """The element type in ONNX's words."""

@@ -490,3 +490,18 @@ def test_sizes_that_litert_cannot_compute_end_in_a_line(seed):
     flat = m.moved("RESHAPE", [x, shape], (1, 1024))
     with pytest.raises(FileFormatError, match=r"the sizes that .*PACK.* computes are wrong: LiteRT cannot run"):
         convert(parse_tflite(m.data(flat), "file"))
+
+
+@pytest.mark.parametrize("code", ["PAD", "CONCATENATION"])
+def test_float_inputs_that_are_moved_before_they_are_quantized(code, tmp_path, seed):
+    """The host had to know values that no tensor of the file holds."""
+    m = TfliteMaker(seed)
+    x = m.input((1, 8, 8, 12), None, "FLOAT32")
+    shape = (1, 10, 10, 12) if code == "PAD" else (1, 8, 8, 24)
+    operands = [x, m.integers([[0, 0], [1, 1], [1, 1], [0, 0]])] if code == "PAD" else [x, x]
+    made = None if code == "PAD" else options("Concatenation", axis=3)
+    wide = m.add(code, operands, [m.tensor(shape, None, dtype="FLOAT32")], made)
+    y = m.conv(m.add("QUANTIZE", [wide], [m.tensor(shape)], options("Quantize")), 16)
+    bundle, result = run(m.save(tmp_path / "file.tflite", y), "base", "isa", seed)
+    assert not [c for c in result.checks if c.mismatches]
+    assert [a.row for a in bundle.folded.assignments if a.op == code] == [Refusal.TYPE.number]
