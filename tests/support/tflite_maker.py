@@ -490,7 +490,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "AVERAGE_POOL_2D": lambda m: _pool(m, "AVERAGE_POOL_2D", 2, 2, 1),
     "AVERAGE_POOL_2D with a border": lambda m: _pool(m, "AVERAGE_POOL_2D", 3, 1, 0),
     "MEAN": _mean,
-    "MEAN of channels, which LiteRT runs": _mean_of_channels,
+    "MEAN of channels": _mean_of_channels,
     "REDUCE_MAX": _largest,
     "SOFTMAX": _softmax,
     "CONCATENATION with constant channels": lambda m: _constant_part(m, 3),

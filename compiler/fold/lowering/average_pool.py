@@ -13,7 +13,7 @@ from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SampledFunctio
 from intloom.compiler.fold.arithmetic.integer_average import average_scale, averages, divisor, float_distance
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
-from intloom.compiler.fold.byte_order import as_rows, is_permutation
+from intloom.compiler.fold.byte_order import as_rows
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, windows_of_blocks
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
@@ -50,9 +50,10 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         _lower_channels(builder, unit, axis)
         return
     else:
-        x = _whole_image(builder, main)
-        result = builder.tensor(unit.output, (1, x.channels, 1, 1), builder.params(unit))
-        geometry = Window((x.height, x.width), (1, 1), (1, 1), (0, 0, 0, 0))
+        x, kernel = _windows(builder, main)
+        size = x.height // kernel[0], x.width // kernel[1]
+        result = builder.tensor(unit.output, (1, x.channels, *size), builder.params(unit))
+        geometry = Window(kernel, (1, 1), (1, 1), (0, 0, 0, 0))
     made = _average_of(builder, unit, x, result, geometry)
     builder.bind(unit.output, made.name)
     builder.assign(unit, _target({geometry.kernel}), _definition(unit, x, result, {prod(geometry.kernel)}))
@@ -227,18 +228,20 @@ def _lower_channels(builder: GraphBuilder, unit: QuantizationUnit, axis: int) ->
     builder.assign(unit, Target.ARRAY, _definition(unit, x, result, {x.channels}))
 
 
-def _whole_image(builder: GraphBuilder, node: OnnxNode) -> Tensor:
-    """The tensor with an average for each channel; in the model, its pixels may be rows or columns of a matrix."""
+def _windows(builder: GraphBuilder, node: OnnxNode) -> tuple[Tensor, Pair]:
+    """A tensor, and the windows of it that are averaged: images, rows or columns; they may be rows of a matrix."""
     x, ordered = builder.operand_in_any_order(node.input(0)), builder.ordered(node.input(0))
     assert ordered is not None  # the operand is of the graph
-    pixels = x.tensor.height * x.tensor.width
     axes = reduced_axes(builder.model, node, len(x.shape))
     kept = [a for a in range(len(x.shape)) if a not in axes]
-    values = ordered.positions.transpose(*kept, *axes).reshape(prod(x.shape[a] for a in kept), -1)
-    channels = np.repeat(np.arange(x.tensor.channels), pixels).reshape(-1, pixels)
-    if not np.array_equal(values // pixels, channels) or not is_permutation(values):
-        raise Refusal.WINDOW(
-            f"it averages over axes {axes} of {x.shape}, which are not all pixels of each channel",
-            "average over height and width",
-        )
-    return x.tensor
+    values = np.sort(ordered.positions.transpose(*kept, *axes).reshape(prod(x.shape[a] for a in kept), -1))
+    _, channels, height, width = x.tensor.shape
+    every = np.arange(prod(x.tensor.shape))
+    for rows, columns in ((height, width), (1, width), (height, 1)):
+        blocks = every.reshape(channels, height // rows, rows, width // columns, columns)
+        if np.array_equal(values, blocks.swapaxes(2, 3).reshape(-1, rows * columns)):
+            return x.tensor, (rows, columns)
+    raise Refusal.WINDOW(
+        f"it averages over axes {axes} of {x.shape}, which are not all pixels, rows or columns of each channel",
+        "average over height and width",
+    )

@@ -346,9 +346,6 @@ def convert_mean(c: Converter, op: TfliteOperator) -> None:
     x, order = c.tensor(op.inputs[0]), c.natural_order(op.inputs[0])
     rank = len(x.shape)
     axes = sorted({a % rank for a in c.integers(op, 1)})
-    if axes == [rank - 1]:
-        # A convolution of ones rounds as onnxruntime's ReduceMean, not as LiteRT's kernel.
-        raise Refusal.OPERATOR("it averages channels", "average rows and columns")
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     name = c.constant(f"{c.name(op)}/axes", np.array(sorted(order[a] for a in axes), np.int64))
     c.finish(op, Unit("ReduceMean", (c.operand(op.inputs[0], order), name), {"keepdims": 1}, shape=kept), order)

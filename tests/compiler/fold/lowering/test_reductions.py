@@ -112,3 +112,16 @@ def test_attention_over_pixels(op, rng, seed):
     found = compared(m, seed)
     assert len(found.folded.regions) == 1
     assert target(found, op) is Target.VECTOR
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axis", [2, 3])
+@pytest.mark.parametrize("size", [(5, 7), (9, 40), (33, 3)])
+def test_averages_of_rows_or_columns(size, axis, keepdims, rng, seed):
+    """As over the frequencies of a spectrum; and of rows that are channels of a matrix."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, *size), 6)
+    shape = [1 if a == axis else n for a, n in enumerate(x.shape) if a != axis or keepdims]
+    (value,) = m.node("ReduceMean", [x.name], axes=[axis], keepdims=keepdims)
+    m.output(m.unary("Sigmoid", m.pair(value, tuple(shape), x.scale), 1 / 255))
+    assert target(compared(m, seed), "ReduceMean") is not Target.HOST
