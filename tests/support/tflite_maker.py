@@ -437,9 +437,8 @@ def _signal(m: TfliteMaker) -> int:
     )  # fmt: skip
 
 
-def _largest(m: TfliteMaker) -> int:
-    x = m.conv(_image(m), 16)
-    return m.moved("REDUCE_MAX", [x, m.integers((1, 2))], (1, 16), options("Reducer"))
+def _largest(m: TfliteMaker, axes: Sequence[int], shape: Sequence[int]) -> int:
+    return m.moved("REDUCE_MAX", [m.conv(_image(m), 16), m.integers(axes)], shape, options("Reducer"))
 
 
 def _concatenation(m: TfliteMaker) -> int:
@@ -491,7 +490,9 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "AVERAGE_POOL_2D with a border": lambda m: _pool(m, "AVERAGE_POOL_2D", 3, 1, 0),
     "MEAN": _mean,
     "MEAN of channels": _mean_of_channels,
-    "REDUCE_MAX": _largest,
+    "REDUCE_MAX": lambda m: _largest(m, (1, 2), (1, 16)),
+    "REDUCE_MAX of rows": lambda m: _largest(m, (1,), (1, 8, 16)),
+    "REDUCE_MAX of channels": lambda m: _largest(m, (3,), (1, 8, 8)),
     "SOFTMAX": _softmax,
     "CONCATENATION with constant channels": lambda m: _constant_part(m, 3),
     "CONCATENATION with constant channels that fill words": lambda m: _constant_part(m, 3, 16),

@@ -39,7 +39,7 @@ _OPSET = 21
 _ONNX_TYPES = {"BOOL": "bool", "INT8": "int8", "UINT8": "uint8", "INT32": "int32", "INT64": "int64", "FLOAT32": "float"}
 
 
-_MOVEMENTS = frozenset({"DepthToSpace", "MaxPool", "Pad", "Resize", "Slice", "SpaceToDepth", "Split"})
+_MOVEMENTS = frozenset({"DepthToSpace", "MaxPool", "Pad", "ReduceMax", "Resize", "Slice", "SpaceToDepth", "Split"})
 """Operators of which LiteRT's kernels move bytes whatever these represent."""
 ConversionRule = Callable[["Converter", TfliteOperator], None]
 CONVERSIONS: Registry[str, ConversionRule] = Registry("a conversion")

@@ -339,27 +339,17 @@ def convert_pool(c: Converter, op: TfliteOperator) -> None:
     )
 
 
-@converts("MEAN")
-def convert_mean(c: Converter, op: TfliteOperator) -> None:
-    """An average over whole dimensions."""
+@converts("MEAN", "REDUCE_MAX")
+def convert_reduction(c: Converter, op: TfliteOperator) -> None:
+    """An average or maximum over whole dimensions."""
     _require_int8(c, op, op.inputs[0], op.outputs[0])
     x, order = c.tensor(op.inputs[0]), c.natural_order(op.inputs[0])
     rank = len(x.shape)
     axes = sorted({a % rank for a in c.integers(op, 1)})
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     name = c.constant(f"{c.name(op)}/axes", np.array(sorted(order[a] for a in axes), np.int64))
-    c.finish(op, Unit("ReduceMean", (c.operand(op.inputs[0], order), name), {"keepdims": 1}, shape=kept), order)
-
-
-@converts("REDUCE_MAX")
-def convert_reduce_max(c: Converter, op: TfliteOperator) -> None:
-    """The largest value of an image's channels: a window that covers the image."""
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
-    x = c.tensor(op.inputs[0])
-    if len(x.shape) != 4 or {a % 4 for a in c.integers(op, 1)} != {1, 2}:
-        raise Refusal.WINDOW("it reduces other dimensions than rows and columns", "reduce both")
-    value, kept = c.operand(op.inputs[0], CHANNELS_FIRST), (x.shape[0], 1, 1, x.shape[3])
-    c.finish(op, Unit("MaxPool", (value,), {"kernel_shape": x.shape[1:3]}, shape=kept), CHANNELS_FIRST)
+    kind = "ReduceMean" if op.code == "MEAN" else "ReduceMax"
+    c.finish(op, Unit(kind, (c.operand(op.inputs[0], order), name), {"keepdims": 1}, shape=kept), order)
 
 
 @converts("SOFTMAX")
