@@ -68,9 +68,9 @@ def require_static(folded: FoldedModel, name: Path | str) -> None:
         raise UnsupportedError(f"node {unknown.name!r}: {unknown.reason}: {unknown.remedy}", unknown.row)
     operators = [v.op for v in folded.assignments]
     if not is_quantized(operators):
-        raise UnsupportedError(
-            f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first", Refusal.FLOAT_MODEL.number
-        )
+        tflite = folded.model is not None and folded.model.tflite is not None
+        remedy = "convert it to full int8" if tflite else f"run intloom quantize {name} -o QUANTIZED.onnx first"
+        raise UnsupportedError(f"{name} is not quantized; {remedy}", Refusal.FLOAT_MODEL.number)
     if is_dynamic(operators):
         raise UnsupportedError(
             f"{name} is quantized dynamically, its scales are known only when it runs; first run "

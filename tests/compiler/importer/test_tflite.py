@@ -505,3 +505,11 @@ def test_float_inputs_that_are_moved_before_they_are_quantized(code, tmp_path, s
     bundle, result = run(m.save(tmp_path / "file.tflite", y), "base", "isa", seed)
     assert not [c for c in result.checks if c.mismatches]
     assert [a.row for a in bundle.folded.assignments if a.op == code] == [Refusal.TYPE.number]
+
+
+def test_bytes_without_any_scale_name_the_converter(tmp_path):
+    """`quantize` takes no TFLite file."""
+    m = TfliteMaker()
+    y = m.add("ABS", [m.input((1, 8), None)], [m.tensor((1, 8), None)])
+    with pytest.raises(UnsupportedError, match="is not quantized; convert it to full int8"):
+        compile_model(m.save(tmp_path / "file.tflite", y), preset("base"))

@@ -5,7 +5,7 @@ import pytest
 
 from intloom.compiler.fold.target import Target
 from tests.support.onnx_maker import OnnxMaker
-from tests.support.parity import assert_equal
+from tests.support.parity import assert_equal, folded
 
 MS = {"domain": "com.microsoft"}
 CHANNELS = 8
@@ -42,3 +42,13 @@ def test_normalizations_stay_on_the_host(op, opset, constants, attributes, rng, 
     assert assignment.reason.startswith(f"no integers define {op}:")
     assert "BatchNormalization" in assignment.remedy
     assert next(a for a in found.folded.assignments if a.op == "Conv").target is Target.ARRAY
+
+
+def test_a_response_norm_says_why_its_root_stays_with_the_host(rng):
+    """As of ConvNeXtV2."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 8)
+    (root,) = m.node("ReduceL2", [x.name], axes=[2, 3], keepdims=1)
+    m.output(m.binary("Mul", x, m.pair(root, (1, 8, 1, 1), x.scale)))
+    (made,) = [a for a in folded(m.model()).assignments if a.op == "ReduceL2"]
+    assert (made.row, "sum of squares" in made.reason) == (13, True)
