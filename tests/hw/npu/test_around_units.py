@@ -28,7 +28,7 @@ MEMORIES = {"Scratchpad": Cause.SCRATCH_PARITY, "WeightMemory": Cause.WEIGHT_PAR
 PARTS: list[type[Any]] = [getattr(engine_module, name) for name in (*UNITS, *MEMORIES)]
 BASE, LIMIT = 0x1234, 1000
 
-_PATIENCE = 150
+_PATIENCE = 500
 """Cycles without progress; more than a program spends before its first instruction issues."""
 
 
@@ -95,8 +95,15 @@ class Bench:
             assert not (beats and ctx.get(self.engine.bus_idle)), "data is outstanding"
 
     async def work(self, ctx: Any, take: float, finish: float, stop: float = 0.0) -> None:
-        """Take instructions and finish them at random, each after its waits, until a cycle of probability `stop`."""
-        while sum(self.finished) < len(self.program) - 1 and self.rng.random() >= stop:
+        """Take instructions and finish them at random, each after its waits.
+
+        With `stop`, up to a cycle of that probability, and no longer than the watchdog allows.
+        """
+        quiet = 0
+        while sum(self.finished) < len(self.program) - 1 and (
+            not stop or (quiet < _PATIENCE // 2 and self.rng.random() >= stop)
+        ):
+            quiet += 1
             idle = self._idles(Unit.LOAD, Unit.STORE)
             for unit, port in zip(QUEUED_UNITS, self.ports(), strict=True):
                 ready, done = (
@@ -109,6 +116,7 @@ class Bench:
                     self._check(unit, (ctx.get(port.instruction), ctx.get(port.index)))
                     self.taken[unit] += ready
                 self.finished[unit] += done
+                quiet *= not done
             assert ctx.get(self.engine.bus_idle) <= idle
             assert not ctx.get(self.engine.ended)
             assert not ctx.get(self.engine.fault.valid)
