@@ -19,7 +19,8 @@ WORDS = 64
 def _request(rng: random.Random, params: HardwareParams) -> dict[str, int]:
     packed = rng.randrange(2)
     in_w = rng.randint(1, 12 * (params.pixels_per_word if packed else 1))
-    address = rng.choice((rng.randrange(WORDS), WORDS - in_w // params.pixels_per_word - rng.randrange(2)))
+    # Rows inside the memory, across its end, and behind it.
+    address = rng.choice((rng.randrange(WORDS), WORDS - in_w // params.pixels_per_word - rng.randrange(2), WORDS))
     # Words to the left that are not read: columns of all bits.
     left = rng.choice((0, 0, rng.getrandbits(COORDINATE_BITS - 1) // params.pixels_per_word))
     columns = left * (params.pixels_per_word if packed else 1)
