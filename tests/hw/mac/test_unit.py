@@ -1,6 +1,7 @@
 """MAC unit in Verilator: random programs against the instruction simulator, faults, and throughput."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,6 @@ from intloom.sim.isa_sim.registry import SEMANTICS
 from tests.hw.mac.bench import Bench, Outcome
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
 
-pytestmark = pytest.mark.slow
-
 _NANO = preset("nano").replace(weight_kib=64, lanes=4, strip=32)
 PARAMS: dict[str, HardwareParams] = {
     "nano": _NANO,
@@ -22,6 +21,9 @@ PARAMS: dict[str, HardwareParams] = {
     "wide": _NANO.replace(rows=4, cols=8, lanes=1, strip=16, weight_sums=False),
     "exact": _NANO.replace(rows=16, cols=16, lanes=4, axi_data_bits=128, match="exact", mantissa_bits=16, acc_bits=24),
 }
+
+_NAMES: list[Any] = [name if name == "nano" else pytest.param(name, marks=pytest.mark.slow) for name in PARAMS]
+"""One simulator is built for the quick tests."""
 
 
 @cache
@@ -56,7 +58,7 @@ def _simulated(p: HardwareParams, program: list[Instruction], scratch: np.ndarra
     return machine.scratch
 
 
-@pytest.mark.parametrize("name", PARAMS)
+@pytest.mark.parametrize("name", _NAMES)
 @pytest.mark.parametrize("group", range(3))
 def test_random_programs(name: str, group: int) -> None:
     p, changed = PARAMS[name], 0
@@ -81,7 +83,7 @@ def test_random_programs(name: str, group: int) -> None:
     assert changed > 10 * 20
 
 
-@pytest.mark.parametrize("name", ["nano", "exact"])
+@pytest.mark.parametrize("name", _NAMES[::3])
 @pytest.mark.parametrize("zero_points", [0, 1])
 def test_long_convolutions_lose_no_cycles(name: str, zero_points: int) -> None:
     p = PARAMS[name]
