@@ -383,11 +383,10 @@ def _padded_by_a_value(m: TfliteMaker) -> int:
     return m.conv(wide, 16, padding=1)
 
 
-def _mirrored(m: TfliteMaker, mode: int, columns: tuple[int, int]) -> int:
+def _mirrored(m: TfliteMaker) -> int:
     """As of a network that transfers styles."""
-    x = m.conv(_image(m), 8)
-    operands = [x, m.integers([[0, 0], [1, 1], columns, [0, 0]])]
-    return m.conv(m.moved("MIRROR_PAD", operands, (1, 10, 8 + sum(columns), 8), options("MirrorPad", mode=mode)), 16)
+    operands = [m.conv(_image(m), 8), m.integers([[0, 0], [1, 1], [1, 2], [0, 0]])]
+    return m.conv(m.moved("MIRROR_PAD", operands, (1, 10, 11, 8), options("MirrorPad", mode=0)), 16)
 
 
 def _expanded(m: TfliteMaker) -> int:
@@ -505,8 +504,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "PAD": _pad,
     "PAD of channels": _padded_channels,
     "PADV2": _padded_by_a_value,
-    "MIRROR_PAD": lambda m: _mirrored(m, 0, (1, 2)),
-    "MIRROR_PAD of the border": lambda m: _mirrored(m, 1, (1, 1)),
+    "MIRROR_PAD, which LiteRT runs": _mirrored,
     "SQUEEZE and EXPAND_DIMS": _expanded,
     "SPACE_TO_DEPTH and DEPTH_TO_SPACE": _blocks,
     "RESIZE_BILINEAR": lambda m: _bilinear(m, 32, 16),

@@ -434,20 +434,15 @@ def _slice_bounds(c: Converter, op: TfliteOperator, x: TfliteTensor) -> tuple[li
 
 @converts("PAD", "PADV2", "MIRROR_PAD")
 def convert_pad(c: Converter, op: TfliteOperator) -> None:
-    """An operand with a constant around it, the zero point or a given value, or with its mirrored border."""
+    """An operand with a constant around it: the zero point, or a given value."""
+    if op.code == "MIRROR_PAD":
+        # On the accelerator, a mirrored border costs more than the host's copy, and chains regions that then are small.
+        raise Refusal.SELECTION("it mirrors the border", "pad with a constant")
     order, rank = c.natural_order(op.inputs[0]), len(c.tensor(op.inputs[0]).shape)
     amounts = np.array(c.integers(op, 1), np.int64).reshape(rank, 2)
     pads = np.zeros((2, rank), np.int64)
     pads[:, list(order)] = amounts.T
     name = c.name(op)
-    if op.code == "MIRROR_PAD":
-        # A mirror that repeats the border, of one row or column, is the border.
-        repeats = bool(op.option("mode", 0))
-        if repeats and amounts.max() > 1:
-            raise Refusal.SELECTION("it mirrors more than the border with the border", "pad in mode REFLECT")
-        mirrored = c.operand(op.inputs[0], order), c.constant(f"{name}/pads", pads.ravel())
-        c.finish(op, Unit("Pad", mirrored, {"mode": "edge" if repeats else "reflect"}), order)
-        return
     fill = np.float32(0)
     if op.code == "PADV2":
         value = c.tensor(op.inputs[2])
