@@ -139,7 +139,8 @@ class _Simulation:
         if self._resets:
             rng = _start_values(os.environ["PYTEST_CURRENT_TEST"])
             for register, signal, mask in self._registers:
-                value = rng.getrandbits(len(signal)) & mask | signal.init & ~mask
+                # Never that of the reset: half of all flags would have it.
+                value = signal.init ^ ((rng.getrandbits(len(signal)) & mask) or mask)
                 register.curr = register.next = Const(value, signal.shape()).value
             self._reset_state.curr = self._reset_state.next = 1
 
