@@ -442,7 +442,7 @@ PRESETS: dict[str, HardwareParams] = {
         axi_addr_bits=32,
         vector_lanes=1,
         lut_products=52,
-        # Without them, and without the check of constants, the preset fits the LFE5U-25F.
+        # Without them the preset fits the LFE5U-25F.
         weight_sums=False,
         constant_check=True,
     ),
