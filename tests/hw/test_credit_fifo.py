@@ -55,7 +55,7 @@ class PrefetchingFifo(CreditFifo):
 
 
 @pytest.mark.parametrize("form", [CreditFifo, PrefetchingFifo])
-@pytest.mark.parametrize("depth", [2, 4])
+@pytest.mark.parametrize("depth", [2, 4, 16])
 def test_all_events_coincide_at_every_level(depth: int, form: type[CreditFifo], rng: random.Random) -> None:
     """Push, transfer and credit in one cycle, at every level that allows them; the outputs follow the model."""
     queue = made(form, 8, depth)
@@ -65,9 +65,13 @@ def test_all_events_coincide_at_every_level(depth: int, form: type[CreditFifo], 
 
     async def body(ctx: Any) -> None:
         in_flight = level = 0
-        for cycle in range(4000):
+        pushes = transfers = 0.5
+        for cycle in range(1000 * depth):
+            if cycle % (8 * depth) == 0:
+                # So that it fills and empties.
+                pushes, transfers = rng.sample((0.2, 0.5, 0.9), 2)
             free, valid = bool(ctx.get(queue.credit_available)), bool(ctx.get(queue.o.valid))
-            push, ready = in_flight > 0 and rng.random() < 0.5, rng.random() < 0.5
+            push, ready = in_flight > 0 and rng.random() < pushes, rng.random() < transfers
             take = free and rng.random() < 0.7
             shown.append((free, ctx.get(queue.o.payload) if valid else None))
             for port, value in ((queue.push, push), (queue.take_credit, take), (queue.o.ready, ready)):
