@@ -62,6 +62,8 @@ _FLAGS = ("--coverage-line", "--coverage-toggle")
 _RANDOM_MEMORIES = ("--x-initial", "unique")
 _STALLS = (0, 100, 300)
 _REGISTER_RUNS = 12
+_PARITY_RUNS = 40
+"""Programs on unwritten memories."""
 _SERIES_OF_A_STEP = 20
 _EVENT_RUNS, _EVENT_ROUNDS = 500, 100
 """At most; so many programs are disturbed in a run."""
@@ -90,7 +92,6 @@ _RESET = pack("CONTROL", reset=1)
 _ALL_WORDS = 0xFFFF_FFFF
 """A limit that no address of a short program exceeds."""
 _PAUSE = ("IRQ_ENABLE", 0)
-_PARITY_RUNS = 40
 _PAUSES = 15
 """Writes between the start of a program and the next reset: more cycles than fetch, decoding and watchdog take."""
 _READ = tuple(register.name for register in REGISTERS)
