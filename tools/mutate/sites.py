@@ -14,6 +14,7 @@ from amaranth.hdl import Const, Fragment, Signal, Value
 from amaranth.hdl._ast import Assign, Concat, Operator, Part, Slice, Switch, SwitchValue
 
 import intloom.hw
+from tools.mutate.targets import mutated
 
 _FOLDERS = (Path(intloom.hw.__file__).parents[1], Path(amaranth.__file__).parents[1])
 """Packages with statements of a component; Amaranth makes those of connections."""
@@ -147,7 +148,7 @@ def _expressions(value: Any, bits: Bits, path: tuple[int, ...] = ()) -> Iterator
             yield from _expressions(operand, its_bits, (*path, number))
 
 
-def _statements(fragment: Fragment, others: tuple[type, ...]) -> Iterator[Any]:
+def _statements(fragment: Fragment) -> Iterator[Any]:
     """Assignments and switches of a component, but not of components inside that have a bench of their own."""
 
     def nested(statements: Any) -> Iterator[Any]:
@@ -157,11 +158,12 @@ def _statements(fragment: Fragment, others: tuple[type, ...]) -> Iterator[Any]:
                 for _patterns, inner, _location in statement.cases:
                     yield from nested(inner)
 
+    classes = tuple(mutated().values())
     for statements in fragment.statements.values():
         yield from (s for s in nested(statements) if isinstance(s, Assign | Switch))
     for subfragment, _name, _location in fragment.subfragments:
-        if not any(isinstance(origin, others) for origin in subfragment.origins or ()):
-            yield from _statements(subfragment, others)
+        if not any(isinstance(origin, classes) for origin in subfragment.origins or ()):
+            yield from _statements(subfragment)
 
 
 @functools.cache
@@ -170,10 +172,10 @@ def _in_package(path: str) -> str:
     return str(Path(path).relative_to(folder))
 
 
-def _located(fragment: Fragment, others: tuple[type, ...]) -> Iterator[tuple[tuple[str, int, int], Any]]:
+def _located(fragment: Fragment) -> Iterator[tuple[tuple[str, int, int], Any]]:
     """Every statement with file, line, and its number among those of the line."""
     numbers: Counter[tuple[str, int]] = Counter()
-    for statement in _statements(fragment, others):
+    for statement in _statements(fragment):
         path, line = statement.src_loc
         location = _in_package(path), line
         if location[0] == _STATE_FLAGS:
@@ -188,11 +190,11 @@ def _value(statement: Any) -> tuple[Any, Bits]:
     return statement.rhs, (0, min(len(statement.rhs), len(statement.lhs)))
 
 
-def sites(fragment: Fragment, others: tuple[type, ...]) -> dict[Site, Extent]:
-    """All sites of an elaborated component; faults in components of the classes `others` are not its own."""
+def sites(fragment: Fragment) -> dict[Site, Extent]:
+    """All sites of an elaborated component; faults in components inside that are mutated are not its own."""
     return {
         Site(*location, path): found
-        for location, statement in _located(fragment, others)
+        for location, statement in _located(fragment)
         for path, found in _expressions(*_value(statement))
     }
 
@@ -210,7 +212,7 @@ def _faulty(value: Any, mutant: Mutant) -> Value:
     return changed.as_signed() if value.shape().signed else changed
 
 
-def plant(fragment: Fragment, mutant: Mutant, others: tuple[type, ...]) -> bool:
+def plant(fragment: Fragment, mutant: Mutant) -> bool:
     """Plant a fault; False if this elaboration does not have the site or the bit."""
 
     def change(value: Any, bits: Bits, path: tuple[int, ...]) -> Any:
@@ -221,7 +223,7 @@ def plant(fragment: Fragment, mutant: Mutant, others: tuple[type, ...]) -> bool:
         return _with_operand(value, number, lambda operand: change(operand, its_bits, tuple(rest)))
 
     site = mutant.site
-    for location, statement in _located(fragment, others):
+    for location, statement in _located(fragment):
         if location != (site.file, site.line, site.statement):
             continue
         value, bits = _value(statement)

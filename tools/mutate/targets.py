@@ -1,6 +1,7 @@
 """The components that are mutated, and their benches."""
 
 from functools import cache
+from typing import Any
 
 from tools.components import components, name_of
 
@@ -23,6 +24,11 @@ def bench_of(component: str) -> str:
 
 
 @cache
+def mutated() -> dict[str, type[Any]]:
+    """The classes by name; each elaboration of one is visited by itself."""
+    return {name_of(c): c for c in components() if name_of(c) not in NOT_MUTATED}
+
+
 def targets() -> dict[str, str]:
     """Component and its bench."""
-    return {name: bench_of(name) for name in map(name_of, components()) if name not in NOT_MUTATED}
+    return {name: bench_of(name) for name in mutated()}
