@@ -148,7 +148,7 @@ def _waivers() -> Iterator[str]:
     yield "\n## Waivers\n\n" + _table("modules", "kind", "points", "reason")
     for w in read_waivers():
         lines = f" in lines with {_code(w.text)}" if w.text else ""
-        yield f"| {_code(w.module)} | {w.kind or 'all'} | {_code(w.name)}{lines} | {w.reason} |\n"
+        yield f"| {_code(w.module)} | {w.kind} | {_code(w.name)}{lines} | {w.reason} |\n"
 
 
 def page() -> str:

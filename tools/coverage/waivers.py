@@ -19,14 +19,14 @@ class Waiver:
     module: str
     name: str
     reason: str
-    kind: str = ""
+    kind: str = "toggle"
     text: str = ""
     """What the point's line of the Verilog contains; lines and branches have no names of their own."""
 
     def covers(self, point: SharedPoint) -> bool:
         """Whether it is about this point."""
         return (
-            self.kind in ("", point.kind)
+            self.kind == point.kind
             and re.search(self.text, point.text) is not None
             and re.fullmatch(self.module, point.module) is not None
             and re.fullmatch(self.name, point.name) is not None
