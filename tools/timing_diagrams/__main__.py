@@ -5,8 +5,7 @@ from pathlib import Path
 
 from intloom.common.atomic_write import write_text
 from tools.timing_diagrams import mac, programs, scratchpad
-from tools.timing_diagrams.diagram import Diagram
-from tools.timing_diagrams.recording import Recording
+from tools.timing_diagrams.diagram import Diagram, Recording
 
 FOLDER = Path(__file__).parents[2] / "docs" / "timing"
 

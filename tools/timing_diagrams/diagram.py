@@ -1,16 +1,17 @@
 """WaveDrom sources from recorded signals."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.timing_diagrams.recording import Recording
+Recording = Mapping[str, Sequence[int]]
+"""Values by signal and cycle; cycle 0 ends with the first rising clock edge."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One signal of a diagram.
+    """One signal of a diagram: `module.submodule.attribute`, or of a module the name of a signal inside.
 
     `show` gives a multi-bit value's text; where `valid` names a signal, values count only while that is high.
     """
@@ -39,6 +40,14 @@ class Diagram:
     after: int = 0
     """Skip so many cycles in which `start` is high."""
     notes: Sequence[str] = field(default=())
+
+    @property
+    def signals(self) -> Iterator[str]:
+        """What has to be recorded."""
+        yield self.start
+        for row in self.rows:
+            if isinstance(row, Row):
+                yield from filter(None, (row.signal, row.valid))
 
     def source(self, recording: Recording) -> dict[str, Any]:
         """The diagram in WaveDrom's format."""

@@ -8,15 +8,15 @@ from intloom.hw.mac.epilogue.epilogue import Epilogue
 from intloom.hw.mac.unit import MacUnit
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import preset
-from tools.timing_diagrams.diagram import Diagram, Row
-from tools.timing_diagrams.recording import Recording, record
+from tools.timing_diagrams.diagram import Diagram, Recording, Row
+from tools.timing_diagrams.recording import record
 
 _PARAMS = preset("nano").replace(lanes=2, strip=16)
 _SUMS_STAGE = Accumulators.READOUT_LATENCY
 _BYTES_STAGE = Epilogue.LOOKUP_STAGE
 
 
-def _convolution(**fields: int) -> Recording:
+def _convolution(*diagrams: Diagram, **fields: int) -> Recording:
     unit: Any = MacUnit(_PARAMS)
     conv = isa.make("CONV", kernel_h=1, kernel_w=1, out_base=512, **fields)
 
@@ -31,20 +31,20 @@ def _convolution(**fields: int) -> Recording:
         await ctx.tick().until(unit.unit.done)
         await ctx.tick().repeat(8)
 
-    return record(unit, bench)
+    return record(unit, bench, diagrams)
 
 
 @cache
 def two_strips() -> Recording:
     """A pointwise CONV of two strips of 16 pixels and two weight tiles."""
     sizes = {f"{side}_{axis}": length for side in ("in", "out") for axis, length in (("h", 4), ("w", 8))}
-    return _convolution(in_blocks=2, in_row=8, in_plane=32, out_row=8, **sizes)
+    return _convolution(WEIGHTS, BANKS, in_blocks=2, in_row=8, in_plane=32, out_row=8, **sizes)
 
 
 @cache
 def two_pixels() -> Recording:
     """A pointwise CONV of two pixels: four items in the epilogue."""
-    return _convolution(in_w=2, out_w=2, in_h=1, out_h=1, in_row=2, out_row=2)
+    return _convolution(EPILOGUE, in_w=2, out_w=2, in_h=1, out_h=1, in_row=2, out_row=2)
 
 
 WEIGHTS = Diagram(
@@ -94,8 +94,8 @@ EPILOGUE = Diagram(
         Row("requantized", f"epilogue.valid{_BYTES_STAGE}"),
         Row("result_valid", "epilogue.result_valid"),
         "write",
-        Row("valid", "writer.port__valid"),
-        Row("mask", "writer.port__mask", lambda v: f"{v:04b}", valid="writer.port__valid"),
-        Row("unit.done", "unit__done"),
+        Row("valid", "writer.port.valid"),
+        Row("mask", "writer.port.mask", lambda v: f"{v:04b}", valid="writer.port.valid"),
+        Row("unit.done", "unit.done"),
     ],
 )

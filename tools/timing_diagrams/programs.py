@@ -5,8 +5,8 @@ from typing import Any
 
 from intloom.hw.spec import isa, regs
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
-from tools.timing_diagrams.diagram import Diagram, Row
-from tools.timing_diagrams.recording import Recording, record
+from tools.timing_diagrams.diagram import Diagram, Recording, Row
+from tools.timing_diagrams.recording import record
 from tools.timing_diagrams.system import DOMAINS, LATENCY, PARAMS, System
 
 _WORDS = 12
@@ -36,7 +36,8 @@ def load_then_store() -> Recording:
         await ctx.tick().until(system.npu.irq)
         await ctx.tick().repeat(_REST)
 
-    return record(system.npu, bench, [system.read_memory, system.write_memory], DOMAINS)
+    diagrams = SEVERAL_OUTSTANDING, ISSUE
+    return record(system.npu, bench, diagrams, [system.read_memory, system.write_memory], DOMAINS)
 
 
 @cache
@@ -54,48 +55,48 @@ def fault_then_reset() -> Recording:
         await system.write(ctx, "CONTROL", regs.pack("CONTROL", reset=1))
         await ctx.tick().repeat(_REST)
 
-    return record(system.npu, bench, [system.read_memory, system.write_memory], DOMAINS)
+    return record(system.npu, bench, (FAULT, RESET), [system.read_memory, system.write_memory], DOMAINS)
 
 
 SEVERAL_OUTSTANDING = Diagram(
     title=f"LOAD of {_WORDS} words, bursts of {PARAMS.axi_burst}, memory latency {LATENCY}",
-    start="engine.load.unit__started",
+    start="engine.load.unit.started",
     lead=1,
     cycles=37,
     rows=[
         "unit",
-        Row("unit.started", "engine.load.unit__started"),
-        Row("unit.idle", "engine.load.unit__idle"),
-        Row("unit.done", "engine.load.unit__done"),
+        Row("unit.started", "engine.load.unit.started"),
+        Row("unit.idle", "engine.load.unit.idle"),
+        Row("unit.done", "engine.load.unit.done"),
         "AR",
-        Row("bursts.valid", "engine.load.bursts__valid"),
-        Row("bursts.addr", "engine.load.\\bursts__payload.addr", str, valid="engine.load.bursts__valid"),
+        Row("bursts.valid", "engine.load.bursts.valid"),
+        Row("bursts.addr", "engine.load.bursts.payload.addr", str, valid="engine.load.bursts.valid"),
         "R",
-        Row("r.valid", "engine.load.r__valid"),
-        Row("r.ready", "engine.load.r__ready"),
-        Row("r.last", "engine.load.\\r__payload.last"),
+        Row("r.valid", "engine.load.r.valid"),
+        Row("r.ready", "engine.load.r.ready"),
+        Row("r.last", "engine.load.r.payload.last"),
         "write",
-        Row("scratch.valid", "engine.load.scratch__valid"),
-        Row("scratch.addr", "engine.load.scratch__addr", str, valid="engine.load.scratch__valid"),
+        Row("scratch.valid", "engine.load.scratch.valid"),
+        Row("scratch.addr", "engine.load.scratch.addr", str, valid="engine.load.scratch.valid"),
     ],
 )
 
 ISSUE = Diagram(
     title="A STORE that waits for a LOAD",
-    start="engine.load.unit__done",
+    start="engine.load.unit.done",
     lead=3,
     cycles=20,
     rows=[
         "load",
-        Row("scratch.valid", "engine.load.scratch__valid"),
-        Row("unit.done", "engine.load.unit__done"),
+        Row("scratch.valid", "engine.load.scratch.valid"),
+        Row("unit.done", "engine.load.unit.done"),
         "waits",
         Row("selected row", "engine.waits.row", lambda v: (*(u.name.lower() for u in QUEUED_UNITS), "end")[v]),
         Row("met[store]", "engine.waits.met", bit=Unit.STORE),
         "store",
-        Row("unit.valid", "engine.store.unit__valid"),
-        Row("unit.ready", "engine.store.unit__ready"),
-        Row("unit.started", "engine.store.unit__started"),
+        Row("unit.valid", "engine.store.unit.valid"),
+        Row("unit.ready", "engine.store.unit.ready"),
+        Row("unit.started", "engine.store.unit.started"),
         "AXI",
         Row("awvalid", "m_axi_awvalid"),
         Row("wvalid", "m_axi_wvalid"),
@@ -104,7 +105,7 @@ ISSUE = Diagram(
 
 FAULT = Diagram(
     title="A read error: halt, drain of the bus, interrupt",
-    start="engine.load.unit__fault",
+    start="engine.load.unit.fault",
     lead=5,
     cycles=24,
     notes=("rresp 2 is SLVERR.",),
@@ -114,8 +115,8 @@ FAULT = Diagram(
         Row("rready", "m_axi_rready"),
         Row("rresp", "m_axi_rresp", _decimal, valid="m_axi_rvalid"),
         "load",
-        Row("unit.fault", "engine.load.unit__fault"),
-        Row("unit.idle", "engine.load.unit__idle"),
+        Row("unit.fault", "engine.load.unit.fault"),
+        Row("unit.idle", "engine.load.unit.idle"),
         "run control",
         Row("fault", "run_control.fault"),
         Row("running", "run_control.running"),
@@ -144,8 +145,8 @@ RESET = Diagram(
         Row("clear", "run_control.clear"),
         Row("error", "run_control.error"),
         "engine",
-        Row("reset", "engine.engine_rst"),
-        Row("fault.valid", "engine.fault__valid"),
+        Row("reset", "engine_rst"),
+        Row("fault.valid", "engine.fault.valid"),
         Row("irq", "irq"),
     ],
 )

@@ -5,8 +5,8 @@ from typing import Any
 
 from intloom.hw.memory.scratchpad import Scratchpad
 from intloom.hw.spec.params import preset
-from tools.timing_diagrams.diagram import Diagram, Row
-from tools.timing_diagrams.recording import Recording, record
+from tools.timing_diagrams.diagram import Diagram, Recording, Row
+from tools.timing_diagrams.recording import record
 
 _PARAMS = preset("nano").replace(scratch_kib=4, vector_lanes=4)
 _SHARED, _OTHER = 8, 9
@@ -45,21 +45,21 @@ def arbitration() -> Recording:
 
         return process
 
-    return record(pad, write, [reader(name) for name in ("vec_a", "vec_b", "store")])
+    return record(pad, write, [ARBITRATION], [reader(name) for name in ("vec_a", "vec_b", "store")])
 
 
 def _reader(name: str) -> list[Row | str]:
     return [
         name,
-        Row("valid", f"{name}__valid"),
-        Row("ready", f"{name}__ready"),
-        Row("data", f"{name}__data", str),
+        Row("valid", f"{name}.valid"),
+        Row("ready", f"{name}.ready"),
+        Row("data", f"{name}.data", str),
     ]
 
 
 ARBITRATION = Diagram(
     title="act0, vec_a and store read bank 0; vec_b reads bank 1",
-    start="act0__valid",
+    start="act0.valid",
     lead=2,
     cycles=13,
     rows=[row for name in ("act0", "vec_a", "vec_b", "store") for row in _reader(name)],
