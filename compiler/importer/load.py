@@ -116,8 +116,9 @@ def read_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
     except OSError as error:
         raise FileFormatError(f"cannot read model {path}: {error.strerror}") from None
     except DecodeError:
-        what = _other_format(data) or "it does not parse as one: check that the file is complete"
-        raise FileFormatError(f"{path} must be an ONNX model, but {what}") from None
+        form = "a TFLite file" if path.suffix == ".tflite" else "an ONNX model"
+        what = _other_format(data) or "it does not begin or parse as one: check that the file is complete"
+        raise FileFormatError(f"{path} must be {form}, but {what}") from None
     if not proto.HasField("graph"):
         raise FileFormatError(f"{path} must be an ONNX model, but it has no graph: export the model again")
     try:
@@ -136,8 +137,9 @@ def from_proto(
     dims: Mapping[str, int] | None = None,
     newest_opset: int = NEWEST_OPSET,
     check: bool = True,
+    form: str = "ONNX model",
 ) -> Model:
-    """Convert a ModelProto in memory; see `load_onnx_model`."""
+    """Convert a ModelProto in memory, which was made of an ONNX or TFLite file; see `load_onnx_model`."""
     check_limits(proto)
     check_order(proto.graph)
     _check_opset(proto, newest_opset)
@@ -158,7 +160,7 @@ def from_proto(
     if check:
         _check_scales(proto)
         _guarded("check", lambda: check_valid(proto))
-    proto = _guarded("infer shapes", lambda: infer_shapes(proto))
+    proto = _guarded("infer shapes", lambda: infer_shapes(proto), form)
     proto = _decided(proto)
     # Once more, since trips may depend on sizes.
     check_loops(proto)
@@ -188,15 +190,15 @@ def check_valid(proto: onnx.ModelProto) -> None:
     proto.graph.output.extend(outputs)
 
 
-def _guarded(what: str, action: Any) -> Any:
+def _guarded(what: str, action: Any, form: str = "ONNX model") -> Any:
     """Run a step of the ONNX library; convert its exception to a ModelError that names the step."""
     try:
         return action()
     except ModelError as error:  # from the guard of shape inference
-        raise ModelError(f"not a valid ONNX model ({what}): {error}") from None
+        raise ModelError(f"not a valid {form} ({what}): {error}") from None
     except Exception as error:  # noqa: BLE001  # the library raises RuntimeError, ValueError and its own classes
         raise ModelError(
-            f"not a valid ONNX model ({what}): {_first_finding(str(error))}: correct the model, or export it again"
+            f"not a valid {form} ({what}): {_first_finding(str(error))}: correct the model, or export it again"
         ) from None
 
 

@@ -17,7 +17,7 @@ from intloom.compiler.fold.byte_order import as_rows
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, windows_of_blocks
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
-from intloom.compiler.fold.lowering.common.tokens import bind_tokens, rows_along, token_tensor
+from intloom.compiler.fold.lowering.common.tokens import bind_tokens, rows_along, token_results
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
@@ -207,8 +207,9 @@ def _channel_axis(builder: GraphBuilder, node: OnnxNode) -> int | None:
 
 def _lower_channels(builder: GraphBuilder, unit: QuantizationUnit, axis: int) -> None:
     """Lower an average over the channels of each pixel: a convolution with weights of 1."""
-    x, pixels = rows_along(builder, unit, unit.operator.input(0), axis)
-    result, table = token_tensor(builder, unit, x, 1), clamp_table(builder, unit)
+    rows = rows_along(builder, unit, unit.operator.input(0), axis)
+    results, table = token_results(builder, unit, rows, 1), clamp_table(builder, unit)
+    (x,), (result,) = rows.parts, results.parts
     scale = average_scale(x, result, divisor(unit.operator.op, x.channels))
     node = Conv(
         name=unit_name(unit),
@@ -224,7 +225,7 @@ def _lower_channels(builder: GraphBuilder, unit: QuantizationUnit, axis: int) ->
         origin=unit.origins,
     )
     builder.emit(node, result)
-    bind_tokens(builder, unit, (result,), pixels)
+    bind_tokens(builder, unit, results)
     builder.assign(unit, Target.ARRAY, _definition(unit, x, result, {x.channels}))
 
 

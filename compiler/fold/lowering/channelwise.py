@@ -19,7 +19,7 @@ from intloom.compiler.fold.arithmetic.affine_fit import SUM, clamp_limits
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_unit
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
-from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_tensor
+from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.qparams import stored_constant, stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
@@ -91,11 +91,11 @@ def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, shape:
     x = read_tokens(builder, unit, leaf)
     if x.operand.shape != shape or len(x.parts) > 1:
         raise Refusal.BROADCAST(f"{leaf!r} of shape {x.operand.shape} is broadcast", "expand it in the model")
-    result = token_tensor(builder, unit, x.parts[0], shape[1])
+    result = token_results(builder, unit, x, shape[1])
     wanted = _every_byte_of_each_channel(builder, unit, leaf, len(shape), shape[1])
-    node, target = _lowered(builder, unit, x.parts[0], result, wanted)
-    builder.emit(replace(node, origin=unit.origins), result)
-    bind_tokens(builder, unit, (result,), x.pixels)
+    node, target = _lowered(builder, unit, x.parts[0], result.parts[0], wanted)
+    builder.emit(replace(node, origin=unit.origins), result.parts[0])
+    bind_tokens(builder, unit, result)
     builder.assign(unit, target, _PROOF)
 
 

@@ -13,7 +13,7 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, to_in
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_nodes
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
-from intloom.compiler.fold.lowering.common.tokens import bind_tokens, join_parts, read_tokens
+from intloom.compiler.fold.lowering.common.tokens import TokenParts, bind_tokens, join_parts, read_tokens
 from intloom.compiler.fold.lowering.common.transposition import resized
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.qparams import read_qparams
@@ -99,7 +99,8 @@ def _join_tokens(builder: GraphBuilder, unit: QuantizationUnit, tables: list[Int
             raise Refusal.ORDER("it joins values with different rows", "reshape all in the same way")
         size = next(iter(parts.values())).shape[2:]
         joined = [resized(builder, p, size, unit.origins) for p in parts.values()]
-        bind_tokens(builder, unit, [join_parts(builder, unit, joined, f"{unit.output}/tokens")], first.pixels)
+        part = join_parts(builder, unit, joined, f"{unit.output}/tokens")
+        bind_tokens(builder, unit, TokenParts((part,), first.pixels))
         builder.assign(unit, Target.PLACEMENT)
         return
     rows, at, placed, pixels = prod(shape[:-1]), 0, [], []
@@ -118,7 +119,7 @@ def _join_tokens(builder: GraphBuilder, unit: QuantizationUnit, tables: list[Int
         pixels[-1] = pixels[-1] + at
         at += count
     whole = SpatialOps(builder, unit.origins).join(placed, (1, rows), f"{unit.output}/tokens")
-    bind_tokens(builder, unit, [whole], np.concatenate(pixels))
+    bind_tokens(builder, unit, TokenParts((whole,), np.concatenate(pixels)))
     builder.assign(unit, Target.VECTOR, "padded parts, added")
 
 

@@ -20,7 +20,7 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, to_in
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, tabulate, tensor_leaves
 from intloom.compiler.fold.byte_order import Ordered
 from intloom.compiler.fold.graph_builder import ByteFunction, GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.tokens import read_tokens, select_channels, token_order
+from intloom.compiler.fold.lowering.common.tokens import read_tokens, select_channels
 from intloom.compiler.fold.lowering.common.transposition import resized, transpose
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
 from intloom.compiler.fold.patterns.qparams import read_qparams, stored_constant
@@ -101,7 +101,7 @@ def _operands(
         if not all(len(t.parts) == 1 and np.array_equal(t.pixels, pixels) for t in tokens.values()):
             raise Refusal.ORDER("its operands have their values in different orders", "reshape both alike")
         operands = {leaf: replace(t.operand, tensor=t.parts[0]) for leaf, t in tokens.items()}
-        order = token_order(tokens[moving[0]].parts[0], pixels, operands[moving[0]].shape)
+        order = Ordered(operands[moving[0]].tensor.name, tokens[moving[0]].positions(operands[moving[0]].shape))
     missing = [leaf for leaf in leaves if leaf not in operands]
     whole = order or (builder.ordered(moving[0]) if missing else None)
     if whole is not None:

@@ -86,11 +86,11 @@ def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights,
     """Lower a product of many rows, or of columns right of the constants: a 1x1 convolution for each matrix of them."""
     filters = weights.values.reshape(-1, *weights.values.shape[-2:], 1, 1)
     x = read_tokens(builder, unit, unit.operator.input(int(left)), columns=left, apart=len(filters) > 1)
-    results = token_results(builder, unit, x, filters.shape[1], columns=left)
-    for number, (part, result) in enumerate(zip(x.parts, results, strict=True)):
+    results = token_results(builder, unit, x, filters.shape[1])
+    for number, (part, result) in enumerate(zip(x.parts, results.parts, strict=True)):
         own = Weights(filters[number % len(filters)], weights.scale)
         builder.emit(convolution(builder, unit, replace(x.operand, tensor=part), own, result), result)
-    bind_tokens(builder, unit, results, x.pixels, columns=left)
+    bind_tokens(builder, unit, results)
     builder.assign(unit, Target.ARRAY)
 
 

@@ -13,7 +13,7 @@ from intloom.compiler.fold.arithmetic.tabulation import clamp_table
 from intloom.compiler.fold.arithmetic.weights import requantizer_scale
 from intloom.compiler.fold.byte_order import Matrices, matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.tokens import bind_tokens, join_parts
+from intloom.compiler.fold.lowering.common.tokens import TokenParts, bind_tokens, join_parts
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.data_movement import is_data_movement
 from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize
@@ -53,11 +53,11 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     scale = _scale(moving.operand.tensor, stationary.operand.tensor, plain)
     table = clamp_table(builder, unit)
     product = _Product(builder, unit, scale, plain, None if table is None else table.tobytes())
-    parts = [builder.tensors[product.emit(k, moving, stationary)] for k in range(len(a.matrices.channels))]
+    parts = tuple(builder.tensors[product.emit(k, moving, stationary)] for k in range(len(a.matrices.channels)))
     if swapped:
         builder.bind(unit.output, join_parts(builder, unit, parts, unit.output).name)
     else:
-        bind_tokens(builder, unit, parts, np.arange(parts[0].height * parts[0].width))
+        bind_tokens(builder, unit, TokenParts(parts, np.arange(parts[0].height * parts[0].width)))
     builder.assign(unit, Target.ARRAY, "one operand is the weights")
 
 

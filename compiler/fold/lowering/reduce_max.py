@@ -3,17 +3,16 @@
 from dataclasses import replace
 
 from intloom.compiler.fold.arithmetic.tabulation import requant_table
-from intloom.compiler.fold.byte_order import Positions
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
-from intloom.compiler.fold.lowering.common.tokens import bind_tokens, rows_along, token_tensor
+from intloom.compiler.fold.lowering.common.tokens import TokenParts, bind_tokens, rows_along, token_results
 from intloom.compiler.fold.lowering.max_pool import largest_of_blocks
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.reduction import reduced_axes
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Add, MaxPool, Tensor
+from intloom.compiler.ir import Add, MaxPool
 from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import Affine
 
@@ -39,14 +38,15 @@ def lower_reduce_max(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         pool = MaxPool(name=unit_name(unit), inputs=(source.name,), output="", kernel=window.kernel)
         finish_data_movement(builder, unit, pool, Target.VECTOR, result)
     elif len(axes) == 1:
-        _over_rows(builder, unit, *rows_along(builder, unit, main.input(0), axes[0]))
+        _over_rows(builder, unit, rows_along(builder, unit, main.input(0), axes[0]))
     else:
         raise Refusal.SELECTION(f"it reduces axes {axes} of {x.shape}", "reduce one axis, or height and width")
 
 
-def _over_rows(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, pixels: Positions) -> None:
+def _over_rows(builder: GraphBuilder, unit: QuantizationUnit, rows: TokenParts) -> None:
     """Emit the maximum over the channels of each pixel: of halves of the channels, until one is left."""
-    result, table = token_tensor(builder, unit, x, 1), requant_table(builder, unit)
+    results, table = token_results(builder, unit, rows, 1), requant_table(builder, unit)
+    (x,), (result,) = rows.parts, results.parts
     while x.channels > 1:
         half = -(-x.channels // 2)
         if x.channels > _WORD:
@@ -64,5 +64,5 @@ def _over_rows(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, pixels:
             node = replace(node, name=unit_name(unit), output=result.name, table=rescale)
         builder.emit(node, largest)
         x = largest
-    bind_tokens(builder, unit, (result,), pixels)
+    bind_tokens(builder, unit, results)
     builder.assign(unit, Target.VECTOR, "sums that saturate")

@@ -191,22 +191,18 @@ class _Rewriter:
         return replace(node, inputs=tuple(inputs))
 
     def _dequantized_constant(self, node: OnnxNode) -> OnnxNode:
-        """Shift the constant operand of an operator on activations, and store narrow weights as 8-bit weights."""
-        name, zero = node.input(0), node.input(2)
-        kind, scale = self.model.dtype(name), self.model.constant(node.input(1))
-        narrow = kind in _WIDER and self._is_widened(node)
-        single = scale is not None and scale.size == 1
-        if (_WIDER[kind] if narrow else kind) == "int8" and single and not self._is_weight(node.outputs[0]):
-            return replace(
-                node, inputs=(self._as_uint8(name), node.input(1), self._zero(node, zero, node.input(1), "int8"))
-            )
+        """Store a constant in 8 bits, as uint8 where it is an activation and as int8 or uint8 where it is a weight."""
+        name, scale, zero = (node.input(i) for i in range(3))
+        kind, steps = self.model.dtype(name), self.model.constant(scale)
+        known = not node.integer("block_size", 0) and (not zero or zero in self.model.constants)
+        narrow = known and kind in _WIDER
         if narrow:
-            inputs = [self._widened(name), node.input(1), *([self._widened(zero)] if zero else [])]
-            return replace(node, inputs=tuple(inputs))
+            kind = _WIDER[kind]
+        if kind == "int8" and steps is not None and steps.size == 1 and not self._is_weight(node.outputs[0]):
+            return replace(node, inputs=(self._as_uint8(name), scale, self._zero(node, zero, scale, "int8")))
+        if narrow:
+            return replace(node, inputs=(self._widened(name), scale, *([self._widened(zero)] if zero else [])))
         return node
-
-    def _is_widened(self, node: OnnxNode) -> bool:
-        return not node.integer("block_size", 0) and (not node.input(2) or node.input(2) in self.model.constants)
 
     def _is_weight(self, value: str) -> bool:
         """Whether an operator multiplies by a value or adds it as a bias."""

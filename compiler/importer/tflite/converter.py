@@ -5,7 +5,7 @@ the QuantizeLinear of its result. The float operator of an elementwise unit carr
 kernel in LiteRT defines its results (`OnnxNode.qoperator`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -42,7 +42,32 @@ _ONNX_TYPES = {"BOOL": "bool", "INT8": "int8", "UINT8": "uint8", "INT32": "int32
 _MOVEMENTS = frozenset({"DepthToSpace", "MaxPool", "Pad", "ReduceMax", "Resize", "Slice", "SpaceToDepth", "Split"})
 """Operators of which LiteRT's kernels move bytes whatever these represent."""
 ConversionRule = Callable[["Converter", TfliteOperator], None]
-CONVERSIONS: Registry[str, ConversionRule] = Registry("a conversion")
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How an operator becomes nodes of the model, and which operands it takes."""
+
+    rule: ConversionRule
+    stored: tuple[int, ...]
+    """Positions of operands that must hold 8-bit values with one scale, as the results then must."""
+    floats: bool
+    """Takes any floats, not only those that were dequantized."""
+
+
+CONVERSIONS: Registry[str, Conversion] = Registry("a conversion")
+
+
+def converts(
+    *codes: str, stored: tuple[int, ...] = (), floats: bool = False
+) -> Callable[[ConversionRule], ConversionRule]:
+    """Register the conversion of operators, with the operands that it takes; see `Conversion`."""
+
+    def decorate(rule: ConversionRule) -> ConversionRule:
+        CONVERSIONS.register(*codes)(Conversion(rule, stored, floats))
+        return rule
+
+    return decorate
 
 
 @dataclass(frozen=True)
@@ -71,29 +96,27 @@ class Converter:
     constants: dict[str, Constant] = field(default_factory=dict)
     types: dict[str, ValueType] = field(default_factory=dict)
     views: dict[int, View] = field(default_factory=dict)
-    dequantized_tensors: set[int] = field(default_factory=set)
-    """Float tensors that are dequantized bytes, which may have been moved."""
+    outside: set[str] = field(default_factory=set)
+    """Values outside the units: stored inputs, dequantized floats, and what is made of them there."""
     _operands: dict[int, str] = field(default_factory=dict)
     """The stored values that the operator at hand reads, for its tensors."""
-    _given: set[str] = field(default_factory=set)
-    """Inputs, and what only moves their bytes."""
-    _dequantized: set[str] = field(default_factory=set)
-    """Float values of stored values that exist already."""
 
     def __post_init__(self) -> None:
         for index in self.file.inputs:
             tensor = self.file.tensors[index]
             self.views[index] = View(tensor.name, identity(len(tensor.shape)))
             self.types[tensor.name] = ValueType(self.onnx_type(tensor), tensor.shape)
-            self._given.add(tensor.name)
+            if tensor.quantized:
+                self.outside.add(tensor.name)
 
     def tensor(self, index: int) -> TfliteTensor:
         """A tensor of the file."""
         return self.file.tensors[index]
 
-    def is_float(self, index: int) -> bool:
-        """Whether a tensor holds computed floats."""
-        return self.tensor(index).dtype == "FLOAT32" and self.tensor(index).data is None
+    def floats(self, indices: Iterable[int]) -> set[str]:
+        """The computed floats among tensors."""
+        tensors = {i: self.tensor(i) for i in indices if i >= 0}
+        return {self.view(i).value for i, t in tensors.items() if t.dtype == "FLOAT32" and t.data is None}
 
     def onnx_type(self, tensor: TfliteTensor) -> str:
         """The element type in ONNX's words."""
@@ -190,7 +213,7 @@ class Converter:
 
         The host moves the bytes of an input as they are; a unit of the graph has a DequantizeLinear before it.
         """
-        real = tensor.quantized and inputs[0] not in self._given
+        real = tensor.quantized and inputs[0] not in self.outside
         moved = self.dequantized(inputs[0], tensor) if real else inputs[0]
         value = f"{stored}/float" if real else stored
         attributes: dict[str, Attribute] = {"perm": perm} if perm else {}
@@ -199,8 +222,8 @@ class Converter:
         self.types[stored] = ValueType(self.onnx_type(tensor), shape)
         if real:
             self.quantized(value, stored, tensor, shape)
-        elif inputs[0] in self._given:
-            self._given.add(stored)
+        elif inputs[0] in self.outside:
+            self.outside.add(stored)
         return stored
 
     def operand(self, index: int, order: Order, shape: tuple[int, ...] = ()) -> str:
@@ -237,8 +260,9 @@ class Converter:
         if not tensor.scales:
             return stored
         value = f"{stored}/real"
-        if value not in self._dequantized:
-            self._dequantized.add(value)
+        if value not in self.types:
+            constant = self.constants.get(stored)
+            self.types[value] = ValueType("float", constant.array.shape if constant else self.types[stored].shape)
             attributes: dict[str, Attribute] = {} if axis is None or len(tensor.scales) == 1 else {"axis": axis}
             node = OnnxNode(f"{value}/DQ", "DequantizeLinear", (stored, *self.parameters(tensor)), (value,), attributes)
             self.nodes.append(node)

@@ -15,9 +15,6 @@ from intloom.compiler.importer.tflite.sizes import fold_sizes
 from intloom.compiler.importer.tflite.source import TfliteSource
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
-_OF_FLOATS = frozenset({"EXPAND_DIMS", "QUANTIZE", "RESHAPE", "SQUEEZE", "TRANSPOSE"})
-"""Operators that the importer converts for any float value."""
-
 
 def load_tflite(path: Path) -> Model:
     """Read, check and convert a TFLite file.
@@ -73,15 +70,18 @@ def _fitting(file: TfliteFile, name: str) -> Iterator[None]:
 
 
 def _convert(converter: Converter, op: TfliteOperator) -> None:
-    rule, floats = CONVERSIONS.get(op.code), {i for i in op.inputs if i >= 0 and converter.is_float(i)}
+    conversion, floats = CONVERSIONS.get(op.code), converter.floats(op.inputs)
     try:
-        if rule is None:
+        if conversion is None:
             raise Refusal.OPERATOR("it has no integer form here", "use operators that docs/tflite.md lists")
-        if not floats <= converter.dequantized_tensors and op.code not in _OF_FLOATS:
+        if not floats <= converter.outside and not conversion.floats:
             raise Refusal.TYPE("it computes with floats that the file does not quantize", "quantize before it")
-        rule(converter, op)
-        if op.code == "DEQUANTIZE" or (floats and floats <= converter.dequantized_tensors):
-            converter.dequantized_tensors.update(op.outputs)
+        for tensor in map(converter.tensor, (*(op.inputs[i] for i in conversion.stored), *op.outputs)):
+            if conversion.stored and not tensor.quantized:
+                raise Refusal.TYPE(f"{tensor.name!r} is not quantized with one scale", "convert to full int8")
+        conversion.rule(converter, op)
+        if floats and floats <= converter.outside:
+            converter.outside |= converter.floats(op.outputs)
     except UnsupportedError as error:
         reason = error if isinstance(error, UnsupportedPattern) else Refusal.TYPE(str(error), "convert to full int8")
         converter.keep(op, reason)

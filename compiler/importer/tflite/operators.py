@@ -8,12 +8,11 @@ import numpy as np
 
 from intloom.compiler.importer.interpolation import linear_axis
 from intloom.compiler.importer.model import Attribute, OnnxNode, ValueType
-from intloom.compiler.importer.tflite.converter import CONVERSIONS, Converter, Unit
+from intloom.compiler.importer.tflite.converter import Converter, Unit, converts
 from intloom.compiler.importer.tflite.file import TfliteOperator, TfliteTensor
 from intloom.compiler.importer.tflite.view import CHANNELS_FIRST, Order, View, identity, inverse, permuted
 from intloom.compiler.refusals import Refusal
 
-converts = CONVERSIONS.register
 _PADDINGS = ("SAME_UPPER", "VALID")
 """ONNX's names for the values of the enumeration Padding."""
 _ACTIVATIONS = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}
@@ -79,17 +78,10 @@ def _bias(c: Converter, op: TfliteOperator, position: int, name: str) -> tuple[s
     return (c.dequantize(stored, scale, f"{name}/bias"),)
 
 
-def _require_int8(c: Converter, op: TfliteOperator, *indices: int) -> None:
-    for index in indices:
-        if not c.tensor(index).quantized:
-            raise Refusal.TYPE(f"{c.tensor(index).name!r} is not quantized with one scale", "convert to full int8")
-
-
-@converts("CONV_2D", "DEPTHWISE_CONV_2D")
+@converts("CONV_2D", "DEPTHWISE_CONV_2D", stored=(0,))
 def convert_convolution(c: Converter, op: TfliteOperator) -> None:
     """A convolution; the multiplier of a depthwise one is in the number of its filters."""
     x, w, name = c.tensor(op.inputs[0]), c.tensor(op.inputs[1]), c.name(op)
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
     if w.data is None or len(w.shape) != 4 or len(x.shape) != 4:
         raise Refusal.WEIGHTS("it computes its weights", "use constant weights")
     depthwise = op.code == "DEPTHWISE_CONV_2D"
@@ -114,12 +106,11 @@ def convert_convolution(c: Converter, op: TfliteOperator) -> None:
     )
 
 
-@converts("TRANSPOSE_CONV")
+@converts("TRANSPOSE_CONV", stored=(2,))
 def convert_transpose_conv(c: Converter, op: TfliteOperator) -> None:
     """A transposed convolution; the file states the size of its result, from which the padding follows."""
     size, (_, weights_at, x_at) = c.integers(op, 0), op.inputs[:3]
     x, w, name = c.tensor(x_at), c.tensor(weights_at), c.name(op)
-    _require_int8(c, op, x_at, op.outputs[0])
     weights = _weights(c, weights_at, (3, 0, 1, 2), name)
     kernel, strides = (w.shape[1], w.shape[2]), (op.option("strideH", 1), op.option("strideW", 1))
     # Without padding, windows end inside of the result.
@@ -148,12 +139,11 @@ def convert_transpose_conv(c: Converter, op: TfliteOperator) -> None:
     )
 
 
-@converts("FULLY_CONNECTED")
+@converts("FULLY_CONNECTED", stored=(0,))
 def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
     """One row is a Gemm; several rows with constant weights are pixels of a 1x1 convolution; else a product."""
     x_at, w_at = op.inputs[:2]
     x, w, name = c.tensor(x_at), c.tensor(w_at), c.name(op)
-    _require_int8(c, op, x_at, op.outputs[0])
     if op.option("weightsFormat", 0):
         raise Refusal.WEIGHTS("it has shuffled weights", "convert again without them")
     depth = w.shape[-1]
@@ -177,10 +167,9 @@ def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
         c.finish(op, Unit("Conv", inputs, {"kernel_shape": (1, 1)}, bounds=bounds, shape=shape), CHANNELS_FIRST)
 
 
-@converts("BATCH_MATMUL")
+@converts("BATCH_MATMUL", stored=(0, 1))
 def convert_batch_matmul(c: Converter, op: TfliteOperator) -> None:
     """A product of matrices, of which either may be transposed."""
-    _require_int8(c, op, *op.inputs[:2], op.outputs[0])
     orders = []
     for index, option in zip(op.inputs[:2], ("adjX", "adjY"), strict=True):
         rank = len(c.tensor(index).shape)
@@ -190,14 +179,13 @@ def convert_batch_matmul(c: Converter, op: TfliteOperator) -> None:
     c.finish(op, Unit("MatMul", (a, b)), identity(len(c.tensor(op.outputs[0]).shape)))
 
 
-@converts("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+@converts("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", stored=(0, 1))
 def convert_binary(c: Converter, op: TfliteOperator) -> None:
     """An elementwise operator of two operands, in the order that the first of them that is computed has."""
     x, y, result = (c.tensor(i) for i in (*op.inputs[:2], op.outputs[0]))
     onnx_op = {"ADD": "Add", "SUB": "Sub", "MUL": "Mul", "MAXIMUM": "Max", "MINIMUM": "Min"}.get(op.code)
     if onnx_op is None:
         raise Refusal.OPERATOR("it has no integer form", "write it as SUB and MUL")
-    _require_int8(c, op, *op.inputs[:2], op.outputs[0])
     if np.broadcast_shapes(x.shape, y.shape) != result.shape:
         raise ValueError(f"operands of shape {x.shape} and {y.shape} give no result of shape {result.shape}")
     rank = len(result.shape)
@@ -264,31 +252,28 @@ _UNARY = {
 }
 
 
-@converts(*_UNARY)
+@converts(*_UNARY, stored=(0,))
 def convert_unary(c: Converter, op: TfliteOperator) -> None:
     """An elementwise operator of one operand: a function of its bytes."""
     attributes: dict[str, Attribute] = {}
     if op.code in ("LEAKY_RELU", "RELU"):
         attributes["alpha"] = 0.0 if op.code == "RELU" else float(op.options.alpha)
     order = c.natural_order(op.inputs[0])
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
     c.finish(op, Unit(_UNARY[op.code], (c.operand(op.inputs[0], order),), attributes, exact=op), order)
 
 
-@converts("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
+@converts("RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", stored=(0,))
 def convert_clamp(c: Converter, op: TfliteOperator) -> None:
     """A clamp to two real numbers."""
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
     low, high = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}[op.code]
     order, result = c.natural_order(op.inputs[0]), c.tensor(op.outputs[0])
     limits = c.clip_bounds(result, stored_bounds(result, low, high), c.name(op))
     c.finish(op, Unit("Clip", (c.operand(op.inputs[0], order), *limits)), order)
 
 
-@converts("PRELU")
+@converts("PRELU", stored=(0,))
 def convert_prelu(c: Converter, op: TfliteOperator) -> None:
     """A leaky rectifier with a slope for each channel."""
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
     x_at, slope_at = op.inputs[:2]
     order, rank = c.natural_order(x_at), len(c.tensor(x_at).shape)
     slope = c.tensor(slope_at)
@@ -296,7 +281,7 @@ def convert_prelu(c: Converter, op: TfliteOperator) -> None:
     c.finish(op, Unit("PRelu", (c.operand(x_at, order), c.operand(slope_at, order, shape)), exact=op), order)
 
 
-@converts("QUANTIZE")
+@converts("QUANTIZE", floats=True)
 def convert_quantize(c: Converter, op: TfliteOperator) -> None:
     """A float value becomes stored, or a stored value gets another scale."""
     # The host brings an input to the order of the operators that follow.
@@ -318,13 +303,13 @@ def convert_dequantize(c: Converter, op: TfliteOperator) -> None:
     x, order, result = c.tensor(op.inputs[0]), c.view(op.inputs[0]).order, c.tensor(op.outputs[0])
     value = c.dequantized(c.view(op.inputs[0]).value, x)
     c.types[value] = ValueType("float", permuted(result.shape, inverse(order)))
+    c.outside.add(value)
     c.views[op.outputs[0]] = View(value, order)
 
 
-@converts("MAX_POOL_2D", "AVERAGE_POOL_2D")
+@converts("MAX_POOL_2D", "AVERAGE_POOL_2D", stored=(0,))
 def convert_pool(c: Converter, op: TfliteOperator) -> None:
     """A pool over windows; an average counts the pixels inside the image."""
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
     kernel = (op.option("filterHeight", 1), op.option("filterWidth", 1))
     strides = (op.option("strideH", 1), op.option("strideW", 1))
     c.finish(
@@ -339,10 +324,9 @@ def convert_pool(c: Converter, op: TfliteOperator) -> None:
     )
 
 
-@converts("MEAN", "REDUCE_MAX")
+@converts("MEAN", "REDUCE_MAX", stored=(0,))
 def convert_reduction(c: Converter, op: TfliteOperator) -> None:
     """An average or maximum over whole dimensions."""
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
     x, order = c.tensor(op.inputs[0]), c.natural_order(op.inputs[0])
     rank = len(x.shape)
     axes = sorted({a % rank for a in c.integers(op, 1)})
@@ -352,10 +336,9 @@ def convert_reduction(c: Converter, op: TfliteOperator) -> None:
     c.finish(op, Unit(kind, (c.operand(op.inputs[0], order), name), {"keepdims": 1}, shape=kept), order)
 
 
-@converts("SOFTMAX")
+@converts("SOFTMAX", stored=(0,))
 def convert_softmax(c: Converter, op: TfliteOperator) -> None:
     """A Softmax over the last dimension."""
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
     order = c.view(op.inputs[0]).order
     if op.options is not None and float(op.options.beta) != 1.0:
         raise Refusal.NORMALIZATION(f"it multiplies by {op.options.beta} first", "use a Softmax with beta 1")
@@ -455,7 +438,7 @@ def convert_pad(c: Converter, op: TfliteOperator) -> None:
     c.finish(op, Unit("Pad", inputs), order)
 
 
-@converts("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+@converts("RESHAPE", "SQUEEZE", "EXPAND_DIMS", floats=True)
 def convert_reshape(c: Converter, op: TfliteOperator) -> None:
     """The same values in another shape, which is that of the result."""
     x, result = c.tensor(op.inputs[0]), c.tensor(op.outputs[0])
@@ -464,14 +447,15 @@ def convert_reshape(c: Converter, op: TfliteOperator) -> None:
     c.views[op.outputs[0]] = c.reshaped(c.view(op.inputs[0]), x, x.shape, result.shape)
 
 
-@converts("TRANSPOSE")
+@converts("TRANSPOSE", floats=True)
 def convert_transpose(c: Converter, op: TfliteOperator) -> None:
     """Another order of the dimensions: only the view changes."""
     view = c.view(op.inputs[0])
     c.views[op.outputs[0]] = View(view.value, permuted(view.order, tuple(c.integers(op, 1))))
 
 
-@converts("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR")
+@converts("RESIZE_NEAREST_NEIGHBOR")
+@converts("RESIZE_BILINEAR", stored=(0,))
 def convert_resize(c: Converter, op: TfliteOperator) -> None:
     """An enlarged or reduced image."""
     x, size = c.tensor(op.inputs[0]), c.integers(op, 1)
@@ -496,7 +480,6 @@ def _interpolate(c: Converter, op: TfliteOperator, transform: str) -> None:
     A transposed convolution makes `2 * sum + 1` and divides by twice the power, so there is no tie.
     """
     x, result, name = c.tensor(op.inputs[0]), c.tensor(op.outputs[0]), c.name(op)
-    _require_int8(c, op, op.inputs[0], op.outputs[0])
     corners = transform == "align_corners"
     spans = [[n - corners for n in t.shape[1:3]] for t in (x, result)]
     factors = [after // max(1, before) for before, after in zip(*spans, strict=True)]

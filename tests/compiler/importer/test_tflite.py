@@ -462,6 +462,19 @@ def test_other_bytes_are_not_tflite(tmp_path):
         load_model(path)
 
 
+def test_damage_is_that_of_a_tflite_file(tmp_path):
+    """Also where the first bytes do not say so, and where shape inference of the converted model finds it."""
+    path, data = tmp_path / "file.tflite", tflite_bytes("RELU", 1)
+    path.write_bytes(data[:4] + b"TFL7" + data[8:])
+    with pytest.raises(FileFormatError, match="must be a TFLite file, but it does not begin"):
+        load_model(path)
+    m = TfliteMaker()
+    y = m.unary("RELU", m.input((1, 8)), PLAIN)
+    m.tensors[y] = replace(m.tensors[y], shape=(1, 9))
+    with pytest.raises(IntloomError, match="not a valid TFLite file"):
+        load_model(m.save(path, y))
+
+
 def test_window_that_covers_its_input_has_any_stride(tmp_path, seed):
     """Keras writes the stride of a global pool as its size, which may be above the instruction's limit."""
     m = TfliteMaker(seed)

@@ -31,6 +31,6 @@ def lower_over_axis(
         raise Refusal.NORMALIZATION(f"it normalizes over axis {axis}", "transpose, so that it is the last axis")
     tokens = read_tokens(builder, unit, value)
     results = token_results(builder, unit, tokens, shape[axis])
-    for part, result in zip(tokens.parts, results, strict=True):
+    for part, result in zip(tokens.parts, results.parts, strict=True):
         builder.emit(replace(make(part.name, result.name), origin=unit.origins), result)
-    bind_tokens(builder, unit, results, tokens.pixels)
+    bind_tokens(builder, unit, results)

@@ -5,7 +5,7 @@ Reshape, Transpose, Split and Gather between such forms change the recorded orde
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isqrt, prod
 
 import numpy as np
@@ -21,13 +21,30 @@ from intloom.compiler.refusals import Refusal
 
 
 @dataclass(frozen=True, eq=False)
-class Tokens:
+class TokenParts:
     """A value with its last axis along channels: one tensor, or one of each matrix over the last two axes."""
 
-    operand: Operand
     parts: tuple[Tensor, ...]
     pixels: Positions
     """For each row of a part its pixel."""
+    columns: bool = False
+    """The value has the matrices transposed: its columns are pixels."""
+
+    def positions(self, shape: tuple[int, ...]) -> Positions:
+        """Where values of this shape lie in the parts side by side along channels."""
+        count, channels = len(self.parts), self.parts[0].channels
+        row_major = np.arange(count * prod(self.parts[0].shape)).reshape(count, channels, -1)[:, :, self.pixels]
+        if self.columns:
+            # A part may have several matrices.
+            return row_major.reshape(count, channels, -1, shape[-1]).swapaxes(1, 2).reshape(shape)
+        return row_major.transpose(0, 2, 1).reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens(TokenParts):
+    """The tokens of a dequantized value."""
+
+    operand: Operand = field(kw_only=True)
 
 
 def read_tokens(
@@ -61,7 +78,7 @@ def read_tokens(
         every_part = [rows_as_pixels(builder, unit, ordered.tensor, matrix) for matrix in each]
         parts = [part for part in every_part if part is not None]
         if len(parts) == len(every_part) and all(np.array_equal(parts[0][1], pixels) for _, pixels in parts):
-            return Tokens(operand, tuple(tensor for tensor, _ in parts), parts[0][1])
+            return Tokens(tuple(tensor for tensor, _ in parts), parts[0][1], columns, operand=operand)
     raise Refusal.ORDER(
         f"the rows of its operand of shape {ordered.shape} are neither pixels nor channels of one tensor",
         "reshape and transpose tokens only by whole rows or columns",
@@ -93,8 +110,8 @@ def rows_as_pixels(
     return builder.tensors[turned], np.arange(tensor.channels)
 
 
-def rows_along(builder: GraphBuilder, unit: QuantizationUnit, value: str, axis: int) -> tuple[Tensor, Positions]:
-    """A tensor with the values of a dequantized value along an axis as channels of pixels, and the pixel of each row.
+def rows_along(builder: GraphBuilder, unit: QuantizationUnit, value: str, axis: int) -> TokenParts:
+    """A tensor with the values of a dequantized value along an axis as channels of pixels.
 
     Raises
     ------
@@ -107,7 +124,7 @@ def rows_along(builder: GraphBuilder, unit: QuantizationUnit, value: str, axis: 
     part = rows_as_pixels(builder, unit, ordered.tensor, matrix)
     if part is None:
         raise Refusal.ORDER("its rows are neither pixels nor channels of one tensor", "reduce whole channels or pixels")
-    return part
+    return TokenParts((part[0],), part[1])
 
 
 def matrices_apart(builder: GraphBuilder, unit: QuantizationUnit, batch: Ordered) -> Ordered | None:
@@ -127,8 +144,8 @@ def matrices_apart(builder: GraphBuilder, unit: QuantizationUnit, batch: Ordered
             undo()
             return None
         parts.append(part[0])
-    joined = join_parts(builder, unit, parts, f"{unit.output}/apart")
-    return token_order(joined, np.arange(batch.shape[1]), batch.shape, len(parts))
+    positions = TokenParts(tuple(parts), np.arange(batch.shape[1])).positions(batch.shape)
+    return Ordered(join_parts(builder, unit, parts, f"{unit.output}/apart").name, positions)
 
 
 def _grid(count: int) -> tuple[int, int]:
@@ -191,32 +208,16 @@ def select_channels(builder: GraphBuilder, name: str, channels: Positions) -> Te
     return builder.tensors.get(joined) or builder.join(parts, joined)
 
 
-def token_tensor(
-    builder: GraphBuilder,
-    unit: QuantizationUnit,
-    like: Tensor,
-    channels: int,
-    part: int | None = None,
-    *,
-    in_order: bool = False,
-) -> Tensor:
-    """Describe a unit's result, or a part of it by number, with this number of channels and the pixels of `like`."""
-    shape = (1, channels, like.height, like.width)
-    ordered = part is None and (in_order or 1 in (channels, like.height * like.width))
+def token_results(builder: GraphBuilder, unit: QuantizationUnit, x: TokenParts, channels: int) -> TokenParts:
+    """Describe a unit's result: for each part of its operand a tensor with this number of channels."""
+    whole = len(x.parts) == 1
+    names = [f"{unit.output}/tokens{'' if whole else number}" for number in range(len(x.parts))]
+    shape, params = (1, channels, x.parts[0].height, x.parts[0].width), builder.params(unit)
+    result = TokenParts(tuple(builder.tensor(name, shape, params) for name in names), x.pixels, x.columns)
     # Only a tensor in the model's order has the name of the model's value.
-    name = unit.output if ordered else f"{unit.output}/tokens{'' if part is None else part}"
-    return builder.tensor(name, shape, builder.params(unit))
-
-
-def token_results(
-    builder: GraphBuilder, unit: QuantizationUnit, x: Tokens, channels: int, *, columns: bool = False
-) -> tuple[Tensor, ...]:
-    """Describe a unit's results, one for each part of its operand, with this number of channels."""
-    if len(x.parts) == 1:
-        # The only matrix has channels as rows.
-        in_order = columns and np.array_equal(x.pixels, np.arange(builder.shape(unit.output)[-1]))
-        return (token_tensor(builder, unit, x.parts[0], channels, in_order=in_order),)
-    return tuple(token_tensor(builder, unit, part, channels, number) for number, part in enumerate(x.parts))
+    if whole and _result_positions(builder, unit, result)[1]:
+        return replace(result, parts=(replace(result.parts[0], name=unit.output),))
+    return result
 
 
 def join_parts(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Tensor], name: str) -> Tensor:
@@ -224,41 +225,20 @@ def join_parts(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Te
     return builder.join(parts, name, name=unit_name(unit), origin=unit.origins)
 
 
-def bind_tokens(
-    builder: GraphBuilder,
-    unit: QuantizationUnit,
-    parts: Sequence[Tensor],
-    pixels: Positions,
-    *,
-    columns: bool = False,
-) -> None:
-    """Join a unit's parts along channels, and record where the result's values lie: row r is pixel `pixels[r]`.
-
-    With `columns`, a column is.
-    """
-    shape = builder.model.shape(unit.output)
-    if shape is None or prod(shape) != len(parts) * prod(parts[0].shape):
-        raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
-    whole = replace(parts[0], shape=(1, len(parts) * parts[0].channels, parts[0].height, parts[0].width))
-    order = token_order(whole, pixels, shape, len(parts), columns=columns)
-    in_order = np.array_equal(order.positions.ravel(), np.arange(order.positions.size))
-    name = join_parts(builder, unit, parts, unit.output if in_order else f"{unit.output}/joined").name
+def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, result: TokenParts) -> None:
+    """Join a unit's parts along channels, and record where the result's values lie."""
+    positions, in_order = _result_positions(builder, unit, result)
+    name = join_parts(builder, unit, result.parts, unit.output if in_order else f"{unit.output}/joined").name
     if in_order:
         builder.bind(unit.output, name)
     else:
-        builder.orders[unit.output] = replace(order, tensor=name)
+        builder.orders[unit.output] = Ordered(name, positions)
 
 
-def token_order(
-    tensor: Tensor, pixels: Positions, shape: tuple[int, ...], parts: int = 1, *, columns: bool = False
-) -> Ordered:
-    """Where values of this shape lie in a tensor of tokens, or of `parts` matrices of tokens side by side.
-
-    With `columns`, tokens are columns of the values.
-    """
-    row_major = np.arange(prod(tensor.shape)).reshape(parts, tensor.channels // parts, -1)[:, :, pixels]
-    if columns:
-        # A part may have several matrices.
-        each = row_major.reshape(*row_major.shape[:2], -1, shape[-1]).swapaxes(1, 2)
-        return Ordered(tensor.name, each.reshape(shape))
-    return Ordered(tensor.name, row_major.transpose(0, 2, 1).reshape(shape))
+def _result_positions(builder: GraphBuilder, unit: QuantizationUnit, result: TokenParts) -> tuple[Positions, bool]:
+    """Where the values of a unit's result lie, and whether that is the model's order."""
+    shape = builder.model.shape(unit.output)
+    if shape is None or prod(shape) != sum(prod(p.shape) for p in result.parts):
+        raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
+    positions = result.positions(shape)
+    return positions, np.array_equal(positions.ravel(), np.arange(positions.size))
