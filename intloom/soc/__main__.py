@@ -15,8 +15,8 @@ from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset_name
 from intloom.images import seeded_input
 from intloom.sim.golden import run_graph
-from intloom.soc.firmware import Check
-from intloom.soc.system import run_system
+from intloom.soc.firmware import Check, build_firmware
+from intloom.soc.system import run_firmware
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,16 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
             f"{chosen.network} {chosen.imgsz}x{chosen.imgsz} on {preset_name(params)}: {len(bundle.programs)} regions",
             flush=True,
         )
-        run = run_system(
-            bundle.programs, [Check(inputs, golden)], chosen.output, say=lambda line: print(line, flush=True)
-        )
+        firmware = build_firmware(bundle.programs, [Check(inputs, golden)], chosen.output)
+        result = run_firmware(firmware, params, chosen.output, say=lambda line: print(line, flush=True))
     except IntloomError as error:
         print(f"soc: {error}", file=sys.stderr)
         return int(error.exit_code)
-    result = run.result
     print(
-        f"{result.cycles:,} cycles in {result.seconds:.0f} s, simulator built in {run.build_seconds:.0f} s, firmware "
-        f"{run.code_bytes:,} bytes, {time.monotonic() - started:.0f} s in all"
+        f"{result.cycles:,} cycles in {result.seconds:.0f} s, simulator built in {result.build_seconds:.0f} s, "
+        f"firmware {firmware.code_bytes:,} bytes, {time.monotonic() - started:.0f} s in all"
     )
     return 0
 

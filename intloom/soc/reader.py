@@ -17,9 +17,10 @@ from intloom.reading.drawing import draw_line
 from intloom.reading.networks import RECOGNIZER_SHAPE, characters, decoded, recognizer_input, scaled_line
 from intloom.reading.pretrained import pretrained
 from intloom.reading.read import ReadOptions, Steps, sample_lines
+from intloom.sim.rtl.soc import SocResult
 from intloom.soc.__main__ import main as check_network
 from intloom.soc.firmware import build_reader, picture_bytes, picture_size
-from intloom.soc.system import SocRun, run_firmware
+from intloom.soc.system import run_firmware
 
 SMALLEST = preset("nano").replace(vector_softmax=True, vector_norm=True, constant_check=True)
 """The smallest hardware that runs the recognizer in one region, and finds damaged constants."""
@@ -37,7 +38,7 @@ class LineRead:
     float_text: str
     golden_text: str
     text: str
-    run: SocRun
+    run: SocResult
 
 
 class Reader:
@@ -70,7 +71,7 @@ class Reader:
         run = run_firmware(self.firmware, self._program.params, self._folder / name, as_bytes(line), say=say)
         tensor = recognizer_input(line)
         golden, _ = self._network.run(tensor, f"{name}-golden")
-        (text,) = (row.removeprefix(TEXT) for row in run.result.console.splitlines() if row.startswith(TEXT))
+        (text,) = (row.removeprefix(TEXT) for row in run.console.splitlines() if row.startswith(TEXT))
         by_float = decoded(self._network.by_float(tensor)[0], self._letters)
         return LineRead(by_float, decoded(golden[0], self._letters), text, run)
 
@@ -109,8 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"soc: {error}", file=sys.stderr)
         return int(error.exit_code)
     for read in reads:
-        result = read.run.result
-        say(f"{result.cycles:,} cycles in {result.seconds:.0f} s; the float model reads {read.float_text!r}")
+        say(f"{read.run.cycles:,} cycles in {read.run.seconds:.0f} s; the float model reads {read.float_text!r}")
     say(f"firmware {reader.firmware.code_bytes:,} bytes, {time.monotonic() - started:.0f} s in all")
     return int(any(read.text != read.golden_text for read in reads))
 

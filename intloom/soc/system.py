@@ -1,38 +1,25 @@
 """A run of the system: its Verilog, its simulator, its memory."""
 
 import importlib.util
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from intloom.common.errors import SimulationError
 from intloom.common.extras import require_extra
-from intloom.compiler.program.program import Program
-from intloom.hw.soc.soc import SOC_TOP, generate_soc
-from intloom.hw.soc.uart import UartTransmitter
+from intloom.hw.soc.soc import generate_soc
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.job import Job, RunFiles
-from intloom.sim.rtl.soc import SOC_MEMORY, SocResult, SocSources, build_soc, run_soc
+from intloom.sim.rtl.soc import SOC_MEMORY, SocResult, build_soc, run_soc
 from intloom.sim.rtl.verilog import verilog_of
-from intloom.soc.firmware import NO_FRAMES, Check, Firmware, Frames, build_firmware
+from intloom.soc.firmware import Firmware
 
 _CORE_PACKAGE = "pythondata_cpu_vexriscv"
 _CORE = "VexRiscv.v"
 """The variant with 4 KiB of instruction cache and 4 KiB of data cache, RV32IM."""
 _LIMIT = 200_000_000
 PASSED = "PASSED"
-
-
-@dataclass(frozen=True)
-class SocRun:
-    """End of a run, and what the firmware printed."""
-
-    result: SocResult
-    build_seconds: float
-    code_bytes: int
-    """Of the firmware: instructions and constants without image and inputs."""
 
 
 def core_verilog() -> str:
@@ -43,38 +30,6 @@ def core_verilog() -> str:
     return (folder / "verilog" / _CORE).read_text(encoding="utf-8")
 
 
-def soc_sources(params: HardwareParams, accelerators: int = 1) -> SocSources:
-    """All Verilog of the system."""
-    return SocSources(
-        top=generate_soc(params, accelerators),
-        accelerator=verilog_of(params),
-        core=core_verilog(),
-        top_name=SOC_TOP,
-        uart_bit_cycles=UartTransmitter.BIT_CYCLES,
-    )
-
-
-def run_system(
-    programs: Sequence[Program],
-    checks: Sequence[Check],
-    folder: Path,
-    *,
-    say: Callable[[str], None] | None = None,
-    frames: Frames = NO_FRAMES,
-) -> SocRun:
-    """Build the firmware that checks a program's outputs for images, and run it; `say` gets each line of the console.
-
-    At its end it runs `frames`.
-
-    Raises
-    ------
-    SimulationError
-        The firmware did not end with success.
-    """
-    firmware = build_firmware(programs, checks, folder.resolve(), frames)
-    return run_firmware(firmware, programs[0].params, folder, say=say)
-
-
 def run_firmware(
     firmware: Firmware,
     params: HardwareParams,
@@ -83,7 +38,7 @@ def run_firmware(
     *,
     accelerators: int = 1,
     say: Callable[[str], None] | None = None,
-) -> SocRun:
+) -> SocResult:
     """Build the simulator and run firmware, with `data` behind its memory; `say` gets each line of the console.
 
     Raises
@@ -94,7 +49,7 @@ def run_firmware(
     # The simulator runs in this folder, so the paths that it gets must not be relative to another one.
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    simulator = build_soc(soc_sources(params, accelerators))
+    simulator = build_soc(generate_soc(params, accelerators), verilog_of(params), core_verilog())
     files = RunFiles(folder)
     memory = np.zeros(firmware.memory_bytes, np.uint8)
     for at, contents in ((0, firmware.binary), (firmware.data_at, data)):
@@ -109,9 +64,9 @@ def run_firmware(
         limit=_LIMIT,
         memory=SOC_MEMORY,
     )
-    result = run_soc(simulator, job, files, UartTransmitter.BIT_CYCLES, say)
+    result = run_soc(simulator, job, files, say)
     if not result.finished:
         raise SimulationError(f"the firmware did not end within {_LIMIT:,} cycles:\n{result.console[-1000:]}")
     if result.console.splitlines()[-1:] != [PASSED]:
         raise SimulationError(f"the firmware did not report success:\n{result.console[-1000:]}")
-    return SocRun(result, simulator.seconds, firmware.code_bytes)
+    return result

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intloom.common.errors import SimulationError
+from intloom.hw.soc.soc import SOC_TOP
+from intloom.hw.soc.uart import UartTransmitter
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import Build, BuildPlan, build
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
@@ -17,17 +19,6 @@ SOC_MEMORY = MemorySettings(read_latency=20, write_latency=10)
 """Memory of the system: nearer than the default, which stands for a large chip, so that cache misses take less."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SocSources:
-    """Verilog of the system: the top module, the accelerator, and the core."""
-
-    top: str
-    accelerator: str
-    core: str
-    top_name: str
-    uart_bit_cycles: int
-
-
 @dataclass(frozen=True)
 class SocResult:
     """End of a run."""
@@ -35,6 +26,8 @@ class SocResult:
     cycles: int
     seconds: float
     """Of simulation."""
+    build_seconds: float
+    """Of the simulator's build."""
     finished: bool
     """The firmware ended the run; otherwise the limit of cycles was reached."""
     violation: str
@@ -43,27 +36,20 @@ class SocResult:
     """What the firmware printed."""
 
 
-def build_soc(sources: SocSources) -> Build:
-    """The system's simulator, from the cache or built now."""
-    width = dict(parse_ports(sources.top, sources.top_name))["m_axi_wdata"].width
+def build_soc(top: str, accelerator: str, core: str) -> Build:
+    """The simulator of the system in this Verilog, from the cache or built now."""
+    width = dict(parse_ports(top, SOC_TOP))["m_axi_wdata"].width
     plan = BuildPlan(
         name="soc",
-        top=sources.top_name,
-        generated={
-            "soc.v": sources.top,
-            "npu.v": sources.accelerator,
-            "core.v": sources.core,
-            "ports.h": memory_ports(sources.top_name, width),
-        },
+        top=SOC_TOP,
+        generated={"soc.v": top, "npu.v": accelerator, "core.v": core, "ports.h": memory_ports(SOC_TOP, width)},
         cpp=("soc_main.cpp",),
         verilator_flags=("--no-timing",),
     )
     return build(plan)
 
 
-def run_soc(
-    simulator: Build, job: Job, files: RunFiles, bit_cycles: int, say: Callable[[str], None] | None = None
-) -> SocResult:
+def run_soc(simulator: Build, job: Job, files: RunFiles, say: Callable[[str], None] | None = None) -> SocResult:
     """Run the firmware in the memory file until it ends; `say` gets each line that it prints.
 
     Raises
@@ -73,14 +59,15 @@ def run_soc(
     """
     prepare(job, files)
     with files.job.open("a", encoding="utf-8") as settings:
-        settings.write(f"uart_bit_cycles {bit_cycles}\nresult_file {files.result}\n")
+        settings.write(f"uart_bit_cycles {UartTransmitter.BIT_CYCLES}\nresult_file {files.result}\n")
     console = _Console(files.log, say or (lambda _line: None))
     run_simulator([str(simulator.binary), str(files.job)], files.folder, files.log, {}, console.read)
     console.read()
     if not files.result.exists():
         raise SimulationError(f"the simulator ended without a result:\n{log_tail(files.log)}")
     values = json.loads(files.result.read_text(encoding="utf-8"))
-    result = SocResult(**values, console=files.log.read_text(encoding="utf-8", errors="replace"))
+    console_text = files.log.read_text(encoding="utf-8", errors="replace")
+    result = SocResult(**values, build_seconds=simulator.seconds, console=console_text)
     if result.violation:
         raise SimulationError(f"the system broke a rule of AXI: {result.violation}")
     return result

@@ -51,8 +51,7 @@ def test_pictures_are_read_by_one_firmware(recognizer, tmp_path, rng):
     texts = set()
     for number, width in enumerate((WIDTH, 7, WIDTH + 4)):
         picture = Image.frombytes("RGB", (width, HEIGHT), rng.randbytes(3 * width * HEIGHT))
-        run = run_firmware(firmware, program.params, tmp_path / str(number), picture_bytes(picture))
-        console = run.result.console
+        console = run_firmware(firmware, program.params, tmp_path / str(number), picture_bytes(picture)).console
         assert "damaged instruction: STOPPED" in console and "cause: PROGRAM_CHECK" in console
         (text,) = re.findall(rf"^{TEXT}(.*)$", console, re.MULTILINE)
         assert text == expected(graph, picture)
@@ -90,4 +89,4 @@ def test_the_recognizer_reads_two_lines(tmp_path):
     reads = [reader.read(draw_line(seed)[1], f"line-{seed}") for seed in (5, 8)]
     assert all(read.text == read.golden_text for read in reads)
     assert reads[0].text != reads[1].text
-    assert all("cause: CONSTANT_CHECK" in read.run.result.console for read in reads)
+    assert all("cause: CONSTANT_CHECK" in read.run.console for read in reads)

@@ -14,10 +14,9 @@ from intloom.hw.spec.params import preset
 from intloom.sim.golden import run_graph
 from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.result import Arrays
-from intloom.soc import Check, build_firmware, run_system
+from intloom.soc import Check, build_firmware, run_firmware
 from intloom.soc.__main__ import main
 from intloom.soc.firmware import Frames, build_threads
-from intloom.soc.system import run_firmware
 from tests.runtime.support import small_graph
 
 NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
@@ -62,13 +61,14 @@ def checked(graph: IntGraph, inputs: Arrays, images: int = 1) -> tuple[Program, 
 def test_the_firmware_runs_the_program_and_survives_faults(tmp_path: Path) -> None:
     program, checks = checked(*small_graph(), images=3)
     lines: list[str] = []
-    run = run_system((program,), checks, tmp_path, say=lines.append, frames=Frames(3, 5))
-    assert lines == run.result.console.splitlines()
-    values = dict(re.findall(r"^([\w -]+): (.*)$", run.result.console, re.MULTILINE))
+    firmware = build_firmware((program,), checks, tmp_path, Frames(3, 5))
+    console = run_firmware(firmware, program.params, tmp_path, say=lines.append).console
+    assert lines == console.splitlines()
+    values = dict(re.findall(r"^([\w -]+): (.*)$", console, re.MULTILINE))
     assert {name: values.get(name) for name in EXPECTED} == EXPECTED
-    assert run.result.console.count("cause: PROGRAM_CHECK") == 1
+    assert console.count("cause: PROGRAM_CHECK") == 1
     # The first image, then three images one by one, and all of them and two more in the stream.
-    assert run.result.console.count("outputs: 2 of 2") == 1 + 3 + 5
+    assert console.count("outputs: 2 of 2") == 1 + 3 + 5
 
 
 @pytest.mark.slow
@@ -78,8 +78,7 @@ def test_two_threads_share_two_accelerators(tmp_path: Path) -> None:
     # Small outside, for the CPU's sake, and long inside: a run lasts many times as long as a thread has the CPU.
     x = maker.conv(maker.conv(maker.input(3, 5, 5), 32, 3), 32, 3)
     program, checks = checked(maker.graph(maker.conv(x, 4, 3)), maker.random_inputs(), images=3)
-    run = run_firmware(build_threads(program, checks, tmp_path), program.params, tmp_path, accelerators=2)
-    console = run.result.console
+    console = run_firmware(build_threads(program, checks, tmp_path), program.params, tmp_path, accelerators=2).console
     assert "with the mutex: 0 of 12 runs are wrong" in console
     (wrong,) = re.findall(r"without it: (\d+) of 12 runs are wrong", console)
     assert 0 < int(wrong) == len(re.findall(r"thread [01], run \d: \w+", console))
@@ -93,10 +92,11 @@ def test_the_host_works_on_one_frame_while_another_runs(tmp_path: Path) -> None:
     program, checks = checked(maker.graph(maker.conv(x, 4, 3)), maker.random_inputs())
     frames, cycles = (Frames(4, 1), Frames(1, 4)), []
     for number, wanted in enumerate(frames):
-        run = run_system((program,), checks, tmp_path / str(number), frames=wanted)
-        assert run.result.console.count("outputs: 1 of 1") == 6
-        cycles.append(run.result.cycles)
-    (busy,) = re.findall(r"^  CYCLES +(\d+)$", run.result.console, re.MULTILINE)
+        folder = tmp_path / str(number)
+        result = run_firmware(build_firmware((program,), checks, folder, wanted), program.params, folder)
+        assert result.console.count("outputs: 1 of 1") == 6
+        cycles.append(result.cycles)
+    (busy,) = re.findall(r"^  CYCLES +(\d+)$", result.console, re.MULTILINE)
     # Three frames are one by one or in the stream, where the host takes longer and hides the accelerator.
     assert cycles[0] - cycles[1] > 3 * 0.8 * int(busy)
 
@@ -119,8 +119,9 @@ def test_a_wrong_output_fails_the_run(tmp_path: Path) -> None:
     name = next(iter(check.outputs))
     wrong = {**check.outputs, name: check.outputs[name] ^ np.int8(1)}
     lines: list[str] = []
+    firmware = build_firmware((program,), [Check(check.inputs, wrong)], tmp_path)
     with pytest.raises(SimulationError, match="FAILED: 1\n"):
-        run_system((program,), [Check(check.inputs, wrong)], tmp_path, say=lines.append)
+        run_firmware(firmware, program.params, tmp_path, say=lines.append)
     assert "outputs: 1 of 2 equal the golden model's" in lines
 
 
