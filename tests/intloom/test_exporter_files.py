@@ -13,10 +13,9 @@ from intloom.compiler.frontend import Target
 from intloom.compiler.refusals import Refusal
 from intloom.quantization import quantize
 from tests.support.mutant_outcome import feeds_of, outcome
+from tools.exporters import FOLDER, INDEX, MAX_BYTES
 
-FOLDER = Path(__file__).parents[1] / "data" / "exporters"
-MAX_BYTES = 200_000
-EXPORTERS: dict[str, str] = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
+EXPORTERS: dict[str, str] = json.loads(INDEX.read_text(encoding="utf-8"))
 FLOAT = ("dynamo", "paddle2onnx", "tf2onnx", "torchscript", "ultralytics-settings", "ort-dynamic")
 """Exporters whose files are quantized first."""
 REFUSED = {
