@@ -17,8 +17,9 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, f
 from intloom.compiler.fold.target import Finding, Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Concat, Constant, Node, Slice, Table, Tensor
+from intloom.compiler.ir.ops.conv import moving_conv
 from intloom.compiler.ir.ops.conv_transpose import spreading_conv
-from intloom.compiler.limits import LARGEST_STRIDE
+from intloom.compiler.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import BY_KIND, Kind
@@ -270,7 +271,8 @@ class GraphBuilder:
         operand = self.operand(value)
         if operand.has_model_shape:
             return operand
-        image = self._given_as(operand) or self._spread(operand, self._dequantize(value).inputs[0])
+        stored = self._dequantize(value).inputs[0]
+        image = self._given_as(operand) or self._flattened(operand, stored) or self._spread(operand, stored)
         if image is None:
             raise Refusal.ORDER(
                 f"{value!r} is a reshaped view {operand.shape} of a tensor {operand.tensor.shape}",
@@ -285,6 +287,17 @@ class GraphBuilder:
             return None
         self.tensors[x.name] = replace(x, shape=as_image(operand.shape))
         return self.tensors[x.name]
+
+    def _flattened(self, operand: Operand, stored: str) -> Tensor | None:
+        """The only pixel of a row, whose channels are all pixels of an operand; None if the row is large."""
+        x, shape = operand.tensor, as_image(operand.shape)
+        count, name = shape[1], f"{stored}/flat"
+        if max(shape[2:]) > 1 or max(x.shape[2:]) > LARGEST_KERNEL or count**2 > MOST_COPIES:
+            return None
+        if name not in self.tensors:
+            node = moving_conv(name, x, np.eye(count, dtype=np.int8).reshape(count, *x.shape[1:]))
+            self.emit(replace(node, origin=self.producing_nodes.get(stored, ())), replace(x, name=name, shape=shape))
+        return self.tensors[name]
 
     def _spread(self, operand: Operand, stored: str) -> Tensor | None:
         """An image whose pixels are channels of the only pixel of an operand, as after a Gemm; None if it is large."""

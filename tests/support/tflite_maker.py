@@ -417,6 +417,15 @@ def _gate(m: TfliteMaker) -> int:
     return m.binary("MUL", x, m.unary("LOGISTIC", mean, (1 / 256, -128)), (0.06, 3))
 
 
+def _flat_gate(m: TfliteMaker) -> int:
+    """As of a speaker network: an average over time of rows of channels, then a BatchNormalization."""
+    x = m.moved("TRANSPOSE", [m.conv(_image(m), 20), m.integers((0, 3, 1, 2))], (1, 20, 8, 8))
+    rows = m.moved("RESHAPE", [x, m.integers((1, 160, 8))], (1, 160, 8))
+    mean = m.moved("MEAN", [rows, m.integers(2)], (1, 160), options("Reducer"))
+    factors = m.tensor((160,), (0.03, 5), data=m.rng.integers(-100, 101, 160).astype(np.int8))
+    return m.binary("MUL", mean, factors, (0.02, 7))
+
+
 def _signal(m: TfliteMaker) -> int:
     """A float signal, a constant for each channel, and a flattening whose size the file computes but does not state."""
     x = m.add("QUANTIZE", [m.input((1, 64, 1), None, "FLOAT32")], [m.tensor((1, 64, 1))], options("Quantize"))
@@ -467,6 +476,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "MUL by an image": _constant_image,
     "ADD of positions to tokens": _positions,
     "MUL by a gate": _gate,
+    "MUL by channels of rows": _flat_gate,
     "MAXIMUM": lambda m: _extreme(m, "MAXIMUM"),
     "MINIMUM": lambda m: _extreme(m, "MINIMUM"),
     "MINIMUM of a scalar": _limit,
