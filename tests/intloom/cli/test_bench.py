@@ -42,16 +42,3 @@ def test_a_forecast_that_is_too_far_off_is_an_error(tmp_path, capsys, monkeypatc
     assert main(words) == ExitCode.MISMATCH
     assert "must be within 0 %" in capsys.readouterr().err
     assert json.loads(target.read_text())["networks"][0]["forecast"]["worst"] is not None
-
-
-def test_a_missing_baseline_is_named(tmp_path, capsys):
-    assert main(["bench", "--baseline", str(tmp_path / "npu.v")]) == ExitCode.USAGE
-    assert (
-        f"--baseline must be a readable Verilog file or a folder of tools.baseline: {tmp_path / 'npu.v'}"
-        in capsys.readouterr().err
-    )
-
-
-def test_a_network_needs_a_size(capsys):
-    assert main(["bench", "--network", "tiny"]) == ExitCode.USAGE
-    assert "network must be NAME@SIZE such as yolov8n@320, not 'tiny'" in capsys.readouterr().err

@@ -8,7 +8,6 @@ import sys
 import time
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from intloom.cli import main
@@ -134,28 +133,6 @@ def test_a_regression_as_a_table(say):
     code, text = say(*words, "--json")
     told = json.loads(text)
     assert code == ExitCode.OK and told["resumed"] == len(told["results"]) > 0
-    for seeds, refused in (
-        (("smoke", "--seeds", "3:4"), "--seeds needs suite"),
-        (("random", "--seeds", "4:3"), "--seeds must be FIRST:LAST"),
-        (("random", "--seeds", "3:4", "--case", "none*"), "no case matches 'none*'"),
-    ):
-        code, text = say("regress", *seeds)
-        assert code == ExitCode.USAGE and refused in text
-
-
-def test_inputs_that_do_not_fit_are_named(say, loom, tmp_path):
-    np.savez(tmp_path / "two.npz", a=np.zeros(1), b=np.zeros(1))
-    np.save(tmp_path / "one.npy", np.zeros((1, 3, 9, 9), np.float32))
-    for word, remedy in (
-        ("missing.npy", "missing.npy"),
-        ("other=one.npy", "input must be one of"),
-        ("two.npz", "rename or remove it"),
-        ("images=two.npz", "must hold one array"),
-        ("one.txt", "must be a .npy, .npz or image file"),
-        ("one.npy", "[1, 3, 9, 9]"),
-    ):
-        code, text = say("run", loom, "--backend", "isa", "--input", word)
-        assert code != ExitCode.OK and remedy in text and len(text.strip().splitlines()) == 1, text
 
 
 def test_progress_has_a_bar_for_each_stage(capsys, monkeypatch):

@@ -182,20 +182,6 @@ def test_stalls_of_the_bus_are_told_by_layer(program, capsys):
     assert sum(layer["cycles"] for layer in record["layers"]) == record["cycles"]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--waves", "w", "--layers", "*", "--from-layer", "a"], "remove --from-layer"),
-        (["--waves", "w", "--cycles", "5"], "FIRST:LAST"),
-        (["--cycles", "1:2"], "add --waves DIR"),
-        (["--from-layer", "a"], "add --waves DIR"),
-    ],
-)
-def test_waves_that_no_run_records_are_refused(program, capsys, words, said):
-    assert main(["run", str(program), *words]) == ExitCode.USAGE
-    assert said in capsys.readouterr().err
-
-
 def test_a_missing_library_of_waves_is_named_before_the_run(program, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("intloom.sim.rtl.toolchain._WAVE_HEADERS", "#include <lz4_absent.h>\n")
     monkeypatch.setattr("intloom.cli.run.load_bundle", pytest.fail)
@@ -278,19 +264,6 @@ def test_segments_at_the_same_time_give_the_record_of_one_simulation(programs, c
     assert [k["cycles"] for k in two["layers"]] == [k["cycles"] for k in one["layers"]]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--jobs", "2", "--backend", "isa"], "--jobs runs in RTL only"),
-        (["--jobs", "2", "--stalls", "5"], "without --stalls"),
-        (["--dask", "tcp://localhost:8786"], "add --jobs 2 or more"),
-    ],
-)
-def test_jobs_that_contradict_other_options_are_refused(program, capsys, words, said):
-    assert main(["run", str(program), *words]) == ExitCode.USAGE
-    assert said in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_layers_alone_in_rtl_equal_golden_and_are_kept(programs, capsys):
     path = programs("c2f")
@@ -328,5 +301,3 @@ def test_one_tile_alone_in_rtl_equals_what_the_network_makes_of_it(programs, cap
     assert record["compared_bytes"] == len(record["slices"]) * preset("nano").scratch_kib * 1024
     assert main(["run", str(path), "--layers", "model.0.*", "--tile", "99"]) == ExitCode.USAGE
     assert "tile must be from 0 to" in capsys.readouterr().err
-    assert main(["run", str(path), "--tile", "0"]) == ExitCode.USAGE
-    assert "--tile needs --layers" in capsys.readouterr().err

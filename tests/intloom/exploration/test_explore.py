@@ -238,23 +238,6 @@ def test_a_bad_space_is_one_line(tmp_path, model, capsys, text, code, said):
     assert said in err and err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--device", "XC9"], "--device must be one of LFE5U-25F"),
-        (["--fps", "0"], "fps must be a number from 1e-09 to 1e+09, not 0"),
-        (["--bandwidth", "1e-320"], "bandwidth must be a number from 1e-09 to 1e+09"),
-        (["--clock", "nan"], "clock must be a number from 1e-09"),
-        (["--technology", "3nm"], "--technology must be one of 45nm, 7nm"),
-        (["--weight", "1", "--weight", "2"], "--weight must be given once for each of the 1 models"),
-        (["--latency", "1" + 20 * "0"], "memory read_latency must be from 0 to 1,000,000 cycles, not 100,000"),
-    ],
-)
-def test_a_wrong_option_is_one_line(tmp_path, model, capsys, words, said):
-    assert main(["explore", str(model), *words, "-o", str(tmp_path / "out")]) == 2
-    assert said in capsys.readouterr().err
-
-
 @pytest.mark.usefixtures("verilog_from_cache")
 def test_the_command_writes_page_tables_and_parameters_and_verifies_in_rtl(tmp_path, model, capsys):
     (tmp_path / "space.toml").write_text('preset = "nano"\nscratch_kib = [16, 32]\n')

@@ -131,18 +131,6 @@ def test_a_batch_runs_image_by_image(program, folder, capsys, tmp_path):
         assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("words", "said"), [(["-i", "x.npy"], "--input"), (["--layers", "*"], "--layers")])
-def test_options_of_a_single_run_are_refused(program, folder, words, said, capsys):
-    assert main(["run", str(program), "--frames", str(folder), *words]) == ExitCode.USAGE
-    assert f"{said} is for a single run" in capsys.readouterr().err
-
-
-def test_a_folder_without_frames_is_refused(program, tmp_path, capsys):
-    for path, said in ((tmp_path, "but holds none"), (tmp_path / "missing", "must be a folder")):
-        assert main(["run", str(program), "--frames", str(path)]) == ExitCode.USAGE
-        assert said in capsys.readouterr().err
-
-
 def test_a_bad_frame_ends_in_one_line(program, folder, capsys):
     (folder / "d.npy").write_bytes(b"no array")
     assert main(["run", str(program), "--frames", str(folder), "--backend", "golden"]) == ExitCode.BAD_FILE
