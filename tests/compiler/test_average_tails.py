@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.support.corpus.builder import opened
 from tests.support.mutant_outcome import outcome
 from tests.support.onnx_maker import TYPES, OnnxMaker, Value
 
@@ -112,10 +113,7 @@ def contributed_tail(seed: int) -> onnx.ModelProto:
         inputs = [value, *p, *w, m.constant(np.arange(7, dtype=np.int32)), *q]
         (value,), p = m.node("QGemm", inputs, **MS), q
     m.outputs += m.node("DequantizeLinear", [value, *p])
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in m.outputs]
-    graph = helper.make_graph(m.nodes, "tail", m.inputs, outputs, m.stored)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    return opened(m)
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.nightly)])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
 
 from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.custom import CustomOp, register, unregister
@@ -16,6 +16,7 @@ from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Conv, Custom
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
+from tests.support.given_model import given_model
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "custom_op.py"
 
@@ -48,12 +49,7 @@ def model() -> onnx.ModelProto:
         helper.make_node("DequantizeLinear", ["e", "s", "z"], ["y"]),
     ]
     stored = {"s": np.float32(0.5), "z": np.uint8(7), "w": np.ones((1, 2, 1, 1), np.int8)}
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 2, 5, 6))
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    graph = helper.make_graph(
-        nodes, "g", [x], [y], [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in stored.items()]
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("test", 1)])
+    return given_model(nodes, {"x": (1, 2, 5, 6)}, {"y": None}, stored)
 
 
 def test_shape_and_meaning_are_the_users(thinning: CustomOp) -> None:

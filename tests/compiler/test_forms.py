@@ -69,11 +69,8 @@ def test_an_unknown_operator_is_unsupported(rng: random.Random) -> None:
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 8)
     (value,) = m.node("Mystery", [x.name], domain="acme")
-    outputs = [helper.make_tensor_value_info(value, TensorProto.FLOAT, None)]
-    graph = helper.make_graph(m.nodes, "foreign", m.inputs, outputs, m.stored)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("acme", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    assignment = next(v for v in fold_model(from_proto(model, name="m")).assignments if v.op == "Mystery")
+    m.outputs.append(value)
+    assignment = next(v for v in fold_model(from_proto(opened(m), name="m")).assignments if v.op == "Mystery")
     assert assignment.target is Target.UNSUPPORTED
     assert "acme::Mystery" in assignment.reason
     assert "register" in assignment.remedy

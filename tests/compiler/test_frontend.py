@@ -5,7 +5,7 @@ import random
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
 
 from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.fold.target import Target
@@ -13,6 +13,7 @@ from intloom.compiler.frontend import dump_pass, fold_model, pass_names
 from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Conv
 from intloom.compiler.refusals import Refusal
+from tests.support.given_model import given_model
 from tests.support.onnx_maker import OnnxMaker, Value
 from tests.support.parity import Parity, assert_equal
 
@@ -50,7 +51,6 @@ def test_an_output_may_also_be_consumed_and_be_called_1(rng: random.Random) -> N
 
 
 def test_readers_of_a_host_result_name_its_cause() -> None:
-    scalar = helper.make_tensor_value_info("x", TensorProto.FLOAT, [])
     pairs = [
         helper.make_node(op, [a, "s", "z"], [b], name=b)
         for op, a, b in (
@@ -59,20 +59,15 @@ def test_readers_of_a_host_result_name_its_cause() -> None:
         )
     ]  # fmt: skip
     nodes = [*pairs[:2], helper.make_node("Relu", ["d"], ["r"]), *pairs[2:4], helper.make_node("Relu", ["rd"], ["t"])]
-    parameters = [helper.make_tensor("s", 1, [], [0.1]), helper.make_tensor("z", TensorProto.INT8, [], [0])]
-    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [])
-    graph = helper.make_graph([*nodes, *pairs[4:]], "g", [scalar], [result], parameters)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = given_model([*nodes, *pairs[4:]], {"x": []}, {"y": []}, {"s": 0.1, "z": np.int8(0)})
     reasons = {a.name: a.reason for a in fold_model(from_proto(model, name="m")).assignments}
     first = "the host computes 'd' (row 19: a tensor of shape () is not a batch of vectors, sequences or images)"
     assert [reasons[n] for n in ("rq", "tq")] == [first, first]
 
 
 def test_an_unquantized_model_has_no_graph(rng: random.Random) -> None:
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 8, 8))
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 3, 8, 8))
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], name="relu")], "g", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    node = helper.make_node("Relu", ["x"], ["y"], name="relu")
+    model = given_model([node], {"x": (1, 3, 8, 8)}, {"y": (1, 3, 8, 8)})
     found = fold_model(from_proto(model, name="float"))
     assert [v.target for v in found.assignments] == [Target.HOST]
     with pytest.raises(UnsupportedError, match="relu"):

@@ -8,12 +8,13 @@ import onnx
 import onnxruntime
 import pytest
 from numpy.typing import DTypeLike, NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.importer.emit import to_proto
 from intloom.compiler.reference import open_session, plain_session, saturates_sums
+from tests.support.given_model import given_model
 from tests.support.onnx_maker import OnnxMaker
 
 Array = NDArray[np.generic]
@@ -27,11 +28,9 @@ def model_of(operator: str, kind: type[np.uint8] | type[np.int8], weights: Array
     middle = kind(128 if kind is np.uint8 else 0)
     one = np.float32(1)
     constants = {"xs": one, "xz": zero, "w": weights, "ws": one, "wz": np.int8(0), "ys": STEP, "yz": middle}
-    values = [helper.make_tensor_value_info(n, KINDS[kind], s) for n, s in zip("xy", shapes, strict=True)]
     node = helper.make_node(operator, ["x", *constants], ["y"])
-    stored = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    graph = helper.make_graph([node], "largest", values[:1], values[1:], stored)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    types = dict.fromkeys("xy", KINDS[kind])
+    model = given_model([node], {"x": shapes[0]}, {"y": shapes[1]}, constants, types=types)
     onnx.checker.check_model(model)
     return model.SerializeToString()
 
@@ -72,8 +71,7 @@ def test_sums_do_not_saturate_where_two_convolutions_share_a_tensor(shared: str)
     own = {"weights": {"wz"}, "zeros": {"w"}, "pair": set[str]()}[shared]
     # A name that a copy would get is already in use.
     stored |= {f"{name}_2": stored[name] for name in own} | {"wz_3": stored["wz"], "unused": stored["w"]}
-    graph_inputs = [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 64, 1, 1])]
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2, 1, 1]) for name in ("y1", "y2")]
+    outputs = dict.fromkeys(("y1", "y2"), (1, 2, 1, 1))
     nodes = [helper.make_node("DequantizeLinear", ["x", "xs", "xz"], ["xf"])]
     for number in ("1", "2"):
         weights = [name if number == "1" or name not in own else f"{name}_2" for name in ("w", "ws", "wz")]
@@ -85,9 +83,7 @@ def test_sums_do_not_saturate_where_two_convolutions_share_a_tensor(shared: str)
             helper.make_node("QuantizeLinear", [f"c{number}", "ys", "yz"], [f"q{number}"]),
             helper.make_node("DequantizeLinear", [f"q{number}", "ys", "yz"], [f"y{number}"]),
         ]
-    constants = [numpy_helper.from_array(value, name) for name, value in stored.items()]
-    graph = helper.make_graph(nodes, "shared", graph_inputs, outputs, constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = given_model(nodes, {"x": row.shape}, outputs, stored, types={"x": TensorProto.UINT8})
     onnx.checker.check_model(model)
     whole = row[0, :, 0, 0].astype(np.int64) @ WEIGHTS.astype(np.int64).T
     expected = np.clip(np.rint(whole / STEP), -128, 127) * STEP
@@ -119,9 +115,6 @@ def test_sums_before_a_clamp_are_integers(clamp: str, zero: int, rng: random.Ran
 
 def test_a_subgraph_reads_a_value_of_successive_pairs() -> None:
     """onnxruntime removes the inner pair by default, and aborts the process because the If reads its neighbor."""
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    chosen = helper.make_tensor_value_info("chosen", TensorProto.BOOL, [])
     names = ["scale", "zero"]
 
     def branch(result: str) -> onnx.GraphProto:
@@ -136,9 +129,8 @@ def test_a_subgraph_reads_a_value_of_successive_pairs() -> None:
         helper.make_node("If", ["chosen"], ["q3"], then_branch=branch("one"), else_branch=branch("other")),
         helper.make_node("DequantizeLinear", ["q3", *names], ["y"]),
     ]
-    stored = [numpy_helper.from_array(np.float32(0.5), "scale"), numpy_helper.from_array(np.uint8(3), "zero")]
-    graph = helper.make_graph(nodes, "g", [x, chosen], [y], stored)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    stored, types = {"scale": 0.5, "zero": np.uint8(3)}, {"chosen": TensorProto.BOOL}
+    model = given_model(nodes, {"x": (1, 4), "chosen": ()}, {"y": None}, stored, types=types)
     row = np.array([[0.5, 1.2, -0.7, 3]], np.float32)
     (made,) = open_session(model.SerializeToString()).run(None, {"x": row, "chosen": np.array(True)})
     np.testing.assert_array_equal(made, [[0.5, 1, -0.5, 3]])

@@ -11,6 +11,7 @@ from onnx.backend.test.case import node as node_cases
 import intloom
 from intloom import backend
 from intloom.common.errors import IntloomError, ModelError, UnsupportedError, UsageError
+from tests.support.given_model import given_model
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.onnx_nodes import QUANTIZED, data_sets
 from tests.support.parity import random_feeds
@@ -75,11 +76,8 @@ def test_sequences_are_refused(name: str) -> None:
 
 
 def test_an_input_of_the_wrong_shape_or_missing_is_refused_by_name():
-    ends = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.INT8, [3]) for n in ("x", "y")]
     node = onnx.helper.make_node("Max", ["x"], ["y"])
-    model = onnx.helper.make_model(
-        onnx.helper.make_graph([node], "g", ends[:1], ends[1:]), opset_imports=[onnx.helper.make_opsetid("", 21)]
-    )
+    model = given_model([node], {"x": [3]}, {"y": [3]}, opset=21, types=dict.fromkeys("xy", onnx.TensorProto.INT8))
     with pytest.raises(UsageError, match=r"input 'x' must have shape \[3\], not \[4\]"):
         backend.run_model(model, [np.zeros(4, np.int8)])
     with pytest.raises(UsageError, match="input 'x' of the model is missing"):

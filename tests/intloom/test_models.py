@@ -3,20 +3,19 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from intloom.common.errors import FileFormatError, ModelError
 from intloom.models import content_hash, is_quantized, load_onnx, operators
+from tests.support.given_model import given_model
 
 WEIGHTS = np.array([1.0, 2.0], np.float32)
 
 
 def _save(path, *, external=False):
     # Raw bytes: numbers of other kinds stay inside the file.
-    tensor = numpy_helper.from_array(WEIGHTS, "w")
-    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, WEIGHTS.shape) for n in ("x", "y")]
-    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", ends[:1], ends[1:], [tensor])
-    model = helper.make_model(graph)
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    model = given_model([node], {"x": WEIGHTS.shape}, {"y": WEIGHTS.shape}, {"w": WEIGHTS})
     onnx.save_model(model, path, save_as_external_data=external, location="w.bin", size_threshold=0)
     return path
 

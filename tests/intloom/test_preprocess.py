@@ -4,29 +4,24 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 from intloom.common.cache.housekeeping import items
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
 from intloom.compiler.refusals import Refusal
 from intloom.preprocess import Optimizer, preprocess
+from tests.support.given_model import given_model
 
 
 def with_batch_norm(path, seed=0):
     rng = np.random.default_rng(seed)
-    weight = rng.normal(size=(4, 3, 3, 3)).astype(np.float32)
-    vectors = {n: rng.uniform(0.5, 1.5, 4).astype(np.float32) for n in ("gamma", "beta", "mean", "var")}
+    weight = rng.normal(size=(4, 3, 3, 3))
+    vectors = {n: rng.uniform(0.5, 1.5, 4) for n in ("gamma", "beta", "mean", "var")}
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1] * 4),
         helper.make_node("BatchNormalization", ["c", "gamma", "beta", "mean", "var"], ["y"], name="bn"),
     ]
-    info = [
-        helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [1, 3, 8, 8]), ("y", [1, 4, 8, 8]))
-    ]
-    constants = [numpy_helper.from_array(a, n) for n, a in {"w": weight, **vectors}.items()]
-    graph = helper.make_graph(nodes, "g", info[:1], info[1:], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, path)
+    onnx.save(given_model(nodes, {"x": (1, 3, 8, 8)}, {"y": (1, 4, 8, 8)}, {"w": weight, **vectors}), path)
     return path
 
 
@@ -93,16 +88,13 @@ def test_a_broken_model_raises_and_leaves_no_entry(tmp_path, optimizer):
 
 def test_a_pipeline_of_scikit_learn_is_refused_by_the_list(tmp_path):
     """ONNX infers no type for what an Imputer gives."""
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2]) for name in "xy")
-    index = helper.make_tensor("index", TensorProto.INT64, [2], [1, 0])
     nodes = [
         helper.make_node("Imputer", ["x"], ["filled"], domain="ai.onnx.ml", imputed_value_floats=[0.0]),
         helper.make_node("Gather", ["filled", "index"], ["turned"], axis=1),
         helper.make_node("Relu", ["turned"], ["y"]),
     ]
-    graph = helper.make_graph(nodes, "pipeline", [x], [y], [index])
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "p.onnx")
+    model = given_model(nodes, {"x": (1, 2)}, {"y": (1, 2)}, {"index": np.array([1, 0])})
+    onnx.save(model, tmp_path / "p.onnx")
     with pytest.raises(UnsupportedError, match="without the pipeline") as raised:
         preprocess(tmp_path / "p.onnx", cache=tmp_path / "cache")
     assert raised.value.row == Refusal.OPERATOR.number
@@ -117,12 +109,9 @@ def test_something_else_is_no_model(tmp_path):
 
 def test_a_bias_of_one_row_is_flattened(tmp_path):
     """As CNTK and old converters write it; onnxruntime's quantizer takes one dimension only."""
-    weights = numpy_helper.from_array(np.ones((4, 3), np.float32), "w")
-    bias = numpy_helper.from_array(np.ones((1, 3), np.float32), "b")
     nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
-    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, size]) for n, size in (("x", 4), ("y", 3)))
-    graph = helper.make_graph(nodes, "row", [x], [y], [weights, bias])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
+    constants = {"w": np.ones((4, 3)), "b": np.ones((1, 3))}
+    onnx.save(given_model(nodes, {"x": (1, 4)}, {"y": (1, 3)}, constants, opset=13), tmp_path / "m.onnx")
     made = onnx.load(preprocess(tmp_path / "m.onnx", cache=tmp_path / "cache").path)
     (node,) = made.graph.node
     assert [list(t.dims) for t in made.graph.initializer if t.name == node.input[2]] == [[3]]

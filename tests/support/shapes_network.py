@@ -1,9 +1,10 @@
 """A convolutional classifier with SiLU, trained with numpy on generated pictures of shapes."""
 
 import numpy as np
-import onnx
 from numpy.lib.stride_tricks import sliding_window_view
-from onnx import helper, numpy_helper
+from onnx import helper
+
+from tests.support.given_model import given_model
 
 SIZE, SHAPES = 16, ("disk", "square", "cross", "ring", "bar")
 _CHANNELS = ((8, 3), (16, 8))
@@ -105,11 +106,5 @@ def _as_onnx(parameters):
         nodes.append(helper.make_node("Mul", [f"z{i}", f"s{i}"], [value := f"a{i}"], f"mul{i}"))
     nodes.append(helper.make_node("Conv", [value, "w2", "b2"], ["scores"], "classes", kernel_shape=[_GRID, _GRID]))
     weights = {"w0": w0, "w1": w1, "w2": dense.reshape(-1, 16, _GRID, _GRID), "b0": b0, "b1": b1, "b2": bias}
-    graph = helper.make_graph(
-        nodes,
-        "shapes",
-        [helper.make_tensor_value_info("images", onnx.TensorProto.FLOAT, [1, 3, SIZE, SIZE])],
-        [helper.make_tensor_value_info("scores", onnx.TensorProto.FLOAT, [1, len(SHAPES), 1, 1])],
-        [numpy_helper.from_array(a, n) for n, a in weights.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    ends = {"images": (1, 3, SIZE, SIZE)}, {"scores": (1, len(SHAPES), 1, 1)}
+    return given_model(nodes, *ends, weights, opset=13)

@@ -10,6 +10,7 @@ from onnx.reference import ReferenceEvaluator
 from intloom.common.errors import ModelError
 from intloom.compiler.frontend import TensorQuantization
 from intloom.flow.host import as_unsigned, dequantize_array, quantize_array, run_with_outputs, stored_array
+from tests.support.given_model import given_model
 
 SCALES = st.one_of(st.floats(2**-13, 10.0, width=32), st.sampled_from([0.5, 0.25, 1.0, 2.0]))
 
@@ -19,13 +20,9 @@ def reference(kind, array, quant):
     integer = TensorProto.UINT8 if quant.unsigned else TensorProto.INT8
     sides = (TensorProto.FLOAT, integer) if kind == "QuantizeLinear" else (integer, TensorProto.FLOAT)
     node = helper.make_node(kind, ["x", "s", "z"], ["y"])
-    constants = [
-        helper.make_tensor("s", TensorProto.FLOAT, [], [quant.scale]),
-        helper.make_tensor("z", integer, [], [quant.zero_point]),
-    ]
-    info = [helper.make_tensor_value_info(n, t, None) for n, t in zip("xy", sides, strict=True)]
-    graph = helper.make_graph([node], "g", info[:1], info[1:], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    constants = {"s": np.float32(quant.scale), "z": (np.uint8 if quant.unsigned else np.int8)(quant.zero_point)}
+    types = dict(zip("xy", sides, strict=True))
+    model = given_model([node], {"x": None}, {"y": None}, constants, opset=21, types=types)
     return ReferenceEvaluator(model).run(None, {"x": array})[0]
 
 
@@ -72,9 +69,6 @@ def test_a_value_without_dimensions_stays_an_array():
 
 def test_a_model_that_fails_while_it_runs_is_named_so():
     node = helper.make_node("Reshape", ["x", "shape"], ["y"])
-    info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [f"{n}_size"]) for n in "xy"]
-    shape = helper.make_tensor("shape", TensorProto.INT64, [1], [3])
-    graph = helper.make_graph([node], "g", info[:1], info[1:], [shape])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    model = given_model([node], {"x": ["x_size"]}, {"y": ["y_size"]}, {"shape": np.array([3])})
     with pytest.raises(ModelError, match=r"^onnxruntime cannot run the model: .*Reshape"):
         run_with_outputs(model, ["y"], {"x": np.zeros(4, np.float32)})

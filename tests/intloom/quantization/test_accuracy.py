@@ -18,6 +18,7 @@ from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.equalization import equalize
 from intloom.quantization.graph_values import channel_means, thinned
 from intloom.quantization.ranges import best_range, best_range_of_rows, best_ranges, normalized, relu, rounded, silu
+from tests.support.given_model import given_model
 from tests.support.shapes_network import pictures, trained
 
 PAGE = (Path(__file__).parents[3] / "docs/accuracy.md").read_text(encoding="utf-8")
@@ -141,13 +142,9 @@ def test_terms_of_a_normalized_sum_have_no_wider_range():
     rng = np.random.default_rng(0)
     values = rng.normal(0, 1, (8, 64)).astype(np.float32)
     values[0, 5] = 300
-    ends = [helper.make_tensor_value_info(name, 1, [8, 64]) for name in ("x", "y")]
-    ones = numpy_helper.from_array(np.ones(64, np.float32), "ones")
-    eye = numpy_helper.from_array(np.eye(64, dtype=np.float32), "eye")
     nodes = [helper.make_node("MatMul", ["x", "eye"], ["m"]), helper.make_node("Add", ["m", "x"], ["sum"])]
     nodes += [helper.make_node("LayerNormalization", ["sum", "ones"], ["y"])]
-    graph = helper.make_graph(nodes, "sums", ends[:1], ends[1:], [ones, eye])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = given_model(nodes, {"x": (8, 64)}, {"y": (8, 64)}, {"ones": np.ones(64), "eye": np.eye(64)})
     ranges = best_ranges(model, [{"x": values}])
     assert ranges["sum"][1] < 300 == ranges["x"][1]
     assert ranges["m"][1] < ranges["sum"][1] / 4, "the residual alone is beyond the range of the sum"
@@ -167,14 +164,7 @@ def chain(groups=1, seed=0):
         helper.make_node("Relu", ["y"], ["z"], "relu"),
         helper.make_node("Conv", ["z", "w2", "b2"], ["out"], "conv2", kernel_shape=[3, 3], group=groups),
     ]
-    graph = helper.make_graph(
-        nodes,
-        "chain",
-        [helper.make_tensor_value_info("images", 1, [1, 3, 12, 12])],
-        [helper.make_tensor_value_info("out", 1, [1, 8, 8, 8])],
-        [numpy_helper.from_array(a.astype(np.float32), n) for n, a in arrays.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return given_model(nodes, {"images": (1, 3, 12, 12)}, {"out": (1, 8, 8, 8)}, arrays, opset=13)
 
 
 def run(model, x):

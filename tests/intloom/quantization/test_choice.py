@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.frontend import fold_model
@@ -15,6 +15,7 @@ from intloom.quantization import Calibration, QuantizeOptions, quantize
 from intloom.quantization.choice import agreement, hold_back
 from intloom.quantization.elementwise import inner_nodes, normalization_nodes
 from intloom.quantization.samples import Samples
+from tests.support.given_model import given_model
 
 
 def hard_swish(reader_of_the_middle=False):
@@ -26,14 +27,8 @@ def hard_swish(reader_of_the_middle=False):
     steps += [("Div", "m six", "d"), ("Mul", "gain d", "g"), ("Add", "g shift", "s"), ("Conv", "s v", "y")]
     nodes = [helper.make_node(op, read.split(), [made], made) for op, read, made in steps]
     ends = {"y": 4, "m": 8} if reader_of_the_middle else {"y": 4}
-    graph = helper.make_graph(
-        nodes,
-        "hard_swish",
-        [helper.make_tensor_value_info("x", 1, [1, 3, 12, 12])],
-        [helper.make_tensor_value_info(name, 1, [1, n, 10, 10]) for name, n in ends.items()],
-        [numpy_helper.from_array(np.asarray(a, np.float32), n) for n, a in arrays.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    outputs = {name: (1, n, 10, 10) for name, n in ends.items()}
+    return given_model(nodes, {"x": (1, 3, 12, 12)}, outputs, arrays, opset=13)
 
 
 def test_a_function_of_several_operators_is_quantized_at_its_ends_only(tmp_path):
@@ -58,14 +53,7 @@ def layer_norm(reader_of_the_middle=False):
     axes = {"axes": [-1]}
     nodes = [helper.make_node(op, r.split(), [o], o, **(axes if op == "ReduceMean" else {})) for op, r, o in steps]
     ends = {"y": 4, "d": 16} if reader_of_the_middle else {"y": 4}
-    graph = helper.make_graph(
-        nodes,
-        "layer_norm",
-        [helper.make_tensor_value_info("x", 1, [1, 10, 6])],
-        [helper.make_tensor_value_info(name, 1, [1, 10, n]) for name, n in ends.items()],
-        [numpy_helper.from_array(np.asarray(a, np.float32), n) for n, a in arrays.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return given_model(nodes, {"x": (1, 10, 6)}, {name: (1, 10, n) for name, n in ends.items()}, arrays, opset=13)
 
 
 def test_a_normalization_is_quantized_at_its_ends_only(tmp_path):
@@ -93,10 +81,9 @@ def test_held_back_samples_do_not_calibrate():
 
 def test_agreement_counts_each_row_of_an_output():
     def model(factors):
-        scale = numpy_helper.from_array(np.array(factors, np.float32).reshape(1, 2, 1), "k")
-        values = [helper.make_tensor_value_info(name, 1, [1, 2, 5]) for name in "xy"]
-        graph = helper.make_graph([helper.make_node("Mul", ["x", "k"], ["y"])], "rows", values[:1], values[1:], [scale])
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        scale = np.array(factors, np.float32).reshape(1, 2, 1)
+        product = helper.make_node("Mul", ["x", "k"], ["y"])
+        return given_model([product], {"x": (1, 2, 5)}, {"y": (1, 2, 5)}, {"k": scale})
 
     samples = Samples([lambda: {"x": np.ones((1, 2, 5), np.float32)}])
     # The second row is 1000 times smaller; its error is as large as its value, so half of its power is noise.

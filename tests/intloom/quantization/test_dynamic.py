@@ -17,6 +17,7 @@ from intloom.preprocess import preprocess
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.quantization.dynamic import float_model
 from tests.intloom.quantization.test_old_models import classifier
+from tests.support.given_model import given_model
 
 
 def dynamic(folder, **options):
@@ -109,8 +110,7 @@ def test_an_lstm_with_int8_weights_becomes_one_of_floats(tmp_path):
         "r": rng.normal(size=(2, 16, 4)) / 5,
         "b": rng.normal(size=(2, 32)) / 5,
     }
-    stored = [numpy_helper.from_array(a.astype(np.float32), n) for n, a in weights.items()]
-    stored += [numpy_helper.from_array(np.array([6, 1, -1]), "form"), numpy_helper.from_array(np.array(1), "one")]
+    integers = {"form": np.array([6, 1, -1]), "one": 1, "two": np.array([2]), "hidden": np.array([4])}
     nodes = [
         helper.make_node("Conv", ["x", "c"], ["y"], name="conv", pads=[1] * 4),
         helper.make_node("Transpose", ["y"], ["t"], perm=[3, 0, 1, 2]),
@@ -125,12 +125,8 @@ def test_an_lstm_with_int8_weights_becomes_one_of_floats(tmp_path):
                          direction="bidirectional"),
         helper.make_node("Transpose", ["l"], ["out"], perm=[0, 2, 1, 3]),
     ]  # fmt: skip
-    stored += [numpy_helper.from_array(np.array([n]), name) for n, name in ((2, "two"), (4, "hidden"))]
-    image, out = (
-        helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in (("x", (1, 3, 4, 6)), ("out", None))
-    )
-    graph = helper.make_graph(nodes, "lstm", [image], [out], stored)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=7), tmp_path / "f.onnx")
+    model = given_model(nodes, {"x": (1, 3, 4, 6)}, {"out": None}, weights | integers, opset=12)
+    onnx.save(model, tmp_path / "f.onnx")
     quantize_dynamic(tmp_path / "f.onnx", tmp_path / "dyn.onnx", op_types_to_quantize=["Conv", "LSTM"])
     made, _ = float_model(onnx.load(tmp_path / "dyn.onnx"))
     (cell,) = [n for n in made.graph.node if n.op_type == "LSTM"]
@@ -154,10 +150,7 @@ def test_the_table_of_a_position_bias_becomes_float(tmp_path):
         helper.make_node("Unsqueeze", ["turned", "axes"], ["bias"], name="bias"),
         helper.make_node("Add", ["x", "bias"], ["y"], name="y"),
     ]
-    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (1, 3, 4)) for name in "xy"]
-    constants = [numpy_helper.from_array(a, n) for n, a in stored.items()]
-    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "f.onnx")
+    onnx.save(given_model(nodes, {"x": (1, 3, 4)}, {"y": (1, 3, 4)}, stored), tmp_path / "f.onnx")
     quantize_dynamic(tmp_path / "f.onnx", tmp_path / "d.onnx", weight_type=QuantType.QUInt8)
     source = onnx.load(tmp_path / "d.onnx")
     assert "DequantizeLinear" in {n.op_type for n in source.graph.node}

@@ -4,20 +4,19 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper
 
 import intloom
 from intloom.compiler.fold.target import Target
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.quantization.interpolation import without_linear_resize
+from tests.support.given_model import given_model
 
 
 def network(factors, mode, size=(6, 5)):
     """A convolution, a linear Resize, a convolution."""
     noise = np.random.default_rng(3)
-    weights = [noise.normal(0, 0.2, shape).astype(np.float32) for shape in ((8, 3, 3, 3), (4, 8, 3, 3))]
-    scales = np.array([1, 1, *factors], np.float32)
-    stored = [numpy_helper.from_array(v, n) for n, v in (("w0", weights[0]), ("w1", weights[1]), ("scales", scales))]
+    weights = {f"w{k}": noise.normal(0, 0.2, shape) for k, shape in enumerate(((8, 3, 3, 3), (4, 8, 3, 3)))}
     nodes = [
         helper.make_node("Conv", ["x", "w0"], ["a"], name="first", pads=[1] * 4),
         helper.make_node(
@@ -25,10 +24,9 @@ def network(factors, mode, size=(6, 5)):
         ),
         helper.make_node("Conv", ["b", "w1"], ["y"], name="last", pads=[1] * 4),
     ]
-    shapes = {"x": (1, 3, *size), "y": (1, 4, *(f * s for f, s in zip(factors, size, strict=True)))}
-    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items())
-    graph = helper.make_graph(nodes, "up", [x], [y], stored)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    result = (1, 4, *(f * s for f, s in zip(factors, size, strict=True)))
+    constants = weights | {"scales": np.array([1, 1, *factors], np.float32)}
+    return given_model(nodes, {"x": (1, 3, *size)}, {"y": result}, constants)
 
 
 @pytest.mark.parametrize("mode", ["half_pixel", "pytorch_half_pixel", "asymmetric"])

@@ -3,13 +3,14 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 import intloom
 from intloom.compiler.reference import open_session
 from intloom.quantization import QuantizeOptions, quantize, static
 from intloom.quantization.graph_values import channel_maxima
 from intloom.quantization.outlier_channels import copy_outlier_channels
+from tests.support.given_model import given_model
 
 WIDTH, TOKENS, OUTLIER = 96, 8, 5
 
@@ -47,13 +48,8 @@ def encoder(*, outlier=60.0, between=(), ends=("y",)):
         *between,
         helper.make_node("LayerNormalization", ["sum", "gain", "offset"], ["y"], name="y", axis=-1),
     ]
-    stored = [
-        numpy_helper.from_array(v if v.dtype == np.int64 else v.astype(np.float32), n) for n, v in constants.items()
-    ]
-    x = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, TOKENS])
-    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, TOKENS, WIDTH]) for n in ends]
-    graph = helper.make_graph(nodes, "encoder", [x], outputs, stored)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    outputs = dict.fromkeys(ends, (1, TOKENS, WIDTH))
+    return given_model(nodes, {"ids": (1, TOKENS)}, outputs, constants, types={"ids": TensorProto.INT64})
 
 
 def tokens(count, seed):

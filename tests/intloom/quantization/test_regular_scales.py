@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from intloom.compiler.frontend import irregular_scales
 from intloom.compiler.importer import load_model
 from intloom.quantization import QuantizeOptions, quantize, static
 from intloom.quantization.options import Calibration, Form
+from tests.support.given_model import given_model
 
 SHAPE = (1, 4, 2, 2)
 IRREGULAR_SEED = 29
@@ -20,9 +21,8 @@ IRREGULAR_SEED = 29
 def a_sum(folder: Path) -> tuple[Path, Path]:
     """A float model that adds two tensors, and calibration inputs with which the sum rounds ties irregularly."""
     model, samples = folder / "sum.onnx", folder / "samples.npz"
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE) for name in "aby"]
-    graph = helper.make_graph([helper.make_node("Add", ["a", "b"], ["y"], name="sum")], "sum", values[:2], values[2:])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+    node = helper.make_node("Add", ["a", "b"], ["y"], name="sum")
+    onnx.save(given_model([node], {"a": SHAPE, "b": SHAPE}, {"y": SHAPE}), model)
     rng = np.random.default_rng(IRREGULAR_SEED)
     np.savez(samples, **{name: rng.normal(size=(2, *SHAPE[1:])).astype(np.float32) for name in "ab"})
     return model, samples

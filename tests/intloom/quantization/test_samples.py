@@ -3,13 +3,14 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 from PIL import Image
 
 import intloom
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.quantization import quantize
 from intloom.quantization.samples import InputSpec, load_samples
+from tests.support.given_model import given_model
 from tests.support.mutant_outcome import feeds_of
 
 SPEC = InputSpec("images", (1, 3, 4, 4))
@@ -115,7 +116,7 @@ def test_other_inputs_are_quantized_and_compared(kind, tmp_path):
     real = TensorProto.FLOAT16 if half else TensorProto.FLOAT
     first = TensorProto.UINT8 if kind == "uint8" else real
     noise = np.random.default_rng(2)
-    inputs = [helper.make_tensor_value_info("x", first, (1, 3, 8, 8))]
+    inputs = {"x": (1, 3, 8, 8)}
     nodes, value = [], "x"
     if kind == "uint8":
         nodes += [
@@ -126,14 +127,14 @@ def test_other_inputs_are_quantized_and_compared(kind, tmp_path):
     nodes.append(helper.make_node("Conv", [value, "w"], ["c"], pads=[1] * 4))
     result = "c"
     if kind == "two inputs":
-        inputs.append(helper.make_tensor_value_info("other", real, (1, 8, 8, 8)))
+        inputs["other"] = (1, 8, 8, 8)
         nodes.append(helper.make_node("Add", ["c", "other"], ["a"]))
         result = "a"
     nodes.append(helper.make_node("Relu", [result], ["y"]))
     weights = noise.normal(size=(8, 3, 3, 3)).astype(np.float16 if half else np.float32)
-    stored = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(np.float32(1 / 255), "s")]
-    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", real, (1, 8, 8, 8))], stored)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "f.onnx")
+    types = {"x": first, "other": real, "y": real}
+    model = given_model(nodes, inputs, {"y": (1, 8, 8, 8)}, {"w": weights, "s": 1 / 255}, types=types)
+    onnx.save(model, tmp_path / "f.onnx")
     done = quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", cache=tmp_path / "cache")
     assert done.samples == 8
     program = intloom.compile(tmp_path / "q.onnx", "nano")

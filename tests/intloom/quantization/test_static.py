@@ -5,12 +5,13 @@ import json
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
 from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch, synthetic_image
 from intloom.quantization import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales, quantize
+from tests.support.given_model import given_model
 
 
 def quantized(float_models, tmp_path, name="mini_yolo", calibration=None, **options):
@@ -97,15 +98,8 @@ def test_copies_of_a_shared_bias_take_no_name_of_a_layer(tmp_path):
     noise = np.random.default_rng(0)
     stored = {"w": noise.normal(0, 0.2, (4, 4, 3, 3)), "b": noise.normal(0, 1, 4)}
     nodes = [helper.make_node("Conv", [x, "w", "b"], [y], pads=[1] * 4) for x, y in (("x", "b0"), ("b0", "b1"))]
-    ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, (1, 4, 8, 8)) for n in ("x", "y")]
-    graph = helper.make_graph(
-        [*nodes, helper.make_node("Neg", ["b0"], ["n"]), helper.make_node("Add", ["n", "b1"], ["y"])],
-        "g",
-        ends[:1],
-        ends[1:],
-    )
-    graph.initializer.extend(numpy_helper.from_array(v.astype(np.float32), k) for k, v in stored.items())
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    nodes += [helper.make_node("Neg", ["b0"], ["n"]), helper.make_node("Add", ["n", "b1"], ["y"])]
+    onnx.save(given_model(nodes, {"x": (1, 4, 8, 8)}, {"y": (1, 4, 8, 8)}, stored), tmp_path / "m.onnx")
     done = quantize(
         tmp_path / "m.onnx", tmp_path / "q.onnx", None, QuantizeOptions(samples=2), cache=tmp_path / "cache"
     )
@@ -157,11 +151,9 @@ def test_unknown_node_and_unquantizable_model(float_models, tmp_path):
 
 def test_onnxruntime_adds_no_lines_to_an_error(tmp_path, capfd):
     """A convolution with 0 groups, on which the calibration fails."""
-    kinds = [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", [1, 3, 8, 8]), ("y", None))]
-    weight = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "w")
     node = helper.make_node("Conv", ["x", "w"], ["y"], group=0)
-    graph = helper.make_graph([node], "g", kinds[:1], kinds[1:], [weight])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    model = given_model([node], {"x": (1, 3, 8, 8)}, {"y": None}, {"w": np.ones((4, 3, 3, 3))})
+    onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(ModelError, match="is not equal to kernel channels"):
         quantize(tmp_path / "m.onnx", tmp_path / "q.onnx", options=QuantizeOptions(samples=1))
     assert "onnxruntime" not in capfd.readouterr().err
