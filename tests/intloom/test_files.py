@@ -2,8 +2,8 @@
 
 import pytest
 
-from intloom.common.errors import FileFormatError, UsageError
-from intloom.files import check_output, read_bytes
+from intloom.common.errors import UsageError
+from intloom.files import check_output
 
 
 def test_an_output_may_not_be_an_input(tmp_path):
@@ -14,8 +14,3 @@ def test_an_output_may_not_be_an_input(tmp_path):
         with pytest.raises(UsageError, match="another file than the input"):
             check_output(target, tmp_path / "other", source)
     check_output(tmp_path / "new", source)
-
-
-def test_what_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(FileFormatError, match=f"cannot read model {tmp_path}: Is a directory"):
-        read_bytes(tmp_path, "model")

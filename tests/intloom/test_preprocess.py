@@ -100,13 +100,6 @@ def test_a_pipeline_of_scikit_learn_is_refused_by_the_list(tmp_path):
     assert raised.value.row == Refusal.OPERATOR.number
 
 
-def test_something_else_is_no_model(tmp_path):
-    path = tmp_path / "text.onnx"
-    path.write_text("hello")
-    with pytest.raises(FileFormatError, match="must be an ONNX model"):
-        preprocess(path, cache=tmp_path / "cache")
-
-
 def test_a_bias_of_one_row_is_flattened(tmp_path):
     """As CNTK and old converters write it; onnxruntime's quantizer takes one dimension only."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from intloom.common.errors import UsageError
 from intloom.compiler.reference import open_session
-from intloom.quantization import Calibration, Form, QuantizeOptions, quantize, ranges
+from intloom.quantization import Form, QuantizeOptions, quantize, ranges
 from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.equalization import equalize
 from intloom.quantization.graph_values import channel_means, thinned
@@ -226,8 +226,6 @@ def test_bias_correction_takes_the_shift_of_channels_back(tmp_path):
 def test_options_that_do_not_fit_are_refused():
     with pytest.raises(UsageError, match="needs the form qdq"):
         QuantizeOptions(form=Form.QOPERATOR, correct_bias=True)
-    with pytest.raises(UsageError, match="percentile applies"):
-        QuantizeOptions(calibration=Calibration.MSE, percentile=99.0)
 
 
 def test_bytes_as_calibration_values_are_warned_about(tmp_path, float_models, caplog):

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
+from intloom.common.errors import ModelError
 from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch, synthetic_image
 from intloom.quantization import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales, quantize
@@ -118,35 +118,6 @@ def test_calibration_from_pictures_and_arrays(float_models, tmp_path):
     for source, count in ((folder, 2), (tmp_path / "c.npz", 2)):
         done, _ = quantized(float_models, tmp_path, "tiny", calibration=source)
         assert (done.samples, done.synthetic) == (count, False)
-
-
-@pytest.mark.parametrize(
-    ("content", "error"),
-    [("missing", FileFormatError), ("empty", FileFormatError), ("shape", UsageError), ("text", FileFormatError)],
-)
-def test_bad_calibration_is_refused_and_leaves_nothing(float_models, tmp_path, content, error):
-    source = tmp_path / "calibration"
-    if content == "empty":
-        source.mkdir()
-    elif content == "shape":
-        source = tmp_path / "x.npy"
-        np.save(source, np.zeros((1, 3, 5, 5), np.float32))
-    elif content == "text":
-        source = tmp_path / "x.npz"
-        source.write_text("no archive")
-    with pytest.raises(error):
-        quantized(float_models, tmp_path, "tiny", calibration=source)
-    assert not list(tmp_path.glob("*q.onnx*"))
-
-
-def test_unknown_node_and_unquantizable_model(float_models, tmp_path):
-    with pytest.raises(UsageError, match="nope"):
-        quantized(float_models, tmp_path, "tiny", exclude=("nope",))
-    model = onnx.load(float_models("tiny"))
-    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
-    onnx.save(model, tmp_path / "open.onnx")
-    with pytest.raises(UnsupportedError, match="--shape images=1,3,N,16"):
-        quantize(tmp_path / "open.onnx", tmp_path / "o.onnx", cache=tmp_path / "cache")
 
 
 def test_onnxruntime_adds_no_lines_to_an_error(tmp_path, capfd):

@@ -5,7 +5,6 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from intloom.common.errors import UsageError
 from intloom.quantization.samples import input_specs, load_samples
 from intloom.zoo import ZOO, build
 from intloom.zoo.builder import Builder
@@ -132,11 +131,3 @@ def test_node_names_are_those_of_real_exports():
         "/model.22/dfl/conv/Conv",
     }
     assert expected <= names
-
-
-@pytest.mark.parametrize(
-    ("name", "imgsz", "seed"), [("yolov9", 64, 0), ("yolov8n", 100, 0), ("tiny", 0, 0), ("tiny", 16, -1)]
-)
-def test_invalid_arguments_are_errors(name, imgsz, seed):
-    with pytest.raises(UsageError, match="must"):
-        build(name, imgsz, seed)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intloom.hw.spec.arith import RoundingMode, Scale, scale_from_float
-from intloom.hw.spec.formats import conv_tiles, pack_channels
+from intloom.hw.spec.arith import RoundingMode, Scale
+from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import SCRATCH_BITS, ConvMode, Instruction, Kind, Unit, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
@@ -192,44 +192,6 @@ def test_depthwise(index, seed):
         table=table, **out,
     )  # fmt: skip
     check(machine, i)
-
-
-@settings(max_examples=20)
-@given(seeds)
-def test_a_depthwise_layer_is_the_same_on_the_vector_unit_as_on_the_array(seed):
-    """Of one block, with the formats of both instructions."""
-    rng = np.random.default_rng(seed)
-    params = PARAMS[int(rng.integers(2))]
-    machine = random_machine(params, rng)
-    *kernel, stride_h, stride_w, out_h, out_w = (int(n) for n in rng.integers(1, (4, 6, 4, 4, 5, 5)))
-    weights = rng.integers(-128, 128, (*kernel, params.rows))
-    biases = [int(b) for b in rng.integers(-20000, 20000, params.rows)]
-    scales = [scale_from_float(float(f)) for f in rng.uniform(1e-4, 1e-2, params.rows)]
-    shape = {
-        "kernel_h": kernel[0],
-        "kernel_w": kernel[1],
-        "stride_h": stride_h,
-        "stride_w": stride_w,
-        "out_h": out_h,
-        "out_w": out_w,
-    }
-    shape |= {"in_h": 7, "in_w": 8, "iy0": int(rng.integers(-2, 3)), "ix0": int(rng.integers(-2, 3))}
-    shape |= {"zp_in": int(rng.integers(-128, 128)), "zp_out": int(rng.integers(-128, 128))}
-    shape |= {"out_base": OUT, "out_row": out_w + 1}
-    rows = {"in_row": 9, "in_row_off": 4 * 9, "in_ring": 5 * 9}
-    # A diagonal tile for each tap.
-    taps = np.einsum("yxc,cd->yxcd", weights, np.eye(params.cols, dtype=np.int64)).astype(np.int8)
-    put(machine, 0, np.frombuffer(pack_channels(biases, scales), np.uint8))
-    put(machine, params.channel_words, taps.reshape(-1).view(np.uint8))
-    constants = pack_depthwise(weights.tolist(), biases, scales, params.mantissa_bits)
-    words = np.frombuffer(constants, np.int8).reshape(-1, params.rows)
-    machine.scratch[800 : 800 + len(words)] = words
-    before = machine.scratch.copy()
-    SEMANTICS[Kind.CONV](machine, make(Kind.CONV, in_base=100, **shape, **rows))
-    expected, machine.scratch = machine.scratch, before
-    same = {f"a{name[2:]}": value for name, value in rows.items()}
-    SEMANTICS[Kind.VDEPTHWISE](machine, make(Kind.VDEPTHWISE, a_base=100, b_base=800, **shape, **same))
-    np.testing.assert_array_equal(machine.scratch, expected)
 
 
 def test_exponentials_are_loaded_by_byte():
