@@ -8,6 +8,7 @@ from pathlib import Path
 from intloom.common.errors import FileFormatError, UnsupportedError
 from intloom.compiler.importer.model import Model
 from intloom.compiler.importer.tflite import operators  # noqa: F401  # registers the conversions
+from intloom.compiler.importer.tflite.batch import one_image
 from intloom.compiler.importer.tflite.converter import CONVERSIONS, Converter
 from intloom.compiler.importer.tflite.file import TfliteFile, TfliteOperator, check_integer, read_tflite
 from intloom.compiler.importer.tflite.grouped import join_groups
@@ -33,7 +34,7 @@ def convert(file: TfliteFile) -> Model:
     """Convert a file that was read."""
     check_integer(file)
     with _fitting(file, "an operator"):
-        file = fold_sizes(_without_densify(file))
+        file = one_image(fold_sizes(_without_densify(file)))
         joined = join_groups(file)
     converter = Converter(joined)
     for op in joined.operators:

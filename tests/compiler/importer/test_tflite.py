@@ -25,6 +25,7 @@ from intloom.compiler.importer import load_model
 from intloom.compiler.importer.tflite.file import parse_tflite, schema
 from intloom.compiler.importer.tflite.load import convert
 from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
+from intloom.compiler.litert import run_litert
 from intloom.compiler.refusals import Refusal
 from intloom.flow.compiling import compile_model
 from intloom.flow.litert import defines
@@ -89,6 +90,38 @@ def checked_outputs(path: Path, m: TfliteMaker) -> dict[str, np.ndarray]:
     return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds), strict=True))
 
 
+BATCH = 3
+SIZES = {"RESHAPE": 1, "SLICE": 2, "TRANSPOSE_CONV": 0}
+ALONE = ("CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED of an image", "ADD of positions to tokens", "PRELU", "SPLIT",
+         "CONCATENATION", "STRIDED_SLICE", "SLICE", "PAD", "REDUCE_MAX", "ARG_MAX, which LiteRT runs")  # fmt: skip
+
+
+def of_batch(name: str, seed: int = 0) -> bytes:
+    """A file with several images in each tensor that is computed, and in the sizes that RESHAPE and others read."""
+    m = TfliteMaker(seed)
+    y = FILES[name](m)
+    computed = {*m.inputs, *(i for op in m.operators for i in op.outputs)}
+    sizes = {op.inputs[SIZES[op.code]] for op in m.operators if op.code in SIZES}
+    for i, t in enumerate(m.tensors):
+        if i in computed:
+            m.tensors[i] = replace(t, shape=(BATCH * t.shape[0], *t.shape[1:]))
+        elif i in sizes and t.data[0] > 0:
+            m.tensors[i] = replace(t, data=np.array([BATCH * t.data[0], *t.data[1:]], np.int32))
+    return m.data(y)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_each_image_of_a_batch_runs_alone(name, tmp_path, seed):
+    """The results are those of the file in LiteRT, for all images at once."""
+    path, rng = tmp_path / "file.tflite", np.random.default_rng(seed)
+    path.write_bytes(of_batch(name, seed))
+    session = Session(path, backend="isa", check=True)
+    assert {i.shape[0] for i in session.get_inputs()} == {1}
+    feeds = {i.name: rng.integers(-128, 128, (BATCH, *i.shape[1:])).astype(np.int8) for i in session.get_inputs()}
+    for value, whole in zip(session.run(None, feeds), run_litert(path.read_bytes(), [*feeds.values()]), strict=True):
+        np.testing.assert_array_equal(value, whole)
+
+
 def test_outputs_that_are_constant_or_listed_twice(tmp_path, seed):
     """As converters write a network that returns a tensor twice, and anchors."""
     m = TfliteMaker(seed)
@@ -145,8 +178,9 @@ def test_reason_of_an_operator_on_the_host():
 
 def test_reason_of_a_batch():
     m = TfliteMaker(0)
-    x = m.input((2, 8, 8, 12))
-    folded = fold_model(convert(parse_tflite(m.data(m.unary("RELU6", m.unary("TANH", x, PLAIN), PLAIN)), "file")))
+    x = m.unary("RELU6", m.unary("TANH", m.input((2, 8, 8, 12)), PLAIN), PLAIN)
+    y = m.moved("REDUCE_MAX", [x, m.integers(0)], (1, 8, 8, 12), options("Reducer", keepDims=True))
+    folded = fold_model(convert(parse_tflite(m.data(y), "file")))
     first = next(a for a in folded.assignments if a.target is Target.HOST)
     assert (first.op, first.row, first.remedy) == ("Transpose", 4, "export the model with batch size 1")
 
