@@ -60,33 +60,37 @@ def one_image(file: TfliteFile) -> TfliteFile:
 def _stays_apart(file: TfliteFile, op: TfliteOperator, batch: int) -> bool:
     """Whether each image of the results depends on the same image of the operands only."""
     operands = [file.tensors[i] for i in op.inputs if i >= 0]
+    constants = [t for t in operands if t.data is not None]
     ranks = {len(t.shape) for t in operands if t.data is None}
-    if len(ranks) != 1:
-        return False  # operands of fewer dimensions are broadcast over images
-    (rank,) = ranks
-
-    def integers(position: int) -> list[int]:
-        data = file.tensors[op.inputs[position]].data
-        return [] if data is None else [int(v) for v in data.ravel()]
-
-    if op.code == "STRIDED_SLICE":
-        whole = integers(2)[:1] == [batch] or op.option("endMask", 0) & 1
-        if not whole or integers(3)[:1] != [1] or op.option("shrinkAxisMask", 0) & 1:
-            return False
-    elif len(op.inputs) > (at := _SIZES.get(op.code, len(op.inputs))) and integers(at)[:1] not in ([batch], [-1]):
+    # Operands of fewer dimensions are broadcast over images.
+    if len(ranks) != 1 or not _keeps_all(file, op, batch):
         return False
+    (rank,) = ranks
     if op.code in _AXES:
-        axes = integers(_AXES[op.code])
+        axes = _integers(file, op, _AXES[op.code])
         return bool(axes) and all(a % (rank + (op.code == "EXPAND_DIMS")) for a in axes)
     if op.code in _JOINS:
-        rank = len(file.tensors[op.outputs[0]].shape)
-        return op.option("axis", 0) % rank > 0 and all(t.data is None for t in operands)
+        return not constants and op.option("axis", 0) % len(file.tensors[op.outputs[0]].shape) > 0
     if op.code in _UNCHANGED:
         position, count = _UNCHANGED[op.code]
-        return integers(position)[:count] == [0] * count
-    if op.code == "BATCH_MATMUL" and min(len(t.shape) for t in operands) < 3:
-        return False
+        return _integers(file, op, position)[:count] == [0] * count
     if op.code in _WEIGHTS:
-        return sum(t.data is None for t in operands) == 1
+        return len(constants) == len(operands) - 1
     # Constants are the same for every image.
-    return op.code in _IMAGES and all(len(t.shape) < rank or t.shape[0] == 1 for t in operands if t.data is not None)
+    same = all(len(t.shape) < rank or t.shape[0] == 1 for t in constants)
+    return op.code in _IMAGES and same and (op.code != "BATCH_MATMUL" or rank > 2)
+
+
+def _keeps_all(file: TfliteFile, op: TfliteOperator, batch: int) -> bool:
+    """Whether the sizes that an operator reads are those of a result with all images."""
+    if op.code == "STRIDED_SLICE":
+        whole = _integers(file, op, 2)[:1] == [batch] or op.option("endMask", 0) & 1
+        return bool(whole) and _integers(file, op, 3)[:1] == [1] and not op.option("shrinkAxisMask", 0) & 1
+    at = _SIZES.get(op.code, len(op.inputs))
+    return at >= len(op.inputs) or _integers(file, op, at)[:1] in ([batch], [-1])
+
+
+def _integers(file: TfliteFile, op: TfliteOperator, position: int) -> list[int]:
+    """The values of a constant operand; none of another one."""
+    data = file.tensors[op.inputs[position]].data
+    return [] if data is None else [int(v) for v in data.ravel()]
