@@ -67,9 +67,9 @@ def recognizer_input(line: Image.Image) -> Floats:
     return tensor
 
 
-def scaled_line(line: Image.Image, shape: tuple[int, ...] = RECOGNIZER_SHAPE) -> Image.Image:
+def scaled_line(line: Image.Image) -> Image.Image:
     """A line in the recognizer's height, at most as wide as its input."""
-    height, width = shape[2:]
+    height, width = RECOGNIZER_SHAPE[2:]
     return line.resize((min(width, max(1, -(-height * line.width // line.height))), height), Image.Resampling.BILINEAR)
 
 

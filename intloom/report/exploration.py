@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from intloom.files import write_text
 from intloom.hw.area.components import KINDS
+from intloom.notebook import html_table
 from intloom.report.front import front_svg
 from intloom.report.template import embedded, fill
 
@@ -38,18 +40,15 @@ def _axes(record: dict[str, Any]) -> dict[str, Any]:
 
 def table_html(done: Exploration) -> str:
     """The front as a picture and a table for a notebook."""
-    from markupsafe import escape
-
     kinds = KINDS[done.budget.device.family]
-    names = ["configuration", "frames/s", *kinds, "KiB", "MB/frame", "µJ"]
-    body = []
+    names = ["configuration", ">frames/s", *(f">{kind}" for kind in kinds), ">KiB", ">MB/frame", ">µJ"]
+    rows = []
     for row in done.rows()[: len(done.front)]:
         cells = (f"{row.get(kind, 0):,}" for kind in kinds)
-        values = [row["name"], f"{row['fps']:.2f}", *cells, str(row["memory_kib"]), f"{row['dram_bytes'] / 1e6:.2f}"]
-        body.append("".join(f"<td>{escape(value)}</td>" for value in [*values, f"{row['energy_uj']:,.0f}"]))
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        values = [f"{row['fps']:.2f}", *cells, str(row["memory_kib"]), f"{row['dram_bytes'] / 1e6:.2f}"]
+        rows.append([escape(row["name"]), *values, f"{row['energy_uj']:,.0f}"])
     picture = ""
     if done.front:
         points = [(point.cells[kinds[0]], point.fps) for point in done.front]
         picture = front_svg({"front": points}, f"{kinds[0]}, estimated", "frames/s, forecast")
-    return f"{picture}<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
+    return picture + html_table(names, rows)

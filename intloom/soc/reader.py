@@ -11,7 +11,7 @@ import onnx
 from PIL import Image
 
 from intloom.common.errors import EnvironmentFault, IntloomError
-from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.params import preset
 from intloom.pictures import open_picture
 from intloom.reading.drawing import draw_line
 from intloom.reading.networks import RECOGNIZER_SHAPE, characters, decoded, recognizer_input, scaled_line
@@ -52,9 +52,9 @@ class Reader:
         For the files of the model, the firmware and the runs.
     """
 
-    def __init__(self, model: bytes, folder: Path, params: HardwareParams = SMALLEST) -> None:
+    def __init__(self, model: bytes, folder: Path) -> None:
         self._folder = folder.resolve()
-        steps = Steps(ReadOptions(folder=self._folder, params=params, backend="golden"), _ignore, _ignore)
+        steps = Steps(ReadOptions(folder=self._folder, params=SMALLEST, backend="golden"), _ignore, _ignore)
         self._network = steps.prepare("recognizer", model, sample_lines(_SAMPLES))
         self._letters = characters(onnx.load_from_string(model))
         (self._program,) = self._network.bundle.programs

@@ -50,9 +50,9 @@ class IllegalProgramError(IntloomError):
     """The program has no defined result, for example after an instruction was removed."""
 
 
-def simulator_of(program: RandomProgram, *, random_start: bool = False) -> Build:
+def simulator_of(program: RandomProgram) -> Build:
     """The RTL simulator for the program's hardware, built or from the cache."""
-    return build_bare(verilog_of(program.params), optimize=_QUICK, random_start=random_start, taps=True)
+    return build_bare(verilog_of(program.params), optimize=_QUICK, taps=True)
 
 
 def compare(
