@@ -2,9 +2,10 @@
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 
+from intloom.compiler.reference import open_session
+from intloom.quantization.graph_values import with_values
 from intloom.quantization.samples import input_specs, load_samples
 from intloom.zoo import ZOO, build
 from intloom.zoo.builder import Builder
@@ -94,12 +95,7 @@ def test_work_and_size_match_the_published_network(name):
 def run_all(model, feeds):
     """Every tensor of a model for one set of inputs."""
     names = [o for n in model.graph.node for o in n.output]
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    del copy.graph.output[:]
-    copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names)
-    session = ort.InferenceSession(copy.SerializeToString(), providers=["CPUExecutionProvider"])
-    return dict(zip(names, session.run(names, dict(feeds)), strict=True))
+    return dict(zip(names, open_session(with_values(model, names).SerializeToString()).run(names, feeds), strict=True))
 
 
 @pytest.mark.parametrize("name", with_nightly(sorted(ZOO), (*OTHER_SIZES_AND_HEADS, "minilm_l6", "deit_tiny")))
