@@ -1,6 +1,6 @@
-"""The zoo's networks equal onnxruntime in every integer tensor, at full size and in every form; run by `make evidence`.
+"""The zoo's networks equal onnxruntime in every integer tensor and in every form; run by `make evidence`.
 
-The tests of `test_zoo` compare some of them at smaller sizes.
+The tests of `test_zoo` compare some of them in fewer forms, `make figures` compares them at full size.
 """
 
 import functools
@@ -20,16 +20,16 @@ from intloom.compiler.schedule import compile_graph
 from intloom.flow.regions import run_regions
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
-from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, quantize
+from intloom.quantization import ActivationType, Form, Head
 from intloom.sim.backend import RtlBackend
 from intloom.sim.golden import run_graph
-from intloom.zoo import ZOO, build
+from intloom.zoo import ZOO
+from tests.compiler.test_zoo import quantized
 from tests.support.parity import Array, Comparison, assert_equal, folded, graph_inputs, random_feeds
 from tests.support.zoo_forms import FORMS, QuantizedForm, ZooForms
 
 pytestmark = [pytest.mark.slow, pytest.mark.evidence]
 
-TASKS = ("yolov8n", "yolov8n-seg", "yolov8n-pose", "yolov8n-cls")
 IMAGES = 20
 HARDWARE = preset("base")
 """Of the comparison in every form."""
@@ -37,42 +37,13 @@ SECONDS_FOR_640 = 3.0
 """For YOLOv8n at 640, on one core."""
 
 
-def quantized(folder: Path, name: str, size: int, **options: object) -> onnx.ModelProto:
-    """A network of the zoo, calibrated on one synthetic image."""
-    onnx.save(build(name, size, 0), folder / "float.onnx")
-    quantize(folder / "float.onnx", folder / "quantized.onnx", None, QuantizeOptions(samples=1, **options))
-    return onnx.load(folder / "quantized.onnx")
-
-
-@pytest.mark.parametrize("size", [320, 640])
-@pytest.mark.parametrize("name", ["yolov8n", "yolov8s", "yolov8m"])
-def test_detectors(name: str, size: int, tmp_path: Path, rng: random.Random) -> None:
-    found = assert_equal(quantized(tmp_path, name, size), rng.getrandbits(32))
-    print(f"{name} {size}: 0 of {found.elements} bytes differ in {found.tensors} tensors")
-
-
+@pytest.mark.parametrize("activations", list(ActivationType))
 @pytest.mark.parametrize("form", list(Form))
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2"])
-def test_classifiers(name: str, form: Form, tmp_path: Path, rng: random.Random) -> None:
-    found = assert_equal(quantized(tmp_path, name, 224, form=form), rng.getrandbits(32))
-    print(f"{name} 224 {form}: 0 of {found.elements} bytes differ in {found.tensors} tensors")
-
-
-@pytest.mark.parametrize("head", list(Head))
-@pytest.mark.parametrize("form", list(Form))
-@pytest.mark.parametrize("name", TASKS)
-def test_tasks_in_uint8(name: str, form: Form, head: Head, tmp_path: Path, rng: random.Random) -> None:
-    found = assert_equal(quantized(tmp_path, name, 320, form=form, head=head), rng.getrandbits(32))
-    print(f"{name} 320 {form} {head}: 0 of {found.elements} bytes differ in {found.tensors} tensors")
-
-
-@pytest.mark.parametrize("head", list(Head))
-@pytest.mark.parametrize("form", list(Form))
-@pytest.mark.parametrize("name", TASKS)
-def test_tasks_in_int8(name: str, form: Form, head: Head, tmp_path: Path, rng: random.Random) -> None:
-    model = quantized(tmp_path, name, 320, form=form, head=head, activations=ActivationType.INT8)
+@pytest.mark.parametrize("name", ["yolov8n", "yolov8n-seg", "yolov8n-pose", "yolov8n-cls"])
+def test_whole_heads(name: str, form: Form, activations: ActivationType, tmp_path: Path, rng: random.Random) -> None:
+    model = quantized(tmp_path, name, 320, form=form, head=Head.WHOLE, activations=activations)
     found = assert_equal(model, rng.getrandbits(32))
-    print(f"{name} 320 int8 {form} {head}: 0 of {found.elements} bytes differ in {found.tensors} tensors")
+    print(f"{name} 320 {activations} {form}: 0 of {found.elements} bytes differ in {found.tensors} tensors")
 
 
 # Cases are in the order of networks, then forms: each network is built and calibrated once, each form folded once.
