@@ -91,9 +91,10 @@ def _start_values(test: str) -> random.Random:
 
 
 class _Simulation:
-    """A compiled design; each run begins with random values in all registers and a cycle of reset.
+    """A compiled design; each run begins with random values in all registers and memories and a cycle of reset.
 
-    So only registers with a reset have a known value. A design that drives its own reset begins in its initial state.
+    So only registers with a reset and memories with initial contents have known values. A design that drives its own
+    reset begins in its initial state.
     """
 
     def __init__(self, design: Any, monitors: Iterable[tuple[Any, str]]) -> None:
@@ -106,6 +107,7 @@ class _Simulation:
         self._resets = not self._reset_state.is_comb
         registers = _registers(fragment, LHSMaskCollector()).masks()
         self._registers = [(state.slots[state.get_signal(signal)], signal, mask) for signal, mask in registers]
+        self._memories = [state.slots[slot] for memory, slot in state.memories.items() if not any(memory._init._raw)]
         self._simulator.add_testbench(self._end_reset, background=True)
         self._processes: dict[bool, Sequence[Process]] = {}
         for background in (False, True):
@@ -133,7 +135,7 @@ class _Simulation:
             ctx.set(self._reset, 0)
 
     def _start(self) -> None:
-        """Random values in all registers, and the reset."""
+        """Random values in all registers and memories, and the reset."""
         if self._processes:
             self._simulator.reset()
         if self._resets:
@@ -142,6 +144,9 @@ class _Simulation:
                 # Never that of the reset: half of all flags would have it.
                 value = signal.init ^ ((rng.getrandbits(len(signal)) & mask) or mask)
                 register.curr = register.next = Const(value, signal.shape()).value
+            for memory in self._memories:
+                width, lowest = memory.shape.width, min(memory.shape.signed and -1 << memory.shape.width - 1, 0)
+                memory.data = [rng.getrandbits(width) + lowest for _ in memory.data]
             self._reset_state.curr = self._reset_state.next = 1
 
     def run(self, processes: Sequence[Process], background: Sequence[Process]) -> None:
