@@ -58,12 +58,11 @@ def main() -> None:
     """Parse the command line, run the tests, and write the report."""
     parser = argparse.ArgumentParser(prog="python -m tools.python_coverage", description=__doc__)
     parser.add_argument("--erase", action="store_true", help="forget the counts of earlier calls")
-    parser.add_argument("--report", action="store_true", help="run no tests")
     options, tests = parser.parse_known_args()
     if options.erase:
         shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    passed = options.report or measure(tests)
+    passed = measure(tests)
     _coverage("html", "--quiet", "-d", FOLDER / "html")
     packages = {name: counts_of(name) for name in PACKAGES}
     evidence.record(SUMMARY, "all", evidence.measured(packages, "make python-coverage", ROOT, (*PACKAGES, "tests")))

@@ -16,10 +16,6 @@ _HOST_DELAY = 16
 """Cycles from the interrupt to the host's first register write."""
 
 
-def _decimal(value: int) -> str:
-    return str(value)
-
-
 @cache
 def load_then_store() -> Recording:
     """A STORE waits for a LOAD; both run without a fault."""
@@ -113,7 +109,7 @@ FAULT = Diagram(
         "AXI",
         Row("rvalid", "m_axi_rvalid"),
         Row("rready", "m_axi_rready"),
-        Row("rresp", "m_axi_rresp", _decimal, valid="m_axi_rvalid"),
+        Row("rresp", "m_axi_rresp", str, valid="m_axi_rvalid"),
         "load",
         Row("unit.fault", "engine.load.unit.fault"),
         Row("unit.idle", "engine.load.unit.idle"),
