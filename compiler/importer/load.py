@@ -90,6 +90,7 @@ _FORMATS = (
     (0, b"<?xml", "is XML, such as an OpenVINO model: give the ONNX file that it was made from"),
     (0, b"\x1f\x8b", "is compressed by gzip: unpack it"),
     (0, b"INTLOOM\0", "is a program that intloom compile made: give the quantized model, or run it with intloom run"),
+    (0, b"version https://git-lfs", "is a pointer of Git LFS: download the file itself with git lfs pull"),
     (0, b"7767517", "is an ncnn model: give the ONNX file that it was made from"),
 )
 """Position and bytes by which files of other formats are known, and what to do with them."""

@@ -7,7 +7,7 @@ Where all constants miss a few bytes of a channel, as next to ties, further conv
 correct them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
@@ -181,13 +181,15 @@ class _Function:
 
         None if a channel has none. The channels that have none yet try the next candidate at the same time.
         """
-        lines = _widest(bounds)
+        if (_widest(bounds, _MOST_MARKS)[2] < -1).any():
+            return None  # some channel is far from every line
+        *lines, _ = _widest(bounds)
         fitted = _Constants(*np.zeros((4, len(bounds.goal)), np.int64))
         fewest = np.full(len(bounds.goal), _MOST_MARKS + 1)
         left = np.arange(len(bounds.goal))
         for weight, step in ((0, 0), *product(_WEIGHTS, (0, 1, -1))):
             channels = bounds.of(left)
-            made, legal = _candidates(channels, lines[:, left], weight, step)
+            made, legal = _candidates(channels, [v[left] for v in lines], weight, step)
             wrong = np.where(legal, self._wrong(channels, made, zero), _MOST_MARKS + 1)
             better = wrong < fewest[left]
             for field, values in zip(fitted, made, strict=True):
@@ -296,14 +298,14 @@ class Bounds:
         """The points that bound the line on both sides."""
         return self.above & self.below
 
-    def secants(self) -> tuple[Reals, Reals]:
-        """Bounds on the slopes, from the first and last point that bound each line on both sides."""
+    def secants(self, slack: float) -> tuple[Reals, Reals]:
+        """Bounds on the slopes, from the first and last point that bound each line on both sides, or nearly do."""
         inner, every = self.inner, np.arange(len(self.goal))
         first = np.where(inner, self.x, 256).argmin(axis=1)
         last = np.where(inner, self.x, -256).argmax(axis=1)
         run, rise = self.x[last] - self.x[first], self.goal[every, last] - self.goal[every, first]
-        known, run = run > 0, np.maximum(run, 1)
-        return np.where(known, (rise - 1) / run, -256.0), np.where(known, (rise + 1) / run, 256.0)
+        known, run, reach = run > 0, np.maximum(run, 1), 1 + 2 * slack
+        return np.where(known, (rise - reach) / run, -256.0), np.where(known, (rise + reach) / run, 256.0)
 
     def slopes_through(self, zeros: Reals) -> Reals:
         """The middles of the intervals of slopes of lines that are zero at `zeros`; NaN where they are empty."""
@@ -321,17 +323,20 @@ def _most(values: Reals, where: NDArray[np.bool_]) -> Reals:
     return values.max(axis=1, initial=-256.0, where=where)
 
 
-def _widest(bounds: Bounds) -> Reals:
-    """For each channel, the slope with the widest interval of constants, and the middle of that interval."""
+def _widest(bounds: Bounds, slack: float = 0) -> tuple[Reals, Reals, Reals]:
+    """For each channel, the slope with the widest interval of constants, the middle of that interval, and its width.
+
+    Lines may miss the bounds by `slack`.
+    """
     x = bounds.x.astype(np.float64)
-    least = np.where(bounds.above, bounds.goal - 0.5, -np.inf)
-    most = np.where(bounds.below, bounds.goal + 0.5, np.inf)
+    least = np.where(bounds.above, bounds.goal - 0.5 - slack, -np.inf)
+    most = np.where(bounds.below, bounds.goal + 0.5 + slack, np.inf)
 
     def ends(slopes: Reals) -> tuple[Reals, Reals]:
         rises = slopes[:, None] * x
         return (least - rises).max(axis=1, initial=-1e9), (most - rises).min(axis=1, initial=1e9)
 
-    low, high = bounds.secants()
+    low, high = bounds.secants(slack)
     for _ in range(_ROUNDS):  # the width is a concave function of the slope
         one, two = low + (high - low) / 3, high - (high - low) / 3
         (one_least, one_most), (two_least, two_most) = ends(one), ends(two)
@@ -339,10 +344,10 @@ def _widest(bounds: Bounds) -> Reals:
         low, high = np.where(wider, one, low), np.where(wider, high, two)
     slopes = (low + high) / 2
     bottom, top = ends(slopes)
-    return np.stack([slopes, (top + bottom) / 2])
+    return slopes, (top + bottom) / 2, top - bottom
 
 
-def _candidates(bounds: Bounds, lines: Reals, weight: int, step: int) -> tuple[_Constants, NDArray[np.bool_]]:
+def _candidates(bounds: Bounds, lines: Sequence[Reals], weight: int, step: int) -> tuple[_Constants, NDArray[np.bool_]]:
     """Constants with this weight, or its opposite, for the line of each channel, and where there are some.
 
     Channels without a slope have only those of weight 0.

@@ -35,6 +35,9 @@ _FULL_INT8 = (
 _ZERO_POINTS = {"INT8": (-128, 127), "UINT8": (0, 255)}
 ELEMENTS = {"INT8": np.int8, "UINT8": np.uint8, "INT32": np.int32, "INT64": np.int64, "FLOAT32": np.float32}
 """Element types of the importer, by their name in the schema."""
+_PRODUCTS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 2}
+"""Operators whose second operand is weights, and the position of the other factor."""
+_LARGEST_FACTOR = 256
 Array = NDArray[Any]
 
 
@@ -366,6 +369,7 @@ def check_integer(file: TfliteFile) -> None:
     kinds = {file.tensors[i].dtype for i in used}
     for op in file.operators:
         _check_sum(file, op)
+        _check_factors(file, op)
         for index in (*op.inputs, *op.outputs):
             if index >= 0 and file.tensors[index].dtype in ("FLOAT16", "INT16", "INT4"):
                 raise _refused_type(file.name, file.tensors[index].name, file.tensors[index].dtype)
@@ -389,6 +393,27 @@ def _check_sum(file: TfliteFile, op: TfliteOperator) -> None:
             raise FileFormatError(
                 f"{file.name}: {op.label} must have a result whose scale is more than 2^-19 times its operands'"
             )
+
+
+def _check_factors(file: TfliteFile, op: TfliteOperator) -> None:
+    """Check the factors that scale sums of products: LiteRT cannot run a file with one that XNNPACK has no kernel for.
+
+    Such a result was constant in all samples of the calibration.
+    """
+    at = _PRODUCTS.get(op.code)
+    if at is None or len(op.inputs) <= max(1, at):
+        return
+    x, w, result = (file.tensors[i] for i in (op.inputs[at], op.inputs[1], op.outputs[0]))
+    # Older depthwise kernels, of uint8, are LiteRT's own.
+    if not (x.quantized and result.quantized and w.scales) or (op.code, x.dtype) == ("DEPTHWISE_CONV_2D", "UINT8"):
+        return
+    factor = np.float32(x.scales[0]) * np.float32(max(w.scales)) / np.float32(result.scales[0])
+    if factor >= _LARGEST_FACTOR:
+        raise UnsupportedError(
+            f"{file.name}: {op.label} must multiply its sums by less than {_LARGEST_FACTOR}, not {factor:,.0f}, which "
+            "LiteRT cannot run: convert again with samples for which its result is not constant",
+            Refusal.RANGE.number,
+        )
 
 
 def _unique_names(tensors: tuple[TfliteTensor, ...]) -> tuple[TfliteTensor, ...]:

@@ -32,8 +32,8 @@ def load_tflite(path: Path) -> Model:
 
 def convert(file: TfliteFile) -> Model:
     """Convert a file that was read."""
-    check_integer(file)
     with _fitting(file, "an operator"):
+        check_integer(file)
         file = one_image(fold_sizes(_without_densify(file)))
         joined = join_groups(file)
     converter = Converter(joined)

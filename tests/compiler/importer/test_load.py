@@ -351,6 +351,7 @@ def test_nodes_without_names_get_different_ones() -> None:
         (b'<?xml version="1.0"?>', "OpenVINO"),
         (b"\x1f\x8b\x08\x00\x00", "unpack it"),
         (b"7767517\n3 3\n", "ncnn"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "git lfs pull"),
         (b"\xff" * 40, "check that the file is complete"),
     ],
 )

@@ -481,6 +481,27 @@ def test_a_transposed_convolution_states_the_size_that_it_makes():
         convert(parse_tflite(m.data(y), "file"))
 
 
+@pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"])
+@pytest.mark.parametrize("factor", [255.9, 256.1])
+def test_a_factor_beyond_litert_is_refused(name, factor):
+    """As of a result that was 0 in all samples: LiteRT stops where XNNPACK has no kernel."""
+    m = TfliteMaker()
+    y = FILES[name](m)
+    op = m.operators[0]
+    x, w = (m.tensors[i] for i in (op.inputs[2 if name == "TRANSPOSE_CONV" else 0], op.inputs[1]))
+    m.tensors[y] = replace(m.tensors[y], scales=(x.scales[0] * max(w.scales) / factor,))
+    file, feeds = parse_tflite(m.data(y), "file"), [np.zeros(m.tensors[i].shape, np.int8) for i in m.inputs]
+    if factor < 256:
+        run_litert(m.data(y), feeds)
+        convert(file)
+        return
+    with pytest.raises(UnsupportedError, match="LiteRT cannot run"):
+        run_litert(m.data(y), feeds)
+    with pytest.raises(UnsupportedError, match="must multiply its sums by less than 256, not 256") as error:
+        convert(file)
+    assert error.value.row == Refusal.RANGE.number
+
+
 def test_a_tensor_of_absurd_size_is_refused(tmp_path):
     m = TfliteMaker()
     with pytest.raises(FileFormatError, match="must have at most 268,435,456 elements"):
