@@ -2,6 +2,7 @@
 
 import random
 from collections import deque
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from amaranth.hdl import Cat, Module
 
 from intloom.hw import engine as engine_module
+from intloom.hw.control import waits as waits_module
+from intloom.hw.control.dispatch import Dispatch
 from intloom.hw.control.queue import InstructionQueues
 from intloom.hw.control.waits import WaitChecker
 from intloom.hw.engine import Engine
@@ -20,6 +23,7 @@ from intloom.hw.spec.regs import Cause
 from tests.hw.control.test_dispatch import _begin, _work
 from tests.hw.control.test_queue import _with_waits
 from tests.hw.dma.moves import set_window
+from tests.hw.memory.stored import stored_words
 from tests.hw.streams import run, set_together
 
 PARAMS = preset("nano").replace(memory_parity=True)
@@ -28,6 +32,11 @@ MEMORIES = {"Scratchpad": Cause.SCRATCH_PARITY, "WeightMemory": Cause.WEIGHT_PAR
 PARTS: list[type[Any]] = [getattr(engine_module, name) for name in (*UNITS, *MEMORIES)]
 BASE, LIMIT = 0x1234, 1000
 
+
+def _plain(unit: Unit) -> Instruction:
+    return isa.make(next(spec.kind for spec in isa.INSTRUCTIONS if spec.unit is unit))
+
+
 _PATIENCE = 500
 """Cycles without progress; more than a program spends before its first instruction issues."""
 
@@ -35,17 +44,21 @@ _PATIENCE = 500
 class Bench:
     """An engine whose units and memories are ports alone, a program in memory, and how far it has come."""
 
-    def __init__(self, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, rng: random.Random, monkeypatch: pytest.MonkeyPatch, works: Sequence[Instruction] = ()) -> None:
         self.rng, self.engine, self.parts = rng, Engine(PARAMS), dict[str, Any]()
         for kind in PARTS:
             monkeypatch.setattr(engine_module, kind.__name__, self._stub(kind))
+        self.waits = stored_words(monkeypatch, waits_module)
         counts = [0] * len(QUEUED_UNITS)
         self.program: list[Instruction] = [_begin(PARAMS)]
-        for _ in range(40):
-            self.program.append(_with_waits(rng, _work(rng, PARAMS), counts))
+        for number in range(len(works) or 40):
+            self.program.append(works[number] if works else _with_waits(rng, _work(rng, PARAMS), counts))
             counts[self.program[-1].unit] += 1
+        self.end = isa.make("END", **{f"wait_{u.name.lower()}": n for u, n in zip(QUEUED_UNITS, counts, strict=True)})
         self.queued = {u: [(i, k) for k, i in enumerate(self.program) if i.unit is u] for u in QUEUED_UNITS}
         self.taken, self.finished = list[int](), list[int]()
+        self.pauses = 0.4
+        """Chance that the memory pauses in a cycle."""
 
     def _stub(self, kind: type[Any]) -> Any:
         def make(params: Any) -> Any:
@@ -59,10 +72,12 @@ class Bench:
         return [self.parts[name].unit for name in UNITS]
 
     async def launch(self, ctx: Any, program: int = 0) -> None:
-        """Start; all units are idle."""
+        """Start; all units are idle, and the waits of a program before this one are met by none of its counts."""
         self.taken, self.finished = [0] * len(QUEUED_UNITS), [0] * len(QUEUED_UNITS)
         set_window(ctx, self.engine.window, BASE, LIMIT)
         ctx.set(Cat(port.idle for port in self.ports()), ~0)
+        for word in (word for words in self.waits for word in words):
+            ctx.set(word, ~0)
         ctx.set(self.engine.program, program)
         ctx.set(self.engine.length, len(self.program) + 1)
         ctx.set(self.engine.launch, 1)
@@ -72,13 +87,13 @@ class Bench:
         ctx.set(self.engine.running, 1)
 
     async def memory(self, ctx: Any) -> None:
-        """Holds the program, which has no wait at its end."""
+        """Holds the program."""
         bus, size = self.engine.bus, PARAMS.word_bytes
-        image = add_check(map(isa.encode, (*self.program, isa.make("END"))))
+        image = add_check(map(isa.encode, (*self.program, self.end)))
         beats: deque[tuple[int, bool]] = deque()
         while True:
-            ctx.set(bus.ar.ready, self.rng.random() < 0.5)
-            ctx.set(bus.r.valid, bool(beats) and (ctx.get(bus.r.valid) or self.rng.random() < 0.7))
+            ctx.set(bus.ar.ready, self.rng.random() >= self.pauses)
+            ctx.set(bus.r.valid, bool(beats) and (ctx.get(bus.r.valid) or self.rng.random() >= self.pauses))
             if beats:
                 at, last = beats[0]
                 word = int.from_bytes(image[at : at + size], "little")
@@ -137,7 +152,13 @@ class Bench:
         wanted, _ = InstructionQueues.model(unit, [0] * len(QUEUED_UNITS) + words, size)
         assert offered == (wanted, index)
 
-    def suspect(self, ctx: Any) -> tuple[int, Unit]:
+    async def check_suspect(self, ctx: Any) -> None:
+        """The watchdog stops the program."""
+        await ctx.tick().until(self.engine.fault.valid)
+        fault = ctx.get(self.engine.fault.fault)
+        assert (fault.cause, (fault.index, fault.unit)) == (Cause.WATCHDOG, self._suspect(ctx))
+
+    def _suspect(self, ctx: Any) -> tuple[int, Unit]:
         """The instruction that the watchdog names: the oldest of those issued last, and of those on offer."""
         issued = [(self.queued[u][self.taken[u] - 1][1], u) for u in QUEUED_UNITS if not self._idles(u)]
         on_offer = [u for u, port in zip(QUEUED_UNITS, self.ports(), strict=True) if ctx.get(port.valid)]
@@ -158,6 +179,26 @@ def test_a_program_reaches_its_units_and_ends_after_them(rng: random.Random, mon
         run(bench.engine, body, background=[bench.memory])
 
 
+def test_the_end_has_its_waits_whenever_a_queue_writes_others(
+    rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A unit takes its first instruction around the cycle in which END is dispatched: its second one's waits follow."""
+    bench = Bench(rng, monkeypatch, [_plain(rng.choice(QUEUED_UNITS))] * 2)
+    bench.pauses = 0.0
+    instruction = isa.INSTRUCTION_BYTES // PARAMS.word_bytes + Dispatch.GAP
+    for late in range(3 * instruction, 4 * instruction, len(QUEUED_UNITS)):
+
+        async def body(ctx: Any, late: int = late) -> None:
+            ctx.set(bench.engine.watchdog, _PATIENCE)
+            await bench.launch(ctx)
+            await ctx.tick().repeat(late)
+            await bench.work(ctx, 1, 1)
+            await ctx.tick().until(bench.engine.ended | bench.engine.fault.valid)
+            assert ctx.get(bench.engine.ended)
+
+        run(bench.engine, body, background=[bench.memory])
+
+
 def test_the_watchdog_names_an_instruction_that_is_stuck(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     """All units stop in one cycle."""
     bench = Bench(rng, monkeypatch)
@@ -168,11 +209,25 @@ def test_the_watchdog_names_an_instruction_that_is_stuck(rng: random.Random, mon
             await bench.launch(ctx)
             await bench.work(ctx, 0.5, 0.003, stop)
             if sum(bench.finished) < len(bench.program) - 1:
-                await ctx.tick().until(bench.engine.fault.valid)
-                fault = ctx.get(bench.engine.fault.fault)
-                assert (fault.cause, (fault.index, fault.unit)) == (Cause.WATCHDOG, bench.suspect(ctx))
+                await bench.check_suspect(ctx)
 
         run(bench.engine, body, background=[bench.memory])
+
+
+def test_an_instruction_is_not_stuck_while_it_waits(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for a unit that works on a later instruction, too."""
+    works, waits = rng.sample(QUEUED_UNITS, 2)
+    program = [_plain(works), _plain(waits).with_fields(**{f"wait_{works.name.lower()}": 1}), _plain(works)]
+    bench = Bench(rng, monkeypatch, program)
+
+    async def body(ctx: Any) -> None:
+        ctx.set(bench.engine.watchdog, _PATIENCE)
+        await bench.launch(ctx)
+        await bench.work(ctx, 1, 0, 1e-9)
+        assert bench.taken[works] == 2
+        await bench.check_suspect(ctx)
+
+    run(bench.engine, body, background=[bench.memory])
 
 
 def test_words_that_are_written_are_progress(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
