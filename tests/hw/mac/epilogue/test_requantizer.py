@@ -3,6 +3,7 @@
 import random
 import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +116,35 @@ def _beside_a_tie(rng: random.Random) -> Vector:
             return total, 0, Scale(odd << zeros, half + 1), 0
 
 
+def _full_width_beside_ties(rng: random.Random) -> Iterator[Vector]:
+    """Products that differ from a tie by two bits: the first of those beyond 24, and any below; factors have all bits.
+
+    The sum is the quotient of the product's lower bits, modulo their power of two, and the scale: few sums are small.
+    """
+    scales = np.array([rng.getrandbits(24) | 1 << 23 | 1 for _ in range(1 << 16)], np.uint64)
+    inverse = scales
+    for _ in range(5):
+        inverse = inverse * (2 - scales * inverse)
+    for half in range(18, 46):
+        for lowest in range(half - 17):
+            beside = rng.choice((1, -1)) * ((1 << half - 17) + rng.choice((1, -1)) * (1 << lowest))
+            sums = np.uint64((1 << half) + beside) * inverse & np.uint64((2 << half) - 1)
+            for at in np.flatnonzero(sums < np.uint64(1 << half + 8) // scales):
+                yield rng.choice((1, -1)) * int(sums[at]), 0, Scale(int(scales[at]), half + 1), 0
+
+
+def _between_significands(rng: random.Random) -> Vector:
+    """A sum in the middle of two numbers of 24 bits, with a tie between their products."""
+    scale, whole, surplus = rng.getrandbits(24) | 1 << 23, rng.randrange(64, 128), rng.randint(1, 7)
+    shift = next(s for s in (40, 41, 42) if (2 * whole + 1 << s) // scale >= 1 << 24)
+    middle = 2 * ((2 * whole + 1 << shift - 1) // scale) + 1
+    return rng.choice((1, -1)) * (middle << surplus - 1), 0, Scale(scale, shift + surplus), 0
+
+
 @pytest.mark.parametrize("form", _FORMS)
 def test_a_tie_is_told_from_products_beside_it(form: str, rng: random.Random) -> None:
-    vectors = [_beside_a_tie(rng) for _ in range(1500)]
+    vectors = [make(rng) for make in (_beside_a_tie, _between_significands) for _ in range(1000)]
+    vectors += _full_width_beside_ties(rng)
     expected = [RequantizerLane.model(*v, _FORMS[form].match) for v in vectors]
     results = _run(_FORMS[form], list(vectors))
     assert not [(v, e, r) for v, e, r in zip(vectors, expected, results, strict=True) if e != r]
