@@ -46,13 +46,14 @@ Bad = tuple[int, int]
 
 
 def _words(program: list[bytes], params: HardwareParams, bad: Bad | None = None) -> list[dict[str, int]]:
-    """The program's words."""
+    """The program's words; one that could not be read has no bit of the program's."""
     size = params.word_bytes
     words = []
     for index, code in enumerate(program):
         for at in range(0, len(code), size):
             error = int(bad is not None and (index, at) == (bad[0], bad[1] * size % len(code)))
-            words.append({"data": int.from_bytes(code[at : at + size], "little"), "error": error})
+            word = int.from_bytes(code[at : at + size], "little") ^ error * ((1 << 8 * size) - 1)
+            words.append({"data": word, "error": error})
     return words
 
 
@@ -245,6 +246,7 @@ def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Rando
         ("first word", Cause.FETCH_ERROR, Unit.CONTROL),
         ("middle word", Cause.FETCH_ERROR, Unit.CONTROL),
         ("last word", Cause.FETCH_ERROR, Unit.CONTROL),
+        ("word of BEGIN", Cause.FETCH_ERROR, Unit.CONTROL),
         ("end", Cause.NO_END, Unit.CONTROL),
         ("begin", Cause.WRONG_PROGRAM, Unit.CONTROL),
         ("bit", Cause.PROGRAM_CHECK, Unit.CONTROL),
@@ -267,6 +269,8 @@ def test_faults_stop_the_program(name: str, change: str, cause: Cause, unit: Uni
         program += [isa.encode(isa.make(Kind.STORE)), isa.encode(isa.make(Kind.LOAD))]
         middle = beats_per_instruction(preset(name)) // 2
         bad = at, {"first": 0, "middle": middle, "last": -1, "bit": -1}[change.split(maxsplit=1)[0]]
+    elif change == "word of BEGIN":
+        at, bad = 0, (0, 0)
     elif change == "bit":
         program += [isa.encode(isa.make(Kind.STORE)), isa.encode(isa.make(Kind.LOAD))]
     elif change == "bit of END":

@@ -194,10 +194,12 @@ def simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, ra
     return bench
 
 
-@pytest.mark.parametrize("name", ["nano", "base"])
-def test_every_word_is_written_to_its_address_in_order(name: str, seed: int) -> None:
+@pytest.mark.parametrize(("name", "scratch_kib"), [("nano", 8), ("nano", 32), ("base", 128)])
+def test_every_word_is_written_to_its_address_in_order(name: str, scratch_kib: int, seed: int) -> None:
+    """In memories of which either is the larger one, which has the longer addresses."""
     rng = random.Random(seed)
     params = preset(name).replace(axi_burst=rng.choice([4, 16, 64]), axi_outstanding=rng.choice([1, 2, 8]))
+    params = params.replace(scratch_kib=scratch_kib)
     moves = [random_move(rng, "LOAD", params) for _ in range(10)]
     bench = simulate(params, moves, seed, rate=0.7, latency=rng.choice([1, 7, 40]))
     expected = [(m["target"], local, content(BASE + dram, params)) for m in moves for dram, local in local_words(m)]

@@ -9,7 +9,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 SMALL = preset("small")
 
 
-WIDTHS = [8, 2, 1]
+WIDTHS = [8, 4, 2, 1]
 
 
 def with_lanes(lanes: int) -> HardwareParams:

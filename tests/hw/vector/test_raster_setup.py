@@ -148,10 +148,14 @@ def _bits(kind: Kind, name: str) -> range:
 
 
 def _large(kind: Kind, operation: dict[str, int]) -> Iterator[dict[str, int]]:
-    """One count with each of its bits, 2^n + 2: it ends after two steps if bit n is lost."""
+    """One count with each of its bits, 2^n + 2: it ends after two steps if bit n is lost; and the largest one.
+
+    The line of a sliding window is longer than that of the output.
+    """
     one = operation | dict.fromkeys(COUNTS, 1)
     for name in COUNTS:
         yield from (one | {name: 1 << bit | 2} for bit in _bits(kind, name))
+        yield one | {name: BY_KIND[kind].field(name).maximum}
     if kind is Kind.VCOPY:
         for name, count in (("up_h", "out_h"), ("up_w", "out_w")):
             yield from (one | {count: PREFIX, name: 1 << bit | 2} for bit in _bits(kind, name))

@@ -10,7 +10,7 @@ from amaranth.hdl import Shape
 from intloom.hw.mac.issue.descriptors import LOW_PIXELS_BITS, PIXEL_DESCRIPTOR, PIXELS_BITS, STRIPS_BITS
 from intloom.hw.mac.issue.loop_setup import LoopSetup, strips
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.params import POWERS, HardwareParams, preset
 from tests.hw.streams import made, run
 
 _NANO = preset("nano")
@@ -99,16 +99,23 @@ def test_plans_match_the_model_within_the_cycle_limit(name: str, rng: random.Ran
     assert max(cycles) == cycles[-1] == LoopSetup.MAX_CYCLES
 
 
-def test_all_divisions_of_pixels_into_strips(rng: random.Random) -> None:
-    """Strips differ by at most a pixel, the longer ones come first, and no pixel is left."""
-    params = _SHAPES["nano"]
-    setup, size = made(LoopSetup, params), params.strip
+def _divisions(size: int, rng: random.Random) -> list[tuple[int, int]]:
+    """Strips, and pixels that they lack."""
+    every = list(product((*range(1, size + 2), 1 << STRIPS_BITS - 1), range(size)))
+    return rng.sample(every, min(len(every), 300))
+
+
+@pytest.mark.parametrize("size", POWERS["strip"])
+def test_all_divisions_of_pixels_into_strips(size: int, rng: random.Random) -> None:
+    """Strips differ by at most a pixel, the longer ones come first, and no pixel is left; of long strips a sample."""
+    params = _NANO.replace(strip=size)
+    setup = made(LoopSetup, params)
     fixed = _descriptor(rng, params) | {"in_ring": 0, "stride_h": 1, "dilation_h": 1}
 
     async def bench(ctx: Any) -> None:
         ctx.set(setup.descriptors.valid, 1)
         ctx.set(setup.plans.ready, 1)
-        for number, lacking in product((*range(1, size + 2), 1 << STRIPS_BITS - 1), range(size)):
+        for number, lacking in _divisions(size, rng):
             pixels = number * size - lacking
             ctx.set(setup.descriptors.payload, fixed | {"low_pixels": pixels % 256, "strips": number})
             await ctx.tick().until(setup.plans.valid)

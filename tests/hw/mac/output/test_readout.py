@@ -47,6 +47,8 @@ class Environment:
         self._blocks = sum(descriptor["out_blocks"] for descriptor in descriptors)
         self._waiting = self._loaded = 0
         self._credits = 0
+        self._ran: list[bool] = []
+        """`run` in each cycle, from the one before the last item retired on."""
         self._in_flight: deque[bool] = deque([False] * 9)
         self._residuals: deque[Numbers | None] = deque([None] * READ_LATENCY)
         self._words: deque[int | None] = deque([None] * (READ_LATENCY - 1))
@@ -78,7 +80,8 @@ class Environment:
         ctx.set(readout.channels_loaded, loaded)
         self._credits += rng.random() < (1 + self.rate) / 2
         ctx.set(readout.credit_available, self._credits >= 3)
-        ctx.set(readout.run, rng.random() < (1 + self.rate) / 2)
+        self._ran.append(rng.random() < (1 + self.rate) / 2)
+        ctx.set(readout.run, self._ran[-1])
         ctx.set(readout.epilogue_idle, not any(self._in_flight))
         ctx.set(readout.residual.ready, rng.random() < self.rate)
         self._blocks -= loaded
@@ -98,6 +101,8 @@ class Environment:
         if self.seen and self.seen[-1]["fault_index"] != item["fault_index"]:
             alone = item["residual"] or self.seen[-1]["residual"]
             assert not (alone and any(self._in_flight)), "an instruction with a residual shares the epilogue"
+        assert any(self._ran[:-2]), "an item issues without `run`"
+        self._ran = self._ran[-2:]
         self._credits -= 1
         assert ctx.get(readout.residual.ready) or not tag.residual
         self._waiting -= item["bank_released"]
