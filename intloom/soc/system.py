@@ -8,7 +8,8 @@ import numpy as np
 
 from intloom.common.errors import SimulationError
 from intloom.common.extras import require_extra
-from intloom.hw.soc.soc import generate_soc
+from intloom.hw.soc.soc import SOC_TOP, generate_soc
+from intloom.hw.soc.uart import UartTransmitter
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.soc import SOC_MEMORY, SocResult, build_soc, run_soc
@@ -49,7 +50,7 @@ def run_firmware(
     # The simulator runs in this folder, so the paths that it gets must not be relative to another one.
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    simulator = build_soc(generate_soc(params, accelerators), verilog_of(params), core_verilog())
+    simulator = build_soc(SOC_TOP, generate_soc(params, accelerators), verilog_of(params), core_verilog())
     files = RunFiles(folder)
     memory = np.zeros(firmware.memory_bytes, np.uint8)
     for at, contents in ((0, firmware.binary), (firmware.data_at, data)):
@@ -64,7 +65,7 @@ def run_firmware(
         limit=_LIMIT,
         memory=SOC_MEMORY,
     )
-    result = run_soc(simulator, job, files, say)
+    result = run_soc(simulator, job, files, UartTransmitter.BIT_CYCLES, say)
     if not result.finished:
         raise SimulationError(f"the firmware did not end within {_LIMIT:,} cycles:\n{result.console[-1000:]}")
     if result.console.splitlines()[-1:] != [PASSED]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intloom.common.errors import SimulationError
-from intloom.hw.soc.soc import SOC_TOP
-from intloom.hw.soc.uart import UartTransmitter
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import Build, BuildPlan, build
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
@@ -36,20 +34,22 @@ class SocResult:
     """What the firmware printed."""
 
 
-def build_soc(top: str, accelerator: str, core: str) -> Build:
-    """The simulator of the system in this Verilog, from the cache or built now."""
-    width = dict(parse_ports(top, SOC_TOP))["m_axi_wdata"].width
+def build_soc(name: str, top: str, accelerator: str, core: str) -> Build:
+    """The simulator of the system in this Verilog, with its top module's name, from the cache or built now."""
+    width = dict(parse_ports(top, name))["m_axi_wdata"].width
     plan = BuildPlan(
         name="soc",
-        top=SOC_TOP,
-        generated={"soc.v": top, "npu.v": accelerator, "core.v": core, "ports.h": memory_ports(SOC_TOP, width)},
+        top=name,
+        generated={"soc.v": top, "npu.v": accelerator, "core.v": core, "ports.h": memory_ports(name, width)},
         cpp=("soc_main.cpp",),
         verilator_flags=("--no-timing",),
     )
     return build(plan)
 
 
-def run_soc(simulator: Build, job: Job, files: RunFiles, say: Callable[[str], None] | None = None) -> SocResult:
+def run_soc(
+    simulator: Build, job: Job, files: RunFiles, bit_cycles: int, say: Callable[[str], None] | None = None
+) -> SocResult:
     """Run the firmware in the memory file until it ends; `say` gets each line that it prints.
 
     Raises
@@ -59,7 +59,7 @@ def run_soc(simulator: Build, job: Job, files: RunFiles, say: Callable[[str], No
     """
     prepare(job, files)
     with files.job.open("a", encoding="utf-8") as settings:
-        settings.write(f"uart_bit_cycles {UartTransmitter.BIT_CYCLES}\nresult_file {files.result}\n")
+        settings.write(f"uart_bit_cycles {bit_cycles}\nresult_file {files.result}\n")
     console = _Console(files.log, say or (lambda _line: None))
     run_simulator([str(simulator.binary), str(files.job)], files.folder, files.log, {}, console.read)
     console.read()
