@@ -146,6 +146,7 @@ def test_every_counter_carries_through_all_of_its_bits() -> None:
 
     async def count(ctx: Any, high: int) -> None:
         before = await _preload(ctx, bench, high)
+        assert await _values(ctx, bench) == before
         expected = dict(zip((r.name for r in COUNTERS), before, strict=True))
         ctx.set(bench.running, 1)
         for cycle in range(len(events) << SHORT_COUNTER_BITS):

@@ -8,7 +8,7 @@ from amaranth.lib import data
 
 from intloom.hw.mac.issue.decoder import InstructionDecoder
 from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, READOUT_DESCRIPTOR, WEIGHT_DESCRIPTOR, WRITE_DESCRIPTOR
-from intloom.hw.spec.isa import Instruction, Kind, encode, make
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.random_programs.values import any_fields
 from tests.hw.streams import made, run, sink
@@ -50,6 +50,8 @@ def test_each_part_gets_its_descriptor(name: str, rate: float, rng: random.Rando
     async def control(ctx: Any) -> None:
         for index, conv in enumerate(program):
             while rng.random() >= rate:
+                ctx.set(decoder.instruction, rng.getrandbits(8 * INSTRUCTION_BYTES))
+                assert not ctx.get(decoder.illegal)
                 await ctx.tick()
             ctx.set(decoder.valid, 1)
             ctx.set(decoder.instruction, int.from_bytes(encode(conv), "little"))
@@ -96,51 +98,49 @@ def test_descriptors_have_the_stated_latency(rng: random.Random) -> None:
     run(decoder, control)
 
 
+def _refused(params: HardwareParams, conv: Instruction, index: int, rng: random.Random) -> int | None:
+    """Cycles from the offer of an instruction until it is refused; then it stays so and yields nothing."""
+    decoder = made(InstructionDecoder, params)
+    refused: list[bool] = []
+
+    async def control(ctx: Any) -> None:
+        for valid in [0] * 4 + [1] * 12:
+            ctx.set(decoder.run, 1)
+            ctx.set(decoder.valid, valid)
+            ctx.set(decoder.index, index)
+            bits = int.from_bytes(encode(conv), "little")
+            ctx.set(decoder.instruction, bits if valid else rng.getrandbits(8 * INSTRUCTION_BYTES))
+            refused.append(bool(ctx.get(decoder.illegal)))
+            if refused[-1]:
+                assert ctx.get(decoder.illegal_index) == index
+                assert not any(ctx.get(getattr(decoder, part).valid) for part in LAYOUTS)
+                for signal in (decoder.run, decoder.valid):
+                    ctx.set(signal, 0)
+                    assert not ctx.get(decoder.illegal)
+                    ctx.set(signal, 1)
+            assert not (any(refused) and ctx.get(decoder.ready))
+            await ctx.tick()
+
+    run(decoder, control)
+    cycles = refused[4:].index(True) if any(refused) else None
+    assert cycles is None or refused == [False] * (4 + cycles) + [True] * (12 - cycles)
+    return cycles
+
+
 @pytest.mark.parametrize(("lane", "index"), [(1, 0x55555), (8, 0xAAAAA)])
 def test_an_illegal_instruction_yields_no_descriptors(lane: int, index: int, rng: random.Random) -> None:
     params = SHAPES["tall"]
-    decoder = made(InstructionDecoder, params)
-    bits = int.from_bytes(encode(_conv(rng, params).with_fields(out_lane=lane)), "little")
-
-    async def control(ctx: Any) -> None:
-        ctx.set(decoder.run, 1)
-        ctx.set(decoder.valid, 1)
-        ctx.set(decoder.index, index)
-        ctx.set(decoder.instruction, bits)
-        for part in LAYOUTS:
-            ctx.set(getattr(decoder, part).ready, 1)
-        cycles = 0
-        while not ctx.get(decoder.illegal):
-            await ctx.tick()
-            cycles += 1
-        assert cycles < 5
-        assert ctx.get(decoder.illegal_index) == index
-        for _ in range(10):
-            assert not ctx.get(decoder.ready)
-            assert not any(ctx.get(getattr(decoder, part).valid) for part in LAYOUTS)
-            await ctx.tick()
-
-    run(decoder, control)
+    assert _refused(params, _conv(rng, params).with_fields(out_lane=lane), index, rng) == 2
 
 
 @pytest.mark.parametrize(
-    ("fields", "more"),
-    [({}, 0), ({}, 1), ({"out_blocks": 2}, 0)],
+    ("fields", "more", "cycles"),
+    [({}, 0, None), ({}, 1, 3), ({"out_blocks": 2}, 0, 2)],
 )
-def test_a_continuing_instruction_has_one_strip(fields: dict[str, int], more: int) -> None:
+def test_a_continuing_instruction_has_one_strip(
+    fields: dict[str, int], more: int, cycles: int | None, rng: random.Random
+) -> None:
     """A pixel more than a strip has is illegal; sums of several blocks do not continue."""
     params = SHAPES["base"]
-    decoder = made(InstructionDecoder, params)
     conv = make(Kind.CONV, **fields, continue_sums=1, out_h=1, out_w=params.strip + more)
-
-    async def control(ctx: Any) -> None:
-        ctx.set(decoder.run, 1)
-        ctx.set(decoder.valid, 1)
-        ctx.set(decoder.instruction, int.from_bytes(encode(conv), "little"))
-        illegal = False
-        for _ in range(5):
-            illegal |= bool(ctx.get(decoder.illegal))
-            await ctx.tick()
-        assert illegal == (bool(more) or bool(fields))
-
-    run(decoder, control)
+    assert _refused(params, conv, 0, rng) == cycles
