@@ -445,6 +445,13 @@ def _signal(m: TfliteMaker) -> int:
     )  # fmt: skip
 
 
+def _spectrogram(m: TfliteMaker) -> int:
+    """As of YAMNet: float frames become an image of one channel, and a SPLIT has one part."""
+    x = m.add("QUANTIZE", [m.input((1, 16, 12), None, "FLOAT32")], [m.tensor((1, 16, 12))], options("Quantize"))
+    image = m.moved("RESHAPE", [x, m.integers((1, 16, 12, 1))], (1, 16, 12, 1))
+    return m.conv(m.moved("SPLIT", [m.integers(3), image], (1, 16, 12, 1), options("Split", numSplits=1)), 16)
+
+
 def _largest(m: TfliteMaker, axes: Sequence[int], shape: Sequence[int]) -> int:
     return m.moved("REDUCE_MAX", [m.conv(_image(m), 16), m.integers(axes)], shape, options("Reducer"))
 
@@ -509,6 +516,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "CONCATENATION": _concatenation,
     "SPLIT": _split,
     "SPLIT to groups of a convolution": _grouped,
+    "SPLIT of a float spectrogram": _spectrogram,
     "STRIDED_SLICE": _slice,
     "SLICE": _rows,
     "PAD": _pad,

@@ -287,8 +287,9 @@ def convert_quantize(c: Converter, op: TfliteOperator) -> None:
     # The host brings an input to the order of the operators that follow.
     x, result, order = c.tensor(op.inputs[0]), c.tensor(op.outputs[0]), c.natural_order(op.inputs[0])
     if not x.scales:
-        widened = [r for r in c.file.operators if op.outputs[0] in r.inputs and r.code in ("EXPAND_DIMS", "RESHAPE")]
-        if len(order) == 3 and any(len(c.tensor(r.outputs[0]).shape) == 4 for r in widened):
+        readers = [r for r in c.file.operators if op.outputs[0] in r.inputs and r.code in ("EXPAND_DIMS", "RESHAPE")]
+        images = [shape for r in readers if len(shape := c.tensor(r.outputs[0]).shape) == 4]
+        if len(order) == 3 and any(shape[3] == x.shape[2] for shape in images):
             order = (0, 2, 1)
         stored = c.stored_name(op.outputs[0], order)
         c.quantized(c.in_order(op.inputs[0], order), stored, result, permuted(result.shape, inverse(order)))
@@ -373,6 +374,10 @@ def convert_pack(c: Converter, op: TfliteOperator) -> None:
 def convert_split(c: Converter, op: TfliteOperator) -> None:
     """Parts of an operand along a dimension."""
     x_at, axis_at = (op.inputs[1], 0) if op.code == "SPLIT" else (op.inputs[0], 2)
+    whole = {(t.shape, t.scales, t.zero_points) for t in map(c.tensor, (x_at, op.outputs[0]))}
+    if len(op.outputs) == len(whole) == 1:
+        c.views[op.outputs[0]] = c.view(x_at)
+        return
     order, rank = c.natural_order(x_at), len(c.tensor(x_at).shape)
     axis = c.integers(op, axis_at)[0] % rank
     sizes = [c.tensor(i).shape[axis] for i in op.outputs]

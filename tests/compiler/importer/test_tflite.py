@@ -185,6 +185,12 @@ def test_reason_of_a_batch():
     assert (first.op, first.row, first.remedy) == ("Transpose", 4, "export the model with batch size 1")
 
 
+def test_a_float_spectrogram_leaves_nothing_to_the_host():
+    folded = fold_model(convert(parse_tflite(tflite_bytes("SPLIT of a float spectrogram"), "file")))
+    assert len(folded.regions) == 1
+    assert not [a for a in folded.assignments if a.target is Target.HOST]
+
+
 def test_what_only_onnxruntime_does_is_no_warning():
     folded = fold_model(convert(parse_tflite(tflite_bytes("RESIZE_BILINEAR, centers"), "file")))
     assert folded.warnings == ()
