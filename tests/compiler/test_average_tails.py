@@ -10,7 +10,6 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tests.support.corpus.builder import opened
 from tests.support.mutant_outcome import outcome
 from tests.support.onnx_maker import TYPES, OnnxMaker, Value
 
@@ -113,7 +112,7 @@ def contributed_tail(seed: int) -> onnx.ModelProto:
         inputs = [value, *p, *w, m.constant(np.arange(7, dtype=np.int32)), *q]
         (value,), p = m.node("QGemm", inputs, **MS), q
     m.outputs += m.node("DequantizeLinear", [value, *p])
-    return opened(m)
+    return m.opened()
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.nightly)])

@@ -12,7 +12,7 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.refusals import Refusal
-from tests.support.corpus.builder import given, opened, parameters, scales, stored
+from tests.support.corpus.builder import given, parameters, scales, stored
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import assert_equal, compare
 
@@ -30,7 +30,7 @@ def finish(m: OnnxMaker, value: str) -> onnx.ModelProto:
     """The model whose output is the quantized value, dequantized."""
     names = parameters(m, 0.1, 90)
     m.outputs += m.node("DequantizeLinear", [*m.node("QuantizeLinear", [value, *names]), *names])
-    return opened(m)
+    return m.opened()
 
 
 def test_a_gemm_without_a_result_scale_gives_floats(rng: random.Random, seed: int) -> None:
@@ -62,7 +62,7 @@ def test_weights_of_four_bits_with_a_negative_axis(rng: random.Random, seed: int
     (weight,) = m.node("DequantizeLinear", ["w4", scales(m, 4), "z4"], axis=-4)
     (value,) = m.node("Conv", [x.name, weight])
     m.output(m.pair(value, (1, 4, 6, 6), 0.05))
-    assert assert_equal(opened(m), seed).folded.final_host_part is None
+    assert assert_equal(m.opened(), seed).folded.final_host_part is None
 
 
 def test_an_unknown_operator_is_unsupported(rng: random.Random) -> None:
@@ -70,7 +70,7 @@ def test_an_unknown_operator_is_unsupported(rng: random.Random) -> None:
     x = m.conv(m.image(3, 6, 6), 8)
     (value,) = m.node("Mystery", [x.name], domain="acme")
     m.outputs.append(value)
-    assignment = next(v for v in fold_model(from_proto(opened(m), name="m")).assignments if v.op == "Mystery")
+    assignment = next(v for v in fold_model(from_proto(m.opened(), name="m")).assignments if v.op == "Mystery")
     assert assignment.target is Target.UNSUPPORTED
     assert "acme::Mystery" in assignment.reason
     assert "register" in assignment.remedy
@@ -108,7 +108,7 @@ def test_a_change_of_order_in_a_region_that_returns_to_the_host(rng: random.Rand
     (value,) = m.node("Transpose", [m.pair(value, x.shape, 0.01, 100).name], perm=[0, 2, 3, 1])
     (value,) = m.node("LpNormalization", [m.pair(value, (1, 6, 6, 8), 0.01, 100).name], axis=1)
     m.outputs.append(value)
-    assert len(assert_equal(opened(m), seed).folded.regions) == 1
+    assert len(assert_equal(m.opened(), seed).folded.regions) == 1
 
 
 def test_a_change_of_order_for_what_returned_to_the_host(rng: random.Random, seed: int) -> None:
@@ -127,7 +127,7 @@ def test_a_change_of_order_for_what_returned_to_the_host(rng: random.Random, see
     (value,) = m.node("LpNormalization", [total.name], axis=1)
     (value,) = m.node("Reshape", [value, m.constant(np.array(x.shape))])
     m.output(m.conv(m.pair(value, x.shape, 0.01), 64))
-    assert len(assert_equal(opened(m), seed).folded.regions) == 2
+    assert len(assert_equal(m.opened(), seed).folded.regions) == 2
 
 
 @pytest.mark.parametrize(("form", "layer"), [((32, 32), "Gemm"), ((32, 1, 32), "MatMul")])
@@ -144,5 +144,5 @@ def test_rows_that_the_host_computes(form: tuple[int, ...], layer: str, rng: ran
     (value,) = m.node("DequantizeLinear", [*m.node("QuantizeLinear", [value, *names]), *names])
     (value,) = m.node(layer, [value, m.weights((32, 300), 1)[0]])
     m.output(m.pair(value, (*form[:-1], 300), 0.02))
-    found = assert_equal(opened(m), seed)
+    found = assert_equal(m.opened(), seed)
     assert [a.target for a in found.folded.assignments if a.op == layer] == [Target.ARRAY]

@@ -186,9 +186,13 @@ class OnnxMaker:
 
     def model(self) -> onnx.ModelProto:
         """The finished model."""
+        return onnx.shape_inference.infer_shapes(self.opened())
+
+    def opened(self, functions: tuple[onnx.FunctionProto, ...] = ()) -> onnx.ModelProto:
+        """The model without inferred shapes, as many exporters write it."""
         outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs]
         graph = helper.make_graph(self.nodes, "made", self.inputs, outputs, self.stored)
-        others = sorted({n.domain for n in self.nodes} - {""})
-        opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, 1) for d in others)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=10 if self.opset > 20 else 8)
-        return onnx.shape_inference.infer_shapes(model)
+        domains = {n.domain for n in (*self.nodes, *(n for f in functions for n in f.node))} - {""}
+        opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, 1) for d in sorted(domains))]
+        version = 10 if self.opset > 20 else 8
+        return helper.make_model(graph, opset_imports=opsets, ir_version=version, functions=list(functions))

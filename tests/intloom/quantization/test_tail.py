@@ -3,18 +3,17 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from intloom.quantization.tail import float_tail
+from tests.support.given_model import given_model
 
 
 def detector(weights_as: str):
     """Two heads with a Softmax over their joined scores; the second head follows a later convolution."""
     array = np.random.default_rng(0).normal(size=(4, 4, 1, 1)).astype(np.float32)
-    nodes, stored = [], []
-    if weights_as == "initializer":
-        stored.append(numpy_helper.from_array(array, "w"))
-    else:
+    nodes, stored = [], {"w": array} if weights_as == "initializer" else {}
+    if not stored:
         nodes.append(helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(array), name="constant"))
         nodes.append(helper.make_node("Identity", ["c"], ["w"], name="copy"))
     if weights_as == "constant":
@@ -24,9 +23,7 @@ def detector(weights_as: str):
         nodes.append(helper.make_node("Conv", [source, "w"], [name], name=name))
     nodes.append(helper.make_node("Concat", ["head1", "head2"], ["all"], axis=2, name="join"))
     nodes.append(helper.make_node("Softmax", ["all"], ["scores"], axis=1, name="softmax"))
-    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4, 8, 8]) for n in ("x",)]
-    outputs = [helper.make_tensor_value_info("scores", TensorProto.FLOAT, None)]
-    return helper.make_graph(nodes, "g", ends, outputs, stored)
+    return given_model(nodes, {"x": (1, 4, 8, 8)}, {"scores": None}, stored).graph
 
 
 @pytest.mark.parametrize("weights_as", ["initializer", "constant", "computed"])
@@ -36,16 +33,13 @@ def test_no_convolution_is_in_the_tail(weights_as):
 
 def head_of(nodes: list[onnx.NodeProto]) -> onnx.GraphProto:
     """A convolution, a Split into four distances and one logit, and `nodes`, the last of which is the output."""
-    array = np.random.default_rng(0).normal(size=(5, 4, 1, 1)).astype(np.float32)
-    stored = [numpy_helper.from_array(array, "w"), numpy_helper.from_array(np.array([4, 1]), "sizes")]
+    stored = {"w": np.random.default_rng(0).normal(size=(5, 4, 1, 1)), "sizes": np.array([4, 1])}
     first = [
         helper.make_node("Conv", ["x", "w"], ["rows"], name="conv"),
         helper.make_node("Split", ["rows", "sizes"], ["distances", "logits"], axis=1, name="split"),
         helper.make_node("Sigmoid", ["logits"], ["scores"], name="sigmoid"),
     ]
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 8, 8])
-    y = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)
-    return helper.make_graph([*first, *nodes], "g", [x], [y], stored)
+    return given_model([*first, *nodes], {"x": (1, 4, 8, 8)}, {nodes[-1].output[0]: None}, stored).graph
 
 
 def test_boxes_joined_with_scores_are_the_tail_without_a_softmax() -> None:

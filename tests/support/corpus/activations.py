@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from tests.support.corpus.builder import Builder, finished, given, network, opened, parameters, stored
+from tests.support.corpus.builder import Builder, finished, given, network, parameters, stored
 from tests.support.onnx_maker import OnnxMaker
 
 
@@ -29,7 +29,7 @@ def _typed(output_dtype: int = 0, zero: int | None = None, kind: int = 0, pair_o
         y = pair(m.node("Conv", [x, weight], pads=[1] * 4)[0], 0.03)
         total = pair(m.node("Add", [x, y])[0], 0.04)
         m.outputs.append(pair(m.node("Concat", [total, x], axis=1)[0], 0.05))
-        return opened(m)
+        return m.opened()
 
     return build
 
@@ -41,7 +41,7 @@ def _blocked(m: OnnxMaker) -> onnx.ModelProto:
     (value,) = m.node("Sigmoid", [x.name])
     (q,) = m.node("QuantizeLinear", [value, *names], axis=1, block_size=4)
     m.outputs += m.node("DequantizeLinear", [q, *names], axis=1, block_size=4)
-    return opened(m)
+    return m.opened()
 
 
 def _wide(kind: type, domain: str = "") -> Builder:
@@ -61,7 +61,7 @@ def _wide(kind: type, domain: str = "") -> Builder:
             weight, _ = m.weights((3, 3, 3, 3), 0)
             (value,) = m.node("Conv", [value, weight], pads=[1] * 4)
         m.outputs.append(value)
-        return opened(m)
+        return m.opened()
 
     return build
 

@@ -53,15 +53,4 @@ def network(m: OnnxMaker) -> Value:
 def finished(m: OnnxMaker, *values: Value) -> onnx.ModelProto:
     """The model with these outputs."""
     m.output(*values)
-    return opened(m)
-
-
-def opened(m: OnnxMaker, functions: tuple[onnx.FunctionProto, ...] = ()) -> onnx.ModelProto:
-    """The model with all domains and without inferred shapes, as many exporters write it."""
-    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in m.outputs]
-    graph = helper.make_graph(m.nodes, "corpus", m.inputs, outputs, m.stored)
-    domains = {n.domain for n in (*m.nodes, *(n for f in functions for n in f.node))} - {""}
-    opsets = [helper.make_opsetid("", m.opset), *(helper.make_opsetid(d, 1) for d in sorted(domains))]
-    return helper.make_model(
-        graph, opset_imports=opsets, ir_version=10 if m.opset > 20 else 8, functions=list(functions)
-    )
+    return m.opened()

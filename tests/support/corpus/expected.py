@@ -26,12 +26,12 @@ EXPECTED: dict[str, str] = {
         "Cast host, Mul host; 1 region"
     ),
     "dynamic convolution": (
-        "UnsupportedError: corpus is quantized dynamically, its scales are known only when it runs; first run "
-        "intloom quantize corpus --calibration IMAGES -o QUANTIZED.onnx"
+        "UnsupportedError: made is quantized dynamically, its scales are known only when it runs; first run "
+        "intloom quantize made --calibration IMAGES -o QUANTIZED.onnx"
     ),
     "dynamic MatMul": (
-        "UnsupportedError: corpus is quantized dynamically, its scales are known only when it runs; first run "
-        "intloom quantize corpus --calibration IMAGES -o QUANTIZED.onnx"
+        "UnsupportedError: made is quantized dynamically, its scales are known only when it runs; first run "
+        "intloom quantize made --calibration IMAGES -o QUANTIZED.onnx"
     ),
     "depthwise": "2 Conv array; 1 region",
     "groups": "2 Conv array; 1 region",

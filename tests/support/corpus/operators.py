@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from tests.support.corpus.builder import MS, Builder, finished, given, network, opened, parameters, scales, stored
+from tests.support.corpus.builder import MS, Builder, finished, given, network, parameters, scales, stored
 from tests.support.onnx_maker import OnnxMaker, Value
 
 IMAGE = (1, 8, 6, 6)
@@ -20,7 +20,7 @@ def _entry(m: OnnxMaker, shape: tuple[int, ...] = IMAGE, zero: int = 120, scale:
 
 def _end(m: OnnxMaker, value: str, names: list[str]) -> onnx.ModelProto:
     m.outputs += m.node("DequantizeLinear", [value, *names])
-    return opened(m)
+    return m.opened()
 
 
 def _qlinear_conv(kind: type, zero: int, per_channel: bool, bias: bool) -> Builder:
@@ -87,7 +87,7 @@ def _chain_with_float_end(m: OnnxMaker) -> onnx.ModelProto:
     (value,) = m.node("MatMulInteger", [value, stored(m, (64, 7)), middle[1]])
     (value,) = m.node("Cast", [value], to=TensorProto.FLOAT)
     m.outputs += m.node("Mul", [value, scales(m, 7)])
-    return opened(m)
+    return m.opened()
 
 
 def _dynamic(conv: bool) -> Builder:
@@ -98,7 +98,7 @@ def _dynamic(conv: bool) -> Builder:
         (value,) = m.node("ConvInteger" if conv else "MatMulInteger", [q, weights, zero])
         (value,) = m.node("Cast", [value], to=TensorProto.FLOAT)
         m.outputs += m.node("Mul", [value, scale])
-        return opened(m)
+        return m.opened()
 
     return build
 

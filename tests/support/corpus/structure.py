@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from tests.support.corpus.builder import MS, Builder, finished, given, network, opened, parameters, scales, stored
+from tests.support.corpus.builder import MS, Builder, finished, given, network, parameters, scales, stored
 from tests.support.onnx_maker import OnnxMaker, Value
 
 
@@ -41,7 +41,7 @@ def _conv_only(m: OnnxMaker) -> onnx.ModelProto:
         (value,) = m.node("Relu", [value])
         channels = 8
     m.outputs.append(value)
-    return opened(m)
+    return m.opened()
 
 
 def _conv_only_qoperator(m: OnnxMaker) -> onnx.ModelProto:
@@ -57,7 +57,7 @@ def _conv_only_qoperator(m: OnnxMaker) -> onnx.ModelProto:
         (value,) = m.node("Mul", [value, gate])
         channels = 8
     m.outputs.append(value)
-    return opened(m)
+    return m.opened()
 
 
 def _alternating(m: OnnxMaker) -> onnx.ModelProto:
@@ -103,7 +103,7 @@ def _functions(nested: bool) -> Builder:
         x = m.conv(m.image(3, 6, 6), 8)
         (value,) = m.node("Act" if nested else "SiLU", [x.name], domain="local")
         m.output(m.conv(m.pair(value, x.shape, x.scale), 4))
-        return opened(m, (silu, outer) if nested else (silu,))
+        return m.opened((silu, outer) if nested else (silu,))
 
     return build
 
@@ -120,7 +120,7 @@ def _outputs(kind: str) -> Builder:
             m.outputs.append(next(n for n in m.nodes if n.op_type == "DequantizeLinear").input[0])
         elif kind == "every":
             m.outputs += [n.output[0] for n in m.nodes if n.op_type in ("Conv", "Add", "Relu", "Concat")]
-        model = opened(m)
+        model = m.opened()
         for value in model.graph.output[1:]:
             value.ClearField("type")
         return model
@@ -176,7 +176,7 @@ def _custom_float(m: OnnxMaker) -> onnx.ModelProto:
     x = m.conv(m.image(3, 6, 6), 8)
     (value,) = m.node("Gelu", [x.name], **MS)
     m.outputs.append(value)
-    return opened(m)
+    return m.opened()
 
 
 MODELS: dict[str, Builder] = {
