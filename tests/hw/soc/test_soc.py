@@ -1,0 +1,95 @@
+"""The system's address decoder: the bench plays core and accelerator."""
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.bus import axi4
+from intloom.hw.soc import soc as soc_module
+from intloom.hw.soc.axi_arbiter import memory_layouts
+from intloom.hw.soc.soc import CACHE_BASE, CPU_MODULE, ERRORS_BASE, REGISTERS_BASE, RESET_VECTOR, TIMER_BASE, Soc
+from intloom.hw.soc.wishbone import LINE_BYTES
+from intloom.hw.soc.write_back_cache import WriteBackCache
+from intloom.hw.spec.params import preset
+from tests.hw.soc.axi_memory import AxiMemory
+from tests.hw.soc.wishbone_master import read, write
+from tests.hw.streams import run
+
+PARAMS = preset("nano")
+_REVERSED = {name: In if flow is Out else Out for name, flow in axi4.CHANNELS.items()}
+_LINES = 4
+_NOWHERE = 0xF0FF_0000
+_BUS = {"adr": "ADR", "we": "WE", "dat_w": "DAT_MOSI", "sel": "SEL", "cti": "CTI", "cyc": "CYC", "stb": "STB"}
+
+
+class Bench(wiring.Component):
+    """A system without core and accelerator, with a small cache; and its memory port."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.instances: dict[str, dict[str, Any]] = {}
+        monkeypatch.setattr(soc_module, "Instance", self._instance)
+        # Each command walks over all lines.
+        monkeypatch.setattr(soc_module, "WriteBackCache", lambda: WriteBackCache(_LINES))
+        self._layouts = memory_layouts(PARAMS, 2)
+        ports = {name: flow(stream.Signature(self._layouts[name])) for name, flow in axi4.CHANNELS.items()}
+        super().__init__({"memory": Out(wiring.Signature(ports))})
+
+    def _instance(self, name: str, **ports: Any) -> Module:
+        self.instances[name] = ports
+        return Module()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.soc = soc = Soc(PARAMS)
+        m.d.comb += [a.eq(b) for a, b in axi4.flat_pairs(soc, "m_axi", self.memory, self._layouts, _REVERSED)]
+        return m
+
+    def cpu(self) -> Any:
+        """The core's data bus."""
+        ports = self.instances[CPU_MODULE]
+        outputs = {name: ports[f"o_dBusWishbone_{port}"] for name, port in _BUS.items()}
+        return SimpleNamespace(**outputs, ack=ports["i_dBusWishbone_ACK"], dat_r=ports["i_dBusWishbone_DAT_MISO"])
+
+    async def registers(self, ctx: Any) -> None:
+        """The accelerator answers reads, which come when memory has all that was written before."""
+        npu, memory = self.instances["npu"], self.memory
+        ctx.set(npu["o_s_axi_arready"], 1)
+        outstanding = 0
+        signals = (memory.aw.valid & memory.aw.ready, memory.b.valid & memory.b.ready, npu["i_s_axi_arvalid"])
+        async for *_, sent, answered, asked in ctx.tick().sample(*signals):
+            assert not (asked and outstanding)
+            outstanding += sent - answered
+            ctx.set(npu["o_s_axi_rvalid"], asked)
+
+
+def test_an_access_sees_all_writes_before_it(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the accelerator, and of the record of errors, which has those of a write after its acknowledgment."""
+    bench = Bench(monkeypatch)
+    memory = AxiMemory(bench.memory, PARAMS.word_bytes, rng, 0.2)
+    # The last one that the walk over the cache reaches, so that it ends with the writes of the line.
+    line = RESET_VECTOR + (_LINES - 1) * LINE_BYTES
+    # Lines at this distance take the same place.
+    bad = line + _LINES * LINE_BYTES
+    memory.bad = {bad // PARAMS.word_bytes + LINE_BYTES // PARAMS.word_bytes - 1}
+
+    async def body(ctx: Any) -> None:
+        cpu = bench.cpu()
+        for at, wrong in ((line, 0), (bad, 1)) * 4:
+            await write(ctx, cpu, at // 4, rng.getrandbits(32))
+            assert await read(ctx, cpu, ERRORS_BASE // 4) == wrong, "the line is read first"
+            for register in (WriteBackCache.FIRST, WriteBackCache.CLEAN):
+                await write(ctx, cpu, CACHE_BASE // 4 + register, at)
+            device = rng.choice((REGISTERS_BASE, TIMER_BASE, ERRORS_BASE))
+            value = await read(ctx, cpu, device // 4)
+            if device != ERRORS_BASE:
+                value = await read(ctx, cpu, ERRORS_BASE // 4)
+            assert [value, await read(ctx, cpu, ERRORS_BASE // 4)] == [wrong, 0]
+        assert await read(ctx, cpu, _NOWHERE // 4) == 0xFFFF_FFFF
+        assert [await read(ctx, cpu, ERRORS_BASE // 4) for _ in range(2)] == [1, 0]
+
+    run(bench, body, background=[bench.registers, *memory.processes()])
