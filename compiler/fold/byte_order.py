@@ -60,6 +60,42 @@ def as_rows(positions: Positions, pixels: int) -> Rows | None:
     return rows if same else None
 
 
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Rows of values that are windows of an image, which slide over all of it."""
+
+    taps: tuple[Positions, Positions, Positions]
+    """For each value of a row its channel, and its row and column in the window."""
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    counts: tuple[int, int]
+    pixels: Positions
+    """For each row the number of its window."""
+
+
+def as_windows(positions: Positions, size: tuple[int, int]) -> Windows | None:
+    """Rows (the first axis) that are windows of a tensor of this height and width; None if they are not."""
+    channels, pixels = np.divmod(positions, prod(size))
+    places = np.divmod(pixels, size[1])
+    starts = [p.min(axis=1) for p in places]
+    taps = (channels, *(p - s[:, None] for p, s in zip(places, starts, strict=True)))
+    if any((tap != tap[0]).any() for tap in taps) or len(np.unique(positions[0])) != positions.shape[1]:
+        return None
+    kernel, strides, counts = [], [], []
+    for tap, start, length in zip(taps[1:], starts, size, strict=True):
+        lines = np.unique(start)
+        kernel.append(int(tap.max()) + 1)
+        strides.append(int(lines[1] - lines[0]) if len(lines) > 1 else 1)
+        counts.append((length - kernel[-1]) // strides[-1] + 1)
+        if not np.array_equal(lines, np.arange(counts[-1]) * strides[-1]):
+            return None
+    numbers = starts[0] // strides[0] * counts[1] + starts[1] // strides[1]
+    if numbers.size != prod(counts) or not is_permutation(numbers):
+        return None
+    first = (taps[0][0], taps[1][0], taps[2][0])
+    return Windows(first, (kernel[0], kernel[1]), (strides[0], strides[1]), (counts[0], counts[1]), numbers)
+
+
 def channel_runs(positions: Positions, pixels: int) -> list[tuple[int, int]] | None:
     """Whole channels in the order of the positions, as runs (first, stop); None if channels are not whole."""
     if not positions.size or positions.size % pixels:

@@ -169,6 +169,14 @@ def _pixels(m: TfliteMaker) -> int:
     return m.moved("RESHAPE", [made, m.integers((1, 576))], (1, 576))
 
 
+def _sequence(m: TfliteMaker) -> int:
+    """Rows of an image as a sequence, as of a network for keywords or text."""
+    rows = m.moved("RESHAPE", [m.conv(_image(m), 16), m.integers((8, 128))], (8, 128))
+    weights = m.weights((9, 128), None)
+    made = m.tensor((8, 9), (0.6, 7))
+    return m.add("FULLY_CONNECTED", [rows, weights, m.bias(rows, weights, 9)], [made], options("FullyConnected"), 4)
+
+
 def _anchors(m: TfliteMaker) -> int:
     """Classes of a detector: channels of a pixel become rows, in the order of the file."""
     rows = m.moved("RESHAPE", [m.conv(_image(m), 10), m.integers((1, 320, 2))], (1, 320, 2))
@@ -473,6 +481,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "FULLY_CONNECTED of an image": lambda m: _flattened(m, m.conv(_image(m), 8)),
     "FULLY_CONNECTED of an input image": lambda m: _flattened(m, _image(m, 8)),
     "FULLY_CONNECTED of pixels": _pixels,
+    "FULLY_CONNECTED of rows of pixels": _sequence,
     "ADD": lambda m: m.binary("ADD", _image(m), m.input((1, 8, 8, 12), (0.11, -20))),
     "ADD of a constant per channel": lambda m: _constant_operand(m, "ADD", (12,)),
     "ADD, RELU inside the range": lambda m: m.binary("ADD", _image(m), _image(m), (0.1, -10), 1),

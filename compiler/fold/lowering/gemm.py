@@ -12,17 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
+from intloom.compiler.fold.byte_order import as_windows
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.convolution import convolution
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
-from intloom.compiler.fold.lowering.common.tokens import bind_tokens, read_tokens, token_results
+from intloom.compiler.fold.lowering.common.tokens import TokenParts, bind_tokens, read_tokens, token_results
 from intloom.compiler.fold.lowering.matmul import lower_products
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.qparams import stored_constant, stored_value
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
-from intloom.compiler.limits import LARGEST_KERNEL
+from intloom.compiler.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.refusals import Refusal, UnsupportedPattern
 
 
@@ -85,13 +87,39 @@ def _row(builder: GraphBuilder, value: str, matrix: NDArray[np.int32]) -> tuple[
 def _lower_rows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights, *, left: bool) -> None:
     """Lower a product of many rows, or of columns right of the constants: a 1x1 convolution for each matrix of them."""
     filters = weights.values.reshape(-1, *weights.values.shape[-2:], 1, 1)
-    x = read_tokens(builder, unit, unit.operator.input(int(left)), columns=left, apart=len(filters) > 1)
+    undo = builder.checkpoint()
+    try:
+        x = read_tokens(builder, unit, unit.operator.input(int(left)), columns=left, apart=len(filters) > 1)
+    except UnsupportedPattern:
+        undo()
+        if left or len(filters) > 1 or not _lower_windows(builder, unit, Weights(filters[0, ..., 0, 0], weights.scale)):
+            raise
+        return
     results = token_results(builder, unit, x, filters.shape[1])
     for number, (part, result) in enumerate(zip(x.parts, results.parts, strict=True)):
         own = Weights(filters[number % len(filters)], weights.scale)
         builder.emit(convolution(builder, unit, replace(x.operand, tensor=part), own, result), result)
     bind_tokens(builder, unit, results)
     builder.assign(unit, Target.ARRAY)
+
+
+def _lower_windows(builder: GraphBuilder, unit: QuantizationUnit, weights: Weights) -> bool:
+    """Lower a product of rows that are windows of an image, as of a sequence behind convolutions; False if none are."""
+    x, ordered = builder.operand_in_any_order(unit.operator.input(0)), builder.ordered(unit.operator.input(0))
+    assert ordered is not None  # the operand is of the graph
+    count, depth = weights.values.shape
+    windows = as_windows(ordered.positions.reshape(-1, depth), x.tensor.shape[2:])
+    if windows is None or max(windows.kernel) > LARGEST_KERNEL or max(windows.strides) > LARGEST_STRIDE:
+        return False
+    filters = np.zeros((count, x.tensor.channels, *windows.kernel), np.int32)
+    filters[:, *windows.taps] = weights.values
+    made = replace(weights, values=filters, window=Window(windows.kernel, windows.strides, (1, 1), (0, 0, 0, 0)))
+    image = replace(x.tensor, shape=(1, x.tensor.channels, *windows.counts))
+    results = token_results(builder, unit, TokenParts((image,), windows.pixels), count)
+    builder.emit(convolution(builder, unit, x, made, results.parts[0]), results.parts[0])
+    bind_tokens(builder, unit, results)
+    builder.assign(unit, Target.ARRAY)
+    return True
 
 
 def _check_form(main: OnnxNode) -> None:

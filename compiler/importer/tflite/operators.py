@@ -141,7 +141,7 @@ def convert_transpose_conv(c: Converter, op: TfliteOperator) -> None:
 
 @converts("FULLY_CONNECTED", stored=(0,))
 def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
-    """One row is a Gemm; several rows with constant weights are pixels of a 1x1 convolution; else a product."""
+    """One row is a Gemm; several rows with constant weights are pixels, or rows, of an image; else a product."""
     x_at, w_at = op.inputs[:2]
     x, w, name = c.tensor(x_at), c.tensor(w_at), c.name(op)
     if op.option("weightsFormat", 0):
@@ -156,15 +156,19 @@ def convert_fully_connected(c: Converter, op: TfliteOperator) -> None:
         inputs = (c.operand(x_at, (0, 1), (1, depth)), _weights(c, w_at, (0, 1), name), *_bias(c, op, 2, name))
         c.finish(op, Unit("Gemm", inputs, {"transB": 1}, bounds=bounds, shape=(1, w.shape[0])), (0, 1))
     else:
-        stored = c.constant(f"{name}/weights", w.data.reshape(*w.shape, 1, 1), c.onnx_type(w))
         # Rows that are an image's pixels, as of a Dense layer behind a convolution, stay an image.
         before = next((r.inputs[0] for r in c.file.operators if r.code == "RESHAPE" and x_at in r.outputs), x_at)
         shape = c.tensor(before).shape
-        if len(shape) != 4 or shape[0] != 1 or shape[3] != depth:
+        image = len(shape) == 4 and shape[0] == 1
+        # Or they are its rows, as of a sequence behind convolutions.
+        if not image or (depth != shape[3] and (depth != prod(shape[2:]) or len(x.shape) == 4)):
             before, shape = x_at, (1, rows, 1, depth)
+        kernel = (1, depth // shape[3])
+        filters = w.data.reshape(w.shape[0], *kernel, shape[3]).transpose(0, 3, 1, 2)
+        stored = c.constant(f"{name}/weights", np.ascontiguousarray(filters), c.onnx_type(w))
         inputs = (c.operand(before, CHANNELS_FIRST, shape), c.dequantized(stored, w, axis=0), *_bias(c, op, 2, name))
-        shape = (*shape[:3], w.shape[0])
-        c.finish(op, Unit("Conv", inputs, {"kernel_shape": (1, 1)}, bounds=bounds, shape=shape), CHANNELS_FIRST)
+        shape = (1, shape[1], shape[2] // kernel[1], w.shape[0])
+        c.finish(op, Unit("Conv", inputs, {"kernel_shape": kernel}, bounds=bounds, shape=shape), CHANNELS_FIRST)
 
 
 @converts("BATCH_MATMUL", stored=(0, 1))

@@ -105,6 +105,47 @@ def test_a_block_of_attention(heads: int, width: int, side: tuple[int, int], joi
     assert not [a for a in found.folded.assignments if a.target == "host"]
 
 
+@pytest.mark.parametrize("form", ["MatMul", "GemmT"])
+@pytest.mark.parametrize(
+    ("split", "order", "side"),
+    [
+        ((1, 12, 3, 9), (0, 3, 1, 2), (3, 9)),
+        ((1, 12, 4, 7), (0, 2, 3, 1), (4, 7)),
+        ((1, 12, 2, 2, 3, 2), (0, 2, 4, 3, 5, 1), (4, 6)),
+        ((1, 12, 2, 3, 2, 4), (0, 2, 4, 1, 3, 5), (6, 8)),
+    ],
+    ids=["columns", "rows", "patches of 2x2", "patches of 3x4"],
+)
+def test_products_of_windows(
+    split: tuple[int, ...], order: tuple[int, ...], side: tuple[int, int], form: str, rng: random.Random
+) -> None:
+    """Rows, columns or patches of an image become rows of a sequence: a convolution over them."""
+    m = OnnxMaker(rng)
+    x = transposed(m, reshaped(m, m.conv(m.image(3, *side), 12, kernel=1), split), *order)
+    count = {3: side[1], 2: side[0]}[order[1]] if len(split) == 4 else split[2] * split[4]
+    y = reshaped(m, x, (1, count, 12 * side[0] * side[1] // count))
+    m.output(linear(m, m.unary("Sigmoid", linear(m, y, 20, form), 1 / 255), 8))
+    found = compared(m, rng.getrandbits(32))
+    assert not [a for a in found.folded.assignments if a.target == "host"]
+    assert kinds(found)[:3] == ["Conv"] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nano", "base"])
+def test_products_of_windows_in_rtl(name: str, rng: random.Random) -> None:
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 3, 9), 12, kernel=1)
+    m.output(linear(m, reshaped(m, transposed(m, x, 0, 3, 1, 2), (1, 9, 36)), 20))
+    seed = rng.getrandbits(32)
+    found = compared(m, seed)
+    inputs, program = (
+        graph_inputs(found.folded, random_feeds(m.model(), seed)),
+        compile_graph(found.folded.graph, preset(name)),
+    )
+    golden, rtl = (b.run(program, inputs) for b in (GoldenBackend(found.folded.graph), RtlBackend()))
+    compare(golden.outputs, rtl.outputs).require_equal()
+
+
 def constant(m: OnnxMaker, shape: tuple[int, ...], scale: float) -> Value:
     stored = np.random.default_rng(m.rng.getrandbits(32)).integers(0, 255, shape, endpoint=True).astype(np.uint8)
     names = [m.constant(stored), m.constant(np.float32(scale)), m.constant(np.uint8(m.zero_point()))]
