@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from amaranth.hdl import Cat
 
 from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT, SEGMENTS, reciprocal_root
 from intloom.hw.vector.norm_factors import NormFactors
-from tests.hw.streams import made, run
+from tests.hw.streams import made, run, set_together
 
 
 def sums(rng: random.Random, count: int) -> tuple[int, int]:
@@ -48,7 +49,9 @@ def check(
                 expected.append(NormFactors.model(count, total, squares, center, epsilon))
                 await ctx.tick()
                 ctx.set(dut.valid, 0)
-                await ctx.tick().repeat(1 if rng.random() < 0.5 else rng.randint(2, 4))
+                for _ in range(1 if rng.random() < 0.5 else rng.randint(2, 4)):
+                    set_together(ctx, Cat(dut.total, dut.squares), (rng.getrandbits(32), rng.getrandbits(32)))
+                    await ctx.tick()
             await ctx.tick().repeat(NormFactors.LATENCY + 2)
 
     run(dut, bench, background=[watch])
