@@ -11,6 +11,7 @@ from intloom.hw.soc.bus_errors import BusErrors
 from intloom.hw.soc.register_bridge import RegisterBridge
 from intloom.hw.soc.timer import Timer
 from intloom.hw.soc.uart import UartTransmitter
+from intloom.hw.spec.regs import ADDRESS_BITS
 from tests.hw.soc.wishbone_master import read, write
 from tests.hw.streams import run
 
@@ -92,6 +93,7 @@ def test_register_accesses_pass(response: Resp, rng: random.Random) -> None:
     errors: list[int] = []
     # Strobes and word.
     data = [rng.getrandbits(36) for _ in range(8)]
+    written, read_from = ([rng.randrange(1 << ADDRESS_BITS >> 2) for _ in range(8)] for _ in range(2))
 
     bus, requests = bridge.bus, [getattr(bridge.registers, name).valid for name in ("aw", "w", "ar")]
 
@@ -109,13 +111,14 @@ def test_register_accesses_pass(response: Resp, rng: random.Random) -> None:
 
     async def cpu(ctx: Any) -> None:
         for i in range(8):
-            await write(ctx, bus, 3 * i, data[i] & 0xFFFF_FFFF, data[i] >> 32)
+            await write(ctx, bus, written[i], data[i] & 0xFFFF_FFFF, data[i] >> 32)
             await pause(ctx)
-            assert await read(ctx, bus, 5 * i) == 20 * i ^ 0xFFFF
+            assert await read(ctx, bus, read_from[i]) == 4 * read_from[i] ^ 0xFFFF
             await pause(ctx)
 
     run(bridge, cpu, slave.process, background=[watch])
-    expected = [e for i in range(8) for e in (("aw", 12 * i), ("w", data[i]), ("ar", 20 * i))]
+    accesses = zip(written, data, read_from, strict=True)
+    expected = [e for at, word, read_at in accesses for e in (("aw", 4 * at), ("w", word), ("ar", 4 * read_at))]
     assert sorted(slave.seen) == sorted(expected)
     assert sum(errors) == (0 if response == Resp.OKAY else 16)
 
