@@ -8,6 +8,7 @@ import pytest
 from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.array.mac_array import dot_bits
 from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.idle import check_idle
 from tests.hw.streams import made, run
 
 NANO = preset("nano")
@@ -119,6 +120,10 @@ def test_sums_use_all_bits_and_wrap() -> None:
     run(accumulators, bench)
     assert sums == [[Accumulators.model([dot] * tiles, params.acc_bits) for dot in pixel] for pixel in pixels]
     assert limit * tiles > 1 << params.acc_bits - 1
+
+
+def test_registers_keep_their_values_without_work(rng: random.Random) -> None:
+    check_idle(Accumulators(NANO), rng, "valid", "readout_groups")
 
 
 def test_model_wraps() -> None:
