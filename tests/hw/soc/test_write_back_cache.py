@@ -61,13 +61,14 @@ class Ram:
     """A slave that answers after a random time; it checks that reads are bursts over whole lines."""
 
     def __init__(self, cache: WriteBackCache, base: int, words: list[int], rng: random.Random, rate: float) -> None:
-        self.port, self.base, self.words, self.rng, self.rate = cache.memory, base, list(words), rng, rate
+        self.cache, self.base, self.words, self.rng, self.rate = cache, base, list(words), rng, rate
         self.reads = self.writes = 0
 
     async def process(self, ctx: Any) -> None:
         """Answer in the cycle of the access."""
-        port = self.port
+        cache, port = self.cache, self.cache.memory
         while True:
+            assert all(ctx.get(~bus.ack | bus.cyc & bus.stb) for bus in (cache.cpu, cache.control))
             answers = bool(ctx.get(port.cyc) and ctx.get(port.stb) and self.rng.random() < self.rate)
             ctx.set(port.ack, answers)
             at = ctx.get(port.adr) - self.base
