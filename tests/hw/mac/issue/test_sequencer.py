@@ -112,7 +112,9 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     # The pixels of a row that remain are counted in as many bits as a coordinate has. From a few pixels after a power
     # of two on, the row would end if the count lacked that bit.
     row = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 1, "shorter": 0}
-    plans += [random_plan(rng, params, **row, out_w=1 << bit | 4, strips=1, length=6) for bit in range(3, COORDINATE_BITS - 1)]
+    plans += [
+        random_plan(rng, params, **row, out_w=1 << bit | 4, strips=1, length=6) for bit in range(3, COORDINATE_BITS - 1)
+    ]
     plans.append(random_plan(rng, params, **row, out_w=1 << COORDINATE_BITS - 1 | 2, strips=2, length=params.strip))
     consumer = Consumer(sequencer, params, rng, rate)
     expected = list(Sequencer.model(plans, params))
