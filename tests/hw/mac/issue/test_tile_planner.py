@@ -90,8 +90,9 @@ def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
 def _large(rng: random.Random) -> Iterator[dict[str, int]]:
     """Plans of many tiles, one count with each of its bits, 2^n + 2: it ends after two if bit n is lost."""
     single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "length": 5, "out_w": 6}
-    for bit in range(2, BY_KIND[Kind.CONV].field("out_blocks").width):
-        yield random_plan(rng, NANO, **single, strips=1, shorter=0, out_blocks=1 << bit | 2)
+    for name in ("in_blocks", "out_blocks"):
+        for bit in range(2, BY_KIND[Kind.CONV].field(name).width):
+            yield random_plan(rng, NANO, **{**single, "strips": 1, "shorter": 0, name: 1 << bit | 2})
     for bit in range(2, STRIPS_BITS):
         # With a shorter strip, the second one has the length of the first only if bit n counts there too.
         for shorter in (0, 1):
