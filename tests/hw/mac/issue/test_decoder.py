@@ -8,7 +8,7 @@ from amaranth.lib import data
 
 from intloom.hw.mac.issue.decoder import InstructionDecoder
 from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, READOUT_DESCRIPTOR, WEIGHT_DESCRIPTOR, WRITE_DESCRIPTOR
-from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, Kind, encode, make
+from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BYTES, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.random_programs.values import any_fields
 from tests.hw.streams import made, run, sink
@@ -25,6 +25,8 @@ LAYOUTS = {
     "readout": READOUT_DESCRIPTOR,
     "write": WRITE_DESCRIPTOR,
 }
+
+_BLOCKS_BITS = BY_KIND[Kind.CONV].field("out_blocks").width
 
 
 def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
@@ -135,7 +137,7 @@ def test_an_illegal_instruction_yields_no_descriptors(lane: int, index: int, rng
 
 @pytest.mark.parametrize(
     ("fields", "more", "cycles"),
-    [({}, 0, None), ({}, 1, 3), ({"out_blocks": 2}, 0, 2)],
+    [({}, 0, None), ({}, 1, 3), *(({"out_blocks": 1 | 1 << bit}, 0, 2) for bit in range(1, _BLOCKS_BITS))],
 )
 def test_a_continuing_instruction_has_one_strip(
     fields: dict[str, int], more: int, cycles: int | None, rng: random.Random
