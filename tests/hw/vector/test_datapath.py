@@ -25,6 +25,18 @@ def _affine(rng: random.Random, number: int) -> Affine:
     return Affine(m1=m1, m2=m2, c=c, shift=rng.choice((23, 24, 25)) if number % 2 else 43, even=rng.random() < 0.5)
 
 
+async def _load_table(ctx: Any, datapath: Datapath, content: bytes) -> None:
+    ctx.set(datapath.operation.table, 1)
+    ctx.set(datapath.table_en, 1)
+    for index, byte in enumerate(content):
+        ctx.set(datapath.table_index, index)
+        ctx.set(datapath.table_byte, byte)
+        await ctx.tick()
+    ctx.set(datapath.table_en, 0)
+    # The last write passes a register.
+    await ctx.tick()
+
+
 @pytest.mark.parametrize("lanes", WIDTHS)
 def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
     datapath = made(Datapath, with_lanes(lanes))
@@ -34,13 +46,7 @@ def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
     found: list[int] = []
 
     async def bench(ctx: Any) -> None:
-        ctx.set(datapath.operation.table, 1)
-        ctx.set(datapath.table_en, 1)
-        for index, byte in enumerate(content):
-            ctx.set(datapath.table_index, index)
-            ctx.set(datapath.table_byte, byte)
-            await ctx.tick()
-        ctx.set(datapath.table_en, 0)
+        await _load_table(ctx, datapath, content)
         for affine, amount in operations:
             for name in ("m1", "m2", "c", "shift", "even"):
                 ctx.set(datapath.operation[name], getattr(affine, name))
@@ -58,6 +64,29 @@ def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
 
     run(datapath, bench, background=[record(datapath.result_valid, datapath.result, found)])
     expected = [Datapath.model(a, b, affine, content, amount) for affine, amount in operations for a, b in pairs]
+    assert [to_bytes(n, 8) for n in found] == expected
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+def test_bytes_of_other_units_pass_table_and_assembler(lanes: int, rng: random.Random) -> None:
+    datapath = made(Datapath, with_lanes(lanes))
+    content, amount = rng.randbytes(256), rng.randrange(8)
+    words = [rng.randbytes(8) for _ in range(12)]
+    found: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        await _load_table(ctx, datapath, content)
+        ctx.set(datapath.operation.rotate, amount)
+        for word in words:
+            for part in Slicer.model(word, lanes):
+                await idle_cycles(ctx, rng, datapath.bytes_valid)
+                ctx.set(datapath.bytes, int.from_bytes(part, "little"))
+                await ctx.tick()
+        ctx.set(datapath.bytes_valid, 0)
+        await ctx.tick().repeat(Datapath.LATENCY + 1)
+
+    run(datapath, bench, background=[record(datapath.result_valid, datapath.result, found)])
+    expected = [WordAssembler.model(ByteTable.model(word, content, True), amount) for word in words]
     assert [to_bytes(n, 8) for n in found] == expected
 
 
