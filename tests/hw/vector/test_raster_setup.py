@@ -10,6 +10,8 @@ from amaranth.hdl import Shape
 from amaranth.lib import data
 
 from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Instruction, Kind
+from intloom.hw.spec.norm import CONSTANT_WORDS
+from intloom.hw.spec.norm import PASSES as NORM_PASSES
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.softmax import PASSES
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words
@@ -76,8 +78,8 @@ def _widened(operation: dict[str, int], rng: random.Random) -> dict[str, int]:
     """The same counts at addresses with all bits; windows begin near the limits of inputs of any size."""
     found = dict(operation)
     for name in ADDRESSES:
-        # A Softmax reads neighbors.
-        if name != "a_x" or not operation["softmax"]:
+        # A Softmax and a normalization read neighbors.
+        if name != "a_x" or not operation["channels"]:
             found[name] = rng.getrandbits(_width(name))
     if operation["bounded"]:
         for size, corner in (("in_h", "iy0"), ("in_w", "ix0")):
@@ -127,6 +129,22 @@ def test_a_softmax_visits_each_pixel_three_times(wide: bool, rng: random.Random)
         assert list(_addresses(plan["out"])) == [out for out, *_ in wanted]
         windows = [window for _, window, _ in wanted[:: operation["blocks"]]]
         assert list(_windows(plan)) == [window for window in windows for _ in range(PASSES)], operation
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_normalization_visits_each_line_twice(wide: bool, rng: random.Random) -> None:
+    maker = BenchInstructions(rng, PARAMS)
+    operations = [_operation(maker.instruction(Kind.VNORM), rng) for _ in range(25)]
+    if wide:
+        operations = [_widened(operation, rng) for operation in operations]
+    for operation, plan in zip(operations, _plans(operations), strict=True):
+        wanted, width = list(RasterSetup.model(operation)), operation["out_w"]
+        assert list(_addresses(plan["out"])) == [out for out, *_ in wanted]
+        windows = [window for _, window, _ in wanted[:: operation["blocks"]]]
+        lines = [windows[at : at + width] for at in range(0, len(windows), width)]
+        assert list(_windows(plan)) == [window for line in lines for window in line * NORM_PASSES], operation
+        constants = range(operation["b_base"], operation["b_base"] + CONSTANT_WORDS * operation["blocks"])
+        assert list(_addresses(plan["b"])) == [address % (1 << SCRATCH_BITS) for address in constants]
 
 
 def test_a_depthwise_convolution_reads_its_constants_as_one_line(rng: random.Random) -> None:
