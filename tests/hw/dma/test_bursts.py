@@ -2,12 +2,14 @@
 
 import random
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import pytest
+from amaranth.hdl import Cat
 
 from intloom.hw.dma.bursts import BurstSplitter
-from intloom.hw.dma.runs import RunWalker, word_address_bits
+from intloom.hw.dma.runs import RUN_BITS, RunWalker, word_address_bits
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.dma.moves import random_fields, set_window
 from tests.hw.streams import cycles_through, made, run
@@ -37,6 +39,8 @@ def _bursts(
             ctx.set(splitter.i.valid, 1)
             await ctx.tick().until(splitter.i.ready)
             ctx.set(splitter.i.valid, 0)
+            # Not offered.
+            ctx.set(splitter.i.payload, rng.choice(runs))
 
     async def take(ctx: Any) -> None:
         while sum(last for *_, last in result) < instructions:
@@ -83,6 +87,29 @@ def test_the_number_of_a_block_carries_through_all_of_its_bits(rng: random.Rando
         assert _bursts(params, first, [run_over], rng) == [(first, 2, False), (first + 2, 3, True)], bit
 
 
+def test_the_words_of_a_run_are_counted_in_all_bits() -> None:
+    """Bursts of a block, without another run and with no last one."""
+    params = preset("nano").replace(axi_addr_bits=64, axi_burst=4)
+    splitter = made(BurstSplitter, params)
+    found: list[Burst] = []
+
+    async def bench(ctx: Any, words: int) -> None:
+        set_window(ctx, splitter.window, 0)
+        ctx.set(Cat(splitter.issue_enable, splitter.o.ready, splitter.i.valid), 0b111)
+        ctx.set(splitter.i.payload, {"offset": 0, "words": words, "contiguous": 0, "last": 0})
+        for cycle in range(12):
+            ctx.set(splitter.i.valid, cycle == 0)
+            if ctx.get(splitter.o.valid):
+                burst = ctx.get(splitter.o.payload)
+                found.append((burst.addr, burst.beats_less_one + 1, bool(burst.last)))
+            await ctx.tick()
+
+    for bit in range(3, RUN_BITS):
+        found.clear()
+        run(splitter, partial(bench, words=1 << bit))
+        assert found[:2] == [(0, 4, False), (4, 4, False)], bit
+
+
 def test_rows_that_touch_travel_in_long_bursts() -> None:
     params = preset("base")
     move = {"dram": 0, "n0": 8, "n1": 16, "n2": 4, "dram_s1": 8, "dram_s2": 128}
@@ -114,6 +141,8 @@ def test_a_pending_burst_issues_when_no_run_can_come() -> None:
         ctx.set(splitter.i.valid, 1)
         await ctx.tick()
         ctx.set(splitter.i.valid, 0)
+        # A run that is not offered does not count as contiguous.
+        ctx.set(splitter.i.payload.contiguous, 1)
         for _ in range(5):
             assert not ctx.get(splitter.o.valid), "the next run may join"
             await ctx.tick()
