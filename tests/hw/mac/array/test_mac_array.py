@@ -28,9 +28,7 @@ def _word(values: list[int]) -> int:
         _PAIRED, _PAIRED.replace(rows=16, cols=4, lut_products=0, axi_data_bits=128, weight_kib=64),
     ],
 )  # fmt: skip
-def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> None:
-    rng = random.Random(params.rows)
-
+def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams, rng: random.Random) -> None:
     def numbers(low: int, high: int) -> list[int]:
         near = (low, low + 1, high, high - 1, -2, -1, 0, 1, rng.randint(low, high), rng.randint(low, high))
         return [rng.choice(near) for _ in range(params.rows)]
@@ -46,7 +44,7 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
         for number in range(TILES + 1):
             coming = [numbers(-255, 255) for _ in range(params.cols)]
             # A tile is used for at least as many cycles as the next one is loaded. Now and then both take longer.
-            cycles = params.cols + rng.randrange(params.cols) * (number % 2)
+            cycles = params.cols + rng.randint(1, 2 * params.cols) * (number % 2)
             # The first column is written in the cycle after the swap or later, the last one in that of the next swap.
             at = sorted(rng.sample(range(cycle + 1, cycle + cycles + 1), params.cols))
             loads |= {when: (1 << c, coming[c]) for c, when in enumerate(at)}
