@@ -3,6 +3,7 @@
 import random
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -162,11 +163,13 @@ def test_the_first_item_has_the_stated_latency(rng: random.Random) -> None:
     run(readout, bench)
 
 
-def _check(params: HardwareParams, descriptors: list[Numbers], rng: random.Random, rate: float) -> None:
-    """Every sum of these descriptors, with its residual."""
-    strips = [length for descriptor in descriptors for length in _strips(descriptor, params, rng)]
+def _check(
+    params: HardwareParams, descriptors: list[Numbers], strips: list[int], rng: random.Random, rate: float
+) -> None:
+    """Every sum of these strips, with its residual."""
     bench = Environment(params, descriptors, strips, rng, rate)
-    expected = list(AccumulatorReadout.model(descriptors, strips, params))
+    items = sum(strips) * params.cols // params.lanes
+    expected = list(islice(AccumulatorReadout.model(descriptors, strips, params), items))
 
     async def follow(ctx: Any) -> None:
         await bench.follow(ctx, len(expected))
@@ -186,10 +189,19 @@ def test_every_sum_retires_with_its_residual(name: str, rate: float, rng: random
     params = OUTPUT_SHAPES[name]
     # Each pixel of 64 columns has as many items as 16 pixels of `nano`.
     count = 8 if params.cols < 64 else 2
-    _check(params, [_readout_descriptor(rng) for _ in range(count)], rng, rate)
+    descriptors = [_readout_descriptor(rng) for _ in range(count)]
+    _check(params, descriptors, [n for descriptor in descriptors for n in _strips(descriptor, params, rng)], rng, rate)
 
 
 def test_a_descriptor_may_have_the_most_blocks(rng: random.Random) -> None:
     most = (1 << BY_KIND[Kind.CONV].field("out_blocks").width) - 1
     descriptor = _readout_descriptor(rng) | {"out_h": 1, "out_w": 1, "out_blocks": most}
-    _check(OUTPUT_SHAPES["whole"], [descriptor], rng, 1.0)
+    _check(OUTPUT_SHAPES["whole"], [descriptor], [1] * most, rng, 1.0)
+
+
+@pytest.mark.parametrize("name", ["out_h", "out_w"])
+def test_sizes_have_all_their_bits(name: str, rng: random.Random) -> None:
+    """A line, or a block, would end after two pixels if one of two bits were lost."""
+    for bit in range(3, BY_KIND[Kind.CONV].field(name).width):
+        size = {"out_h": 1, "out_w": 1, "out_blocks": 1, name: 1 << bit | 2}
+        _check(OUTPUT_SHAPES["whole"], [_readout_descriptor(rng) | size | {"residual": 1}], [4], rng, 1.0)
