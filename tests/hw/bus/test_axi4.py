@@ -1,9 +1,14 @@
 """AXI names: every signal of the standard that other tools look for, with its width and direction."""
 
-from amaranth.hdl import Shape
+from typing import Any
+
+from amaranth.hdl import C, Module, Shape
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
 
 from intloom.hw.bus import axi4, axi4_lite
+from intloom.hw.spec.params import preset
 
 ADDRESS = {"id": 1, "addr": 40, "len": 8, "size": 3, "burst": 2, "lock": 1, "cache": 4, "prot": 3, "qos": 4}
 MASTER = {
@@ -43,6 +48,33 @@ def test_slave_has_the_lite_signal_set() -> None:
     assert {n: (m.flow, Shape.cast(m.shape).width) for n, m in members.items()} == {
         n: (flow, width) for n, (flow, width) in _flat(SLAVE).items()
     }
+
+
+class _Address(wiring.Component):
+    """A burst of five words from the third one on, of a master with attributes of its own."""
+
+    def __init__(self) -> None:
+        super().__init__({"o": Out(axi4.address_layout(32))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        params = preset("base").replace(axi_cache=0b1010, axi_prot=0b101, axi_qos=0b0110)
+        m.d.comb += list(axi4.drive_address(self.o, C(3), C(4), params.word_bytes, params))
+        return m
+
+
+def test_an_address_has_the_attributes_of_the_parameters() -> None:
+    address = _Address()
+    fields = {"addr": 48, "len": 4, "size": 4, "burst": axi4.Burst.INCR, "lock": 0, "id": 0}
+
+    async def bench(ctx: Any) -> None:
+        payload = ctx.get(address.o)
+        found = {name: payload[name] for name in ADDRESS}
+        assert found == fields | {"cache": 0b1010, "prot": 0b101, "qos": 0b0110}
+
+    simulator = Simulator(address)
+    simulator.add_testbench(bench)
+    simulator.run()
 
 
 def test_signatures_print_their_widths() -> None:

@@ -25,7 +25,7 @@ from intloom.hw.spec.regs import COUNTERS, REGISTERS, Access, Stall
 from tests.hw.npu.test_connections import Machine
 from tests.hw.streams import run, set_together
 
-PARAMS = preset("nano").replace(axi_addr_bits=40, trace=True)
+PARAMS = preset("nano").replace(axi_addr_bits=40, trace=True, axi_user_bits=3, axi_user=5)
 PROGRAMS, CYCLES, VALUES = 4, 150, 8
 _OF_QUEUES = (Stall.WAIT, Stall.NO_INSTRUCTION)
 """Causes that no unit reports."""
@@ -68,7 +68,10 @@ class Bench:
             self.registers[register.name] = value & writable_mask(register, PARAMS)
 
     def check_configuration(self, ctx: Any) -> None:
-        """The engine's configuration is that of the registers, while no program runs."""
+        """The engine's configuration is that of the registers, while no program runs; that of the bus is fixed."""
+        assert [ctx.get(getattr(self.machine.npu, f"m_axi_{name}user")) for name in ("aw", "ar")] == [
+            PARAMS.axi_user
+        ] * 2
         base = (self.registers["BASE_HIGH"] << 32 | self.registers["BASE_LOW"]) // PARAMS.word_bytes
         window = Window.model(base, self.registers["LIMIT"], PARAMS)
         assert {name: ctx.get(getattr(self.engine.window, name)) for name in window} == window

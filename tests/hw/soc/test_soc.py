@@ -1,6 +1,7 @@
 """The system's address decoder: the bench plays core and accelerator."""
 
 import random
+from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.bus import axi4
+from intloom.hw.npu import TOP_NAME
 from intloom.hw.soc import soc as soc_module
 from intloom.hw.soc.axi_arbiter import memory_layouts
 from intloom.hw.soc.soc import CACHE_BASE, CPU_MODULE, ERRORS_BASE, REGISTERS_BASE, RESET_VECTOR, TIMER_BASE, Soc
@@ -30,34 +32,35 @@ _BUS = {"adr": "ADR", "we": "WE", "dat_w": "DAT_MOSI", "sel": "SEL", "cti": "CTI
 class Bench(wiring.Component):
     """A system without core and accelerator, with a small cache; and its memory port."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.instances: dict[str, dict[str, Any]] = {}
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, accelerators: int = 1) -> None:
+        self.accelerators = accelerators
+        self.instances: dict[str, list[dict[str, Any]]] = defaultdict(list)
         monkeypatch.setattr(soc_module, "Instance", self._instance)
         # Each command walks over all lines.
         monkeypatch.setattr(soc_module, "WriteBackCache", lambda: WriteBackCache(_LINES))
-        self._layouts = memory_layouts(PARAMS, 2)
+        self._layouts = memory_layouts(PARAMS, accelerators + 1)
         ports = {name: flow(stream.Signature(self._layouts[name])) for name, flow in axi4.CHANNELS.items()}
         super().__init__({"memory": Out(wiring.Signature(ports))})
 
     def _instance(self, name: str, **ports: Any) -> Module:
-        self.instances[name] = ports
+        self.instances[name].append(ports)
         return Module()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.soc = soc = Soc(PARAMS)
+        m.submodules.soc = soc = Soc(PARAMS, self.accelerators)
         m.d.comb += [a.eq(b) for a, b in axi4.flat_pairs(soc, "m_axi", self.memory, self._layouts, _REVERSED)]
         return m
 
     def cpu(self) -> Any:
         """The core's data bus."""
-        ports = self.instances[CPU_MODULE]
+        (ports,) = self.instances[CPU_MODULE]
         outputs = {name: ports[f"o_dBusWishbone_{port}"] for name, port in _BUS.items()}
         return SimpleNamespace(**outputs, ack=ports["i_dBusWishbone_ACK"], dat_r=ports["i_dBusWishbone_DAT_MISO"])
 
     async def registers(self, ctx: Any) -> None:
         """The accelerator answers reads, which come when memory has all that was written before."""
-        npu, memory = self.instances["npu"], self.memory
+        (npu,), memory = self.instances[TOP_NAME], self.memory
         ctx.set(npu["o_s_axi_arready"], 1)
         outstanding = 0
         signals = (memory.aw.valid & memory.aw.ready, memory.b.valid & memory.b.ready, npu["i_s_axi_arvalid"])
@@ -93,3 +96,16 @@ def test_an_access_sees_all_writes_before_it(rng: random.Random, monkeypatch: py
         assert [await read(ctx, cpu, ERRORS_BASE // 4) for _ in range(2)] == [1, 0]
 
     run(bench, body, background=[bench.registers, *memory.processes()])
+
+
+def test_each_accelerator_has_its_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, 2)
+
+    async def body(ctx: Any) -> None:
+        (cpu,) = bench.instances[CPU_MODULE]
+        for pending in range(4):
+            for number, npu in enumerate(bench.instances[TOP_NAME]):
+                ctx.set(npu["o_irq"], pending >> number & 1)
+            assert ctx.get(cpu["i_externalInterruptArray"]) == pending
+
+    run(bench, body)
