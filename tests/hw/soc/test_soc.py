@@ -52,11 +52,11 @@ class Bench(wiring.Component):
         m.d.comb += [a.eq(b) for a, b in axi4.flat_pairs(soc, "m_axi", self.memory, self._layouts, _REVERSED)]
         return m
 
-    def cpu(self) -> Any:
-        """The core's data bus."""
+    def cpu(self, bus: str = "dBus") -> Any:
+        """A bus of the core, that of data or that of instructions."""
         (ports,) = self.instances[CPU_MODULE]
-        outputs = {name: ports[f"o_dBusWishbone_{port}"] for name, port in _BUS.items()}
-        return SimpleNamespace(**outputs, ack=ports["i_dBusWishbone_ACK"], dat_r=ports["i_dBusWishbone_DAT_MISO"])
+        outputs = {name: ports[f"o_{bus}Wishbone_{port}"] for name, port in _BUS.items()}
+        return SimpleNamespace(**outputs, ack=ports[f"i_{bus}Wishbone_ACK"], dat_r=ports[f"i_{bus}Wishbone_DAT_MISO"])
 
     async def registers(self, ctx: Any) -> None:
         """The accelerator answers reads, which come when memory has all that was written before."""
@@ -93,6 +93,7 @@ def test_an_access_sees_all_writes_before_it(rng: random.Random, monkeypatch: py
                 value = await read(ctx, cpu, ERRORS_BASE // 4)
             assert [value, await read(ctx, cpu, ERRORS_BASE // 4)] == [wrong, 0]
         assert await read(ctx, cpu, _NOWHERE // 4) == 0xFFFF_FFFF
+        await read(ctx, bench.cpu("iBus"), _NOWHERE // 4)
         assert [await read(ctx, cpu, ERRORS_BASE // 4) for _ in range(2)] == [1, 0]
 
     run(bench, body, background=[bench.registers, *memory.processes()])

@@ -8,7 +8,7 @@ import pytest
 from intloom.hw.mac.epilogue.channel_store import ChannelStore
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.arith import wrap
-from intloom.hw.spec.params import preset
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.idle import check_idle
 from tests.hw.mac.constants import write_constant
 from tests.hw.streams import made, run
@@ -34,10 +34,12 @@ async def _write_other(ctx: Any, store: ChannelStore, rng: random.Random) -> Non
     await write_constant(ctx, store, kind, rng.getrandbits(8), rng.getrandbits(8))
 
 
-async def _read_block(ctx: Any, store: ChannelStore, expected: Channels, lanes: int, rng: random.Random) -> None:
+async def _read_block(
+    ctx: Any, store: ChannelStore, expected: Channels, params: HardwareParams, rng: random.Random
+) -> None:
     """Read groups in any order, with gaps; biases come first, scales at the requantizers' scale stage."""
-    late, count = store.SCALE_LATENCY, len(expected) // lanes
-    corrections = [rng.choice(_CORRECTIONS) for _ in range(40)]
+    late, lanes, count = store.SCALE_LATENCY, params.lanes, len(expected) // params.lanes
+    corrections = [wrap(rng.choice(_CORRECTIONS), params.acc_bits) for _ in range(40)]
     groups = [rng.randrange(count) if rng.random() < 0.8 else None for _ in range(40)]
     for cycle in range(len(groups) + late):
         for latency, names in ((store.BIAS_LATENCY, ("bias",)), (late, ("mantissa", "exponent"))):
@@ -56,9 +58,9 @@ async def _read_block(ctx: Any, store: ChannelStore, expected: Channels, lanes: 
         await ctx.tick()
 
 
-@pytest.mark.parametrize(("lanes", "cols"), [(1, 4), (2, 4), (4, 4), (1, 32)])
-def test_channels_are_read_while_others_are_written(lanes: int, cols: int, rng: random.Random) -> None:
-    params = NANO.replace(lanes=lanes, cols=cols, strip=32)
+@pytest.mark.parametrize(("lanes", "cols", "acc_bits"), [(1, 4, 32), (2, 4, 20), (4, 4, 32), (1, 32, 31)])
+def test_channels_are_read_while_others_are_written(lanes: int, cols: int, acc_bits: int, rng: random.Random) -> None:
+    params = NANO.replace(lanes=lanes, cols=cols, strip=32, acc_bits=acc_bits)
     store = made(ChannelStore, params)
     biases = [[rng.randrange(-(1 << 31), 1 << 31) for _ in range(params.cols)] for _ in range(4)]
     scales = [
@@ -85,7 +87,7 @@ def test_channels_are_read_while_others_are_written(lanes: int, cols: int, rng: 
             ctx.set(store.read_set, block % 2)
             channels = zip(biases[block], scales[block], strict=True)
             expected = [ChannelStore.model(bias, 0, scale, params.mantissa_bits) for bias, scale in channels]
-            await _read_block(ctx, store, expected, lanes, rng)
+            await _read_block(ctx, store, expected, params, rng)
             done += 1
 
     run(store, writer, reader)
