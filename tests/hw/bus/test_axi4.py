@@ -5,10 +5,10 @@ from typing import Any
 from amaranth.hdl import C, Module, Shape
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
 
 from intloom.hw.bus import axi4, axi4_lite
 from intloom.hw.spec.params import preset
+from tests.hw.streams import run
 
 ADDRESS = {"id": 1, "addr": 40, "len": 8, "size": 3, "burst": 2, "lock": 1, "cache": 4, "prot": 3, "qos": 4}
 MASTER = {
@@ -59,7 +59,7 @@ class _Address(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         params = preset("base").replace(axi_cache=0b1010, axi_prot=0b101, axi_qos=0b0110)
-        m.d.comb += list(axi4.drive_address(self.o, C(3), C(4), params.word_bytes, params))
+        m.d.sync += list(axi4.drive_address(self.o, C(3), C(4), params.word_bytes, params))
         return m
 
 
@@ -68,13 +68,12 @@ def test_an_address_has_the_attributes_of_the_parameters() -> None:
     fields = {"addr": 48, "len": 4, "size": 4, "burst": axi4.Burst.INCR, "lock": 0, "id": 0}
 
     async def bench(ctx: Any) -> None:
+        await ctx.tick()
         payload = ctx.get(address.o)
         found = {name: payload[name] for name in ADDRESS}
         assert found == fields | {"cache": 0b1010, "prot": 0b101, "qos": 0b0110}
 
-    simulator = Simulator(address)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run(address, bench)
 
 
 def test_signatures_print_their_widths() -> None:
