@@ -12,6 +12,7 @@ from tools.coverage.counts import Point
 from tools.netlist import Module, Names, modules, path_of
 
 _ENCODED = re.compile(r"__0([0-9a-fA-F]{2})")
+_FALLS = "1->0"
 _BIT = re.compile(r"(.*?)((?:\[\d+\])*(?::.*)?)")
 Key = tuple[str, ...]
 
@@ -23,10 +24,6 @@ class Design:
     name: str
     verilog: str
     counts: Mapping[Point, int]
-
-    def unreached(self, kind: str) -> Iterator[Point]:
-        """Points of a kind that no run has reached."""
-        return (point for point, count in self.counts.items() if point.kind == kind and not count)
 
 
 @dataclass
@@ -103,18 +100,22 @@ def _index(bit: str) -> int:
 def _identified(design: Design) -> Iterator[tuple[Key, SharedPoint]]:
     lines = design.verilog.splitlines()
     identities = {path: _Identities(module) for path, module in modules(design.verilog).items()}
-    fixed = constant_bits(design.verilog) if any(design.unreached("toggle")) else {}
+    fixed = constant_bits(design.verilog)
     for point, count in design.counts.items():
         path, name, constant = path_of(point.module), point.name, False
         if point.kind == "toggle":
             signal, bit = decoded(name)
             name, identity = f"{signal}{bit}", identities[path].signal(signal) + bit
             net = ".".join((*point.module.split(".")[1:], signal))
-            constant = not count and _index(bit) in fixed.get(net, ())
+            constant = _index(bit) in fixed.get(net, ())
+            # A bit that is 1 rises once, when the simulation begins.
+            if constant and count and bit.endswith(_FALLS):
+                raise ValueError(f"{net}{bit} of {design.name} is counted {count} times, and the netlist has one value")
         else:
             identity = f"{identities[path].statement(point.line)} {name}"
         text, where = lines[point.line - 1].strip(), f"{design.name}:{point.line}"
-        yield (path, point.kind, identity), SharedPoint(path, point.kind, name, text, where, count, constant)
+        counted = 0 if constant else count
+        yield (path, point.kind, identity), SharedPoint(path, point.kind, name, text, where, counted, constant)
 
 
 def merged(designs: Iterable[Design]) -> list[SharedPoint]:

@@ -13,6 +13,7 @@ import os
 import random
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise, product
@@ -59,6 +60,7 @@ from tools.coverage.waivers import read_waivers
 
 # Verilator 5.48 crashes on Amaranth's Verilog with --coverage, which includes FSM coverage.
 _FLAGS = ("--coverage-line", "--coverage-toggle")
+_TOGGLES = Path(__file__).with_name("toggles.h")
 _RANDOM_MEMORIES = ("--x-initial", "unique")
 _STALLS = (0, 100, 300)
 _REGISTER_RUNS = 12
@@ -120,7 +122,9 @@ class Collector:
         return self._built(*_RANDOM_MEMORIES)
 
     def _built(self, *flags: str) -> Build:
-        return build(bare_plan(verilog_of(self.params), optimize="-O1", flags=(*_FLAGS, *flags)))
+        plan = bare_plan(verilog_of(self.params), optimize="-O1", flags=(*_FLAGS, *flags))
+        generated = {**plan.generated, _TOGGLES.name: _TOGGLES.read_text(encoding="utf-8")}
+        return build(replace(plan, generated=generated, cxx_flags=("-include", _TOGGLES.name)))
 
     def run(self, program: RandomProgram, stalls: int = 0) -> None:
         """Run a program that ends well, on the simulator that counts if it is for its hardware."""

@@ -144,7 +144,8 @@ def long_series(params: HardwareParams) -> Iterator[Series]:
 
     The same with small indices follows.
     """
-    good = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()]
+    # So many that each entry of a FIFO has held an index.
+    good = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()] * (2 * params.axi_outstanding + _BURSTS_MORE)
     before = [encode(begin(params))] * _HIGH_INDICES
     for last in (_ILLEGAL, encode(make(Kind.LOAD, wait_store=_ALTERNATE))):
         yield checked(params, *before, *good, last), checked(params, *good, last)

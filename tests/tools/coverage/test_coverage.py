@@ -3,8 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from intloom.hw.spec.isa import make
 from tests.hw.coverage.fields import cover_points, reached
+from tools.coverage.constants import constant_bits
 from tools.coverage.counts import Point, add_up, load, save
 from tools.coverage.merge import Design, SharedPoint, merged
 from tools.coverage.summary import missed_text, shares, tallies, total
@@ -94,6 +97,47 @@ def test_a_point_is_covered_if_one_design_reaches_it() -> None:
         ("toggle", "$1:0->1"): (5, False),
     }
     assert points["toggle", "total[7]:0->1"].where == "wide:8"
+
+
+FIXED = r"""module npu(clk, a, sum, events, count, started);
+  input clk;
+  input [3:0] a;
+  output [7:0] sum;
+  wire [7:0] sum;
+  wire \$1 ;
+  output [3:0] events, count;
+  reg [3:0] events = 4'h0;
+  reg [3:0] count = 4'h0;
+  output started;
+  reg started = 1'h0;
+  assign \$1  = count[0] & 1'h0;
+  assign sum = { 4'h0, a } + { 7'h0, started };
+  always @(posedge clk) begin
+    events <= (events & ~a) | { 3'h0, a[3] };
+    count <= count + 4'h2;
+    started <= 1'h1;
+  end
+endmodule
+"""
+
+
+def test_bits_with_one_value() -> None:
+    """Whatever an operation adds above its operands, a register that only clears bits, and one that counts in twos."""
+    found = {name: constant_bits(FIXED).get(name) for name in ("a", "sum", "$1", "events", "count", "started")}
+    fixed = {"sum": [5, 6, 7], "$1": [0], "events": [1, 2, 3], "count": [0]}
+    assert found == dict.fromkeys(("a", "started")) | fixed
+
+
+def test_a_bit_with_one_value_that_falls_is_an_error() -> None:
+    """A count of another bit is counted for it, or it has more than one value."""
+    counts = {Point("npu", "toggle", 7, f"events[{bit}]:{edge}"): 1 for bit, edge in ((0, "1->0"), (1, "0->1"))}
+    assert [(p.name, p.count, p.constant) for p in merged([Design("one", FIXED, counts)])] == [
+        ("events[0]:1->0", 1, False),
+        ("events[1]:0->1", 0, True),
+    ]
+    counts[Point("npu", "toggle", 7, "events[1]:1->0")] = 1
+    with pytest.raises(ValueError, match=r"events\[1\]:1->0 of one is counted 1 times"):
+        [*merged([Design("one", FIXED, counts)])]
 
 
 def test_different_statements_are_different_points() -> None:
