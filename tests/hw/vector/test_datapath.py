@@ -15,7 +15,6 @@ from intloom.hw.vector.word_assembler import WordAssembler
 from tests.hw.streams import made, run
 from tests.hw.vector.slices import WIDTHS, as_int8, idle_cycles, record, to_bytes, with_lanes
 
-
 _SHIFTS = (*range(2, 26, 3), 30, 35, 39, 43)
 """So near to each other that each bit of factors and constants decides some results."""
 
