@@ -11,6 +11,7 @@ from litex.gen import LiteXModule
 from litex.soc.integration.soc import SoCRegion
 from litex.soc.interconnect.axi import AXIInterface, AXILiteInterface
 from litex.soc.interconnect.csr_eventmanager import EventManager, EventSourceLevel
+from litex.soc.interconnect.stream import Buffer
 from migen import ClockSignal, Instance, ResetSignal, Signal
 
 REGISTER_ADDRESS_BITS = 10
@@ -23,6 +24,7 @@ _FULL = {
     "r": ("id", "data", "resp", "last"),
 }  # fmt: skip
 """Members of each channel."""
+_REQUESTS = ("aw", "w", "ar")
 
 
 class Intloom(LiteXModule):
@@ -31,20 +33,28 @@ class Intloom(LiteXModule):
     def __init__(self, platform: Any, folder: Path, address_width: int = 32) -> None:
         parameters = tomllib.loads((folder / "parameters.toml").read_text(encoding="utf-8"))
         self.registers = AXILiteInterface(data_width=32, address_width=address_width)
-        self.memory = AXIInterface(data_width=parameters["axi_data_bits"], address_width=address_width, id_width=1)
+        sizes = {"data_width": parameters["axi_data_bits"], "address_width": address_width, "id_width": 1}
+        self.memory, port = AXIInterface(**sizes), AXIInterface(**sizes)
         self.ev = EventManager()
         self.ev.done = EventSourceLevel(description="A program ended, or an error stopped it.")
         self.ev.finalize()
         wide = parameters["axi_addr_bits"]
         ports = {"i_clk": ClockSignal("sys"), "i_rst": ResetSignal("sys"), "o_irq": self.ev.done.trigger}
         ports |= _ports("s_axi", self.registers, _LITE, ("b", "r"))
-        ports |= _ports("m_axi", self.memory, _FULL, ("aw", "w", "ar"))
+        ports |= _ports("m_axi", port, _FULL, _REQUESTS)
         for channel in ("aw", "ar"):
             ports[f"i_s_axi_{channel}addr"] = getattr(self.registers, channel).addr[:REGISTER_ADDRESS_BITS]
         # The bus may have fewer address bits than the accelerator.
         for channel in ("aw", "ar"):
             address = ports[f"o_m_axi_{channel}addr"] = Signal(wide)
-            self.comb += getattr(self.memory, channel).addr.eq(address)
+            self.comb += getattr(port, channel).addr.eq(address)
+        # LiteX's bridges and cache answer in the cycle of a request: their paths would go on in the accelerator.
+        for channel in _FULL:
+            ends = getattr(port, channel), getattr(self.memory, channel)
+            first, last = ends if channel in _REQUESTS else reversed(ends)
+            buffer = Buffer(first.description, pipe_valid=True, pipe_ready=True)
+            self.add_module(f"buffer_{channel}", buffer)
+            self.comb += [first.connect(buffer.sink), buffer.source.connect(last)]
         self.specials += Instance("npu", **ports)
         for source in sorted(folder.glob("*.v")):
             if source.stem not in _NOT_SOURCES:
