@@ -17,6 +17,9 @@ _SUM_BITS = 26
 """Of the largest convolution."""
 _CHANNELS = (1, 3, 4, 8, 12, 16, 20, 32, 33, 48)
 
+_MOST_TRANSPOSED = 96
+"""Channels of the largest operand: a transposed layer is not cut, and every shape's weight memory must hold it."""
+
 
 class RandomGraph:
     """Grows a graph from random operations; `pool` holds the tensors to choose from."""
@@ -72,6 +75,8 @@ class RandomGraph:
 
     def transposed(self) -> str:
         m, rng, x = self.maker, self.rng, self.pick()
+        if m.shape(x)[0] > _MOST_TRANSPOSED:
+            return self.conv()
         kernel, stride = int(rng.integers(1, 5)), int(rng.integers(1, 4))
         pad = int(rng.integers(0, (kernel + 1) // 2))
         extra = int(rng.integers(0, stride))
