@@ -13,7 +13,7 @@ from intloom.hw.vector.operation import kinds_of
 from intloom.sim.regress.graphs import GraphMaker
 
 _MOST_VALUES = 20_000
-_SUM_BITS = 26
+_SUM_BITS = 27
 """Of the largest convolution."""
 _CHANNELS = (1, 3, 4, 8, 12, 16, 20, 32, 33, 48)
 
