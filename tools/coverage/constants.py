@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from intloom.common.cache.store import Kind, cached_text, key_of
@@ -79,7 +80,7 @@ class _Gate(NamedTuple):
 
 def constant_bits(verilog: str) -> dict[str, list[int]]:
     """Of each signal, by path from the top module, the bits that have one value from reset on."""
-    key = key_of("constants", verilog, _SCRIPT)
+    key = key_of("constants", verilog, Path(__file__).read_text(encoding="utf-8"))
     found: dict[str, list[int]] = json.loads(
         cached_text(Kind.RESULT, key, "constants.json", lambda: json.dumps(_constants(verilog)), detail="constant bits")
     )
