@@ -118,29 +118,30 @@ def test_raster_setup_matches_the_instruction(kind: Kind, wide: bool, rng: rando
     assert (slid > 0) == (kind is Kind.VMAX)
 
 
-@pytest.mark.parametrize("wide", [False, True])
-def test_a_softmax_visits_each_pixel_three_times(wide: bool, rng: random.Random) -> None:
+def _over_channels(
+    kind: Kind, wide: bool, rng: random.Random
+) -> Iterator[tuple[dict[str, int], dict[str, Any], list[Any]]]:
+    """Random operations, what their walkers get, and the window of each pixel; the outputs are compared."""
     maker = BenchInstructions(rng, PARAMS)
-    operations = [_operation(maker.instruction(Kind.VSOFTMAX), rng) for _ in range(25)]
+    operations = [_operation(maker.instruction(kind), rng) for _ in range(25)]
     if wide:
         operations = [_widened(operation, rng) for operation in operations]
     for operation, plan in zip(operations, _plans(operations), strict=True):
         wanted = list(RasterSetup.model(operation))
         assert list(_addresses(plan["out"])) == [out for out, *_ in wanted]
-        windows = [window for _, window, _ in wanted[:: operation["blocks"]]]
+        yield operation, plan, [window for _, window, _ in wanted[:: operation["blocks"]]]
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_softmax_visits_each_pixel_three_times(wide: bool, rng: random.Random) -> None:
+    for operation, plan, windows in _over_channels(Kind.VSOFTMAX, wide, rng):
         assert list(_windows(plan)) == [window for window in windows for _ in range(PASSES)], operation
 
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_normalization_visits_each_line_twice(wide: bool, rng: random.Random) -> None:
-    maker = BenchInstructions(rng, PARAMS)
-    operations = [_operation(maker.instruction(Kind.VNORM), rng) for _ in range(25)]
-    if wide:
-        operations = [_widened(operation, rng) for operation in operations]
-    for operation, plan in zip(operations, _plans(operations), strict=True):
-        wanted, width = list(RasterSetup.model(operation)), operation["out_w"]
-        assert list(_addresses(plan["out"])) == [out for out, *_ in wanted]
-        windows = [window for _, window, _ in wanted[:: operation["blocks"]]]
+    for operation, plan, windows in _over_channels(Kind.VNORM, wide, rng):
+        width = operation["out_w"]
         lines = [windows[at : at + width] for at in range(0, len(windows), width)]
         assert list(_windows(plan)) == [window for line in lines for window in line * NORM_PASSES], operation
         constants = range(operation["b_base"], operation["b_base"] + CONSTANT_WORDS * operation["blocks"])

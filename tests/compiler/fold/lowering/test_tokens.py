@@ -138,10 +138,8 @@ def test_products_of_windows_in_rtl(name: str, rng: random.Random) -> None:
     m.output(linear(m, reshaped(m, transposed(m, x, 0, 3, 1, 2), (1, 9, 36)), 20))
     seed = rng.getrandbits(32)
     found = compared(m, seed)
-    inputs, program = (
-        graph_inputs(found.folded, random_feeds(m.model(), seed)),
-        compile_graph(found.folded.graph, preset(name)),
-    )
+    inputs = graph_inputs(found.folded, random_feeds(m.model(), seed))
+    program = compile_graph(found.folded.graph, preset(name))
     golden, rtl = (b.run(program, inputs) for b in (GoldenBackend(found.folded.graph), RtlBackend()))
     compare(golden.outputs, rtl.outputs).require_equal()
 

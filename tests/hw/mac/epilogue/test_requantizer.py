@@ -103,7 +103,7 @@ def test_random_vectors_match_the_specification(match: RoundingMode, seed: int) 
     assert len({e for e in expected if -128 < e < 127}) > 50
 
 
-def _beside_a_tie(rng: random.Random) -> Vector:
+def _near_a_tie(rng: random.Random) -> Vector:
     """A product that differs from a tie by one bit, or by two neighbors, at any position of its lower half."""
     while True:
         odd = rng.randrange(3, 100, 2)
@@ -116,7 +116,7 @@ def _beside_a_tie(rng: random.Random) -> Vector:
             return total, 0, Scale(odd << zeros, half + 1), 0
 
 
-def _full_width_beside_ties(rng: random.Random) -> Iterator[Vector]:
+def _full_width_near_ties(rng: random.Random) -> Iterator[Vector]:
     """Products that differ from a tie by two bits: the first of those beyond 24, and any below; factors have all bits.
 
     The sum is the quotient of the product's lower bits, modulo their power of two, and the scale: few sums are small.
@@ -127,8 +127,8 @@ def _full_width_beside_ties(rng: random.Random) -> Iterator[Vector]:
         inverse = inverse * (2 - scales * inverse)
     for half in range(18, 46):
         for lowest in range(half - 17):
-            beside = rng.choice((1, -1)) * ((1 << half - 17) + rng.choice((1, -1)) * (1 << lowest))
-            sums = np.uint64((1 << half) + beside) * inverse & np.uint64((2 << half) - 1)
+            distance = rng.choice((1, -1)) * ((1 << half - 17) + rng.choice((1, -1)) * (1 << lowest))
+            sums = np.uint64((1 << half) + distance) * inverse & np.uint64((2 << half) - 1)
             for at in np.flatnonzero(sums < np.uint64(1 << half + 8) // scales):
                 yield rng.choice((1, -1)) * int(sums[at]), 0, Scale(int(scales[at]), half + 1), 0
 
@@ -142,9 +142,9 @@ def _between_significands(rng: random.Random) -> Vector:
 
 
 @pytest.mark.parametrize("form", _FORMS)
-def test_a_tie_is_told_from_products_beside_it(form: str, rng: random.Random) -> None:
-    vectors = [make(rng) for make in (_beside_a_tie, _between_significands) for _ in range(1000)]
-    vectors += _full_width_beside_ties(rng)
+def test_a_tie_is_told_from_products_near_it(form: str, rng: random.Random) -> None:
+    vectors = [make(rng) for make in (_near_a_tie, _between_significands) for _ in range(1000)]
+    vectors += _full_width_near_ties(rng)
     expected = [RequantizerLane.model(*v, _FORMS[form].match) for v in vectors]
     results = _run(_FORMS[form], list(vectors))
     assert not [(v, e, r) for v, e, r in zip(vectors, expected, results, strict=True) if e != r]
