@@ -13,7 +13,13 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, to_in
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_nodes
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
-from intloom.compiler.fold.lowering.common.tokens import TokenParts, bind_tokens, join_parts, read_tokens
+from intloom.compiler.fold.lowering.common.tokens import (
+    TokenParts,
+    bind_tokens,
+    join_parts,
+    ordered_results,
+    read_tokens,
+)
 from intloom.compiler.fold.lowering.common.transposition import resized
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.qparams import read_qparams
@@ -100,7 +106,7 @@ def _join_tokens(builder: GraphBuilder, unit: QuantizationUnit, tables: list[Int
         size = next(iter(parts.values())).shape[2:]
         joined = [resized(builder, p, size, unit.origins) for p in parts.values()]
         part = join_parts(builder, unit, joined, f"{unit.output}/tokens")
-        bind_tokens(builder, unit, TokenParts((part,), first.pixels))
+        bind_tokens(builder, unit, ordered_results(builder, unit, TokenParts((part,), first.pixels)))
         builder.assign(unit, Target.PLACEMENT)
         return
     rows, at, placed, pixels = prod(shape[:-1]), 0, [], []
@@ -119,7 +125,7 @@ def _join_tokens(builder: GraphBuilder, unit: QuantizationUnit, tables: list[Int
         pixels[-1] = pixels[-1] + at
         at += count
     whole = SpatialOps(builder, unit.origins).join(placed, (1, rows), f"{unit.output}/tokens")
-    bind_tokens(builder, unit, TokenParts((whole,), np.concatenate(pixels)))
+    bind_tokens(builder, unit, ordered_results(builder, unit, TokenParts((whole,), np.concatenate(pixels))))
     builder.assign(unit, Target.VECTOR, "padded parts, added")
 
 

@@ -13,7 +13,7 @@ from intloom.compiler.fold.arithmetic.tabulation import clamp_table
 from intloom.compiler.fold.arithmetic.weights import requantizer_scale
 from intloom.compiler.fold.byte_order import Matrices, matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.tokens import TokenParts, bind_tokens, join_parts
+from intloom.compiler.fold.lowering.common.tokens import TokenParts, bind_tokens, join_parts, ordered_results
 from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.patterns.data_movement import is_data_movement
 from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize
@@ -57,7 +57,8 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if swapped:
         builder.bind(unit.output, join_parts(builder, unit, parts, unit.output).name)
     else:
-        bind_tokens(builder, unit, TokenParts(parts, np.arange(parts[0].height * parts[0].width)))
+        made = TokenParts(parts, np.arange(parts[0].height * parts[0].width))
+        bind_tokens(builder, unit, ordered_results(builder, unit, made))
     builder.assign(unit, Target.ARRAY, "one operand is the weights")
 
 

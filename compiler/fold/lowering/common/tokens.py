@@ -47,6 +47,19 @@ class Tokens(TokenParts):
     operand: Operand = field(kw_only=True)
 
 
+@dataclass(frozen=True, eq=False)
+class TokenResults(TokenParts):
+    """The tokens of a unit's result."""
+
+    order: Positions = field(kw_only=True)
+    """Where its values lie in the parts side by side along channels."""
+
+    @property
+    def in_model_order(self) -> bool:
+        """Whether this is the model's order."""
+        return np.array_equal(self.order.ravel(), np.arange(self.order.size))
+
+
 def read_tokens(
     builder: GraphBuilder, unit: QuantizationUnit, value: str, *, columns: bool = False, apart: bool = False
 ) -> Tokens:
@@ -208,14 +221,15 @@ def select_channels(builder: GraphBuilder, name: str, channels: Positions) -> Te
     return builder.tensors.get(joined) or builder.join(parts, joined)
 
 
-def token_results(builder: GraphBuilder, unit: QuantizationUnit, x: TokenParts, channels: int) -> TokenParts:
+def token_results(builder: GraphBuilder, unit: QuantizationUnit, x: TokenParts, channels: int) -> TokenResults:
     """Describe a unit's result: for each part of its operand a tensor with this number of channels."""
     whole = len(x.parts) == 1
     names = [f"{unit.output}/tokens{'' if whole else number}" for number in range(len(x.parts))]
     shape, params = (1, channels, x.parts[0].height, x.parts[0].width), builder.params(unit)
-    result = TokenParts(tuple(builder.tensor(name, shape, params) for name in names), x.pixels, x.columns)
+    parts = tuple(builder.tensor(name, shape, params) for name in names)
+    result = ordered_results(builder, unit, TokenParts(parts, x.pixels, x.columns))
     # Only a tensor in the model's order has the name of the model's value.
-    if whole and _result_positions(builder, unit, result)[1]:
+    if whole and result.in_model_order:
         return replace(result, parts=(replace(result.parts[0], name=unit.output),))
     return result
 
@@ -225,20 +239,25 @@ def join_parts(builder: GraphBuilder, unit: QuantizationUnit, parts: Sequence[Te
     return builder.join(parts, name, name=unit_name(unit), origin=unit.origins)
 
 
-def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, result: TokenParts) -> None:
+def ordered_results(builder: GraphBuilder, unit: QuantizationUnit, result: TokenParts) -> TokenResults:
+    """The parts of a unit's result with the order of its values.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The shape of the result is unknown.
+    """
+    shape = builder.model.shape(unit.output)
+    if shape is None or prod(shape) != sum(prod(p.shape) for p in result.parts):
+        raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
+    return TokenResults(result.parts, result.pixels, result.columns, order=result.positions(shape))
+
+
+def bind_tokens(builder: GraphBuilder, unit: QuantizationUnit, result: TokenResults) -> None:
     """Join a unit's parts along channels, and record where the result's values lie."""
-    positions, in_order = _result_positions(builder, unit, result)
+    in_order = result.in_model_order
     name = join_parts(builder, unit, result.parts, unit.output if in_order else f"{unit.output}/joined").name
     if in_order:
         builder.bind(unit.output, name)
     else:
-        builder.orders[unit.output] = Ordered(name, positions)
-
-
-def _result_positions(builder: GraphBuilder, unit: QuantizationUnit, result: TokenParts) -> tuple[Positions, bool]:
-    """Where the values of a unit's result lie, and whether that is the model's order."""
-    shape = builder.model.shape(unit.output)
-    if shape is None or prod(shape) != sum(prod(p.shape) for p in result.parts):
-        raise Refusal.OPEN_SIZE(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
-    positions = result.positions(shape)
-    return positions, np.array_equal(positions.ravel(), np.arange(positions.size))
+        builder.orders[unit.output] = Ordered(name, result.order)
