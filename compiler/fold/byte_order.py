@@ -76,9 +76,9 @@ class Windows:
 def as_windows(positions: Positions, size: tuple[int, int]) -> Windows | None:
     """Rows (the first axis) that are windows of a tensor of this height and width; None if they are not."""
     channels, pixels = np.divmod(positions, prod(size))
-    places = np.divmod(pixels, size[1])
-    starts = [p.min(axis=1) for p in places]
-    taps = (channels, *(p - s[:, None] for p, s in zip(places, starts, strict=True)))
+    coordinates = np.divmod(pixels, size[1])
+    starts = [c.min(axis=1) for c in coordinates]
+    taps = (channels, *(c - s[:, None] for c, s in zip(coordinates, starts, strict=True)))
     if any((tap != tap[0]).any() for tap in taps) or len(np.unique(positions[0])) != positions.shape[1]:
         return None
     kernel, strides, counts = [], [], []

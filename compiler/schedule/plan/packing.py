@@ -96,7 +96,7 @@ class _FirstFit(Generic[Item]):
         self._spans = spans
         self._ranks: dict[Item, tuple[tuple[int, ...], int]] = {}
         """Positions in the order. The number of the item keeps addresses, and so programs, the same in every run."""
-        self._places: dict[Item, tuple[int, int]] = {}
+        self._ranges: dict[Item, tuple[int, int]] = {}
         """First word of each item, and the one after its last."""
         self._stale: set[Item] = set()
         """Items whose addresses may be others."""
@@ -111,26 +111,26 @@ class _FirstFit(Generic[Item]):
         rank = self._ranks[item]
         self._stale.update(other for other in self._near[item] if self._ranks[other] > rank)
         self._stale.discard(item)
-        self._places.pop(item, None)
+        self._ranges.pop(item, None)
         del self._ranks[item]
 
     def update(self) -> tuple[Mapping[Item, int], int]:
         """The addresses of all items, and the words of it all."""
-        ranks, stale, places = self._ranks, self._stale, self._places
+        ranks, stale, ranges = self._ranks, self._stale, self._ranges
         queue = [(ranks[item], item) for item in stale]
         heapify(queue)
         while queue:
             rank, item = heappop(queue)
             near = self._near[item]
-            place = self._lowest([places[o] for o in near if o not in stale and ranks[o] < rank], item)
-            if place != places.get(item):
-                places[item] = place
+            lowest = self._lowest([ranges[o] for o in near if o not in stale and ranks[o] < rank], item)
+            if lowest != ranges.get(item):
+                ranges[item] = lowest
                 for other in near:
                     if other not in stale and ranks[other] > rank:
                         stale.add(other)
                         heappush(queue, (ranks[other], other))
             stale.remove(item)
-        return {i: start for i, (start, _) in places.items()}, max((end for _, end in places.values()), default=0)
+        return {i: start for i, (start, _) in ranges.items()}, max((end for _, end in ranges.values()), default=0)
 
     def _lowest(self, before: list[tuple[int, int]], item: Item) -> tuple[int, int]:
         """The lowest range of addresses that is free of the items before this one."""

@@ -150,23 +150,18 @@ class ConvStage(Stage):
 
     def layout(self, size: int) -> list[Chunk]:
         """Chunks without weights."""
-        return self._layouts(size)
+        return self._cuts(size)[0]
 
     def weight_words(self, size: int) -> int:
         """Weight memory that the largest chunk takes."""
-        return self._most_words(size)
+        return self._cuts(size)[1]
 
     @cached_property
-    def _layouts(self) -> Callable[[int], list[Chunk]]:
-        """The layout of each size; the search for tilings asks for most of them several times."""
+    def _cuts(self) -> Callable[[int], tuple[list[Chunk], int]]:
+        """Chunks of each size, and words of the largest; the search for tilings asks for most of them several times."""
         return cache(self._cut)
 
-    @cached_property
-    def _most_words(self) -> Callable[[int], int]:
-        """The weight memory of each size."""
-        return cache(self._words_of_largest)
-
-    def _cut(self, size: int) -> list[Chunk]:
+    def _cut(self, size: int) -> tuple[list[Chunk], int]:
         total = -(-self.conv_blocks * self.params.cols // self.params.rows)
         chunks = []
         for index, first in enumerate(range(0, total, size)):
@@ -176,7 +171,11 @@ class ConvStage(Stage):
             low = min(at + r.start for at, r in runs)
             high = max(at + r.start + (r.count - 1) * r.step + r.blocks for at, r in runs)
             chunks.append(Chunk(index, first, blank.out_blocks, low, high - low))
-        return self._pieces(chunks) if self._piece_blocks and size == self.chunk_sizes()[-1] else chunks
+        if self._piece_blocks and size == self.chunk_sizes()[-1]:
+            chunks = self._pieces(chunks)
+        return chunks, max(
+            sum(self._run_words(r, w) for _, w in self.passes for r in self._chunk_runs(c, w)) for c in chunks
+        )
 
     def _pieces(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """The chunks cut along input channels, evenly."""
@@ -189,12 +188,6 @@ class ConvStage(Stage):
                 piece = replace(chunk, in_first=chunk.in_first + low, in_blocks=high - low, first=first, last=last)
                 pieces.append(replace(piece, index=len(pieces)))
         return pieces
-
-    def _words_of_largest(self, size: int) -> int:
-        return max(
-            sum(self._run_words(r, w) for _, w in self.passes for r in self._chunk_runs(c, w))
-            for c in self.layout(size)
-        )
 
     def work(self, size: int) -> list[ChunkWork]:
         """Chunks with their weights."""
