@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import UnsupportedError
 from intloom.common.extras import require_extra
+from intloom.compiler.refusals import Refusal
 
 Array = NDArray[Any]
 
@@ -63,4 +64,5 @@ def run_litert(model: bytes, feeds: Sequence[Array], *, reference_kernels: bool 
             interpreter.invoke()
             return tuple(np.array(interpreter.get_tensor(d["index"])) for d in interpreter.get_output_details())
     except (RuntimeError, ValueError) as error:
-        raise UnsupportedError(f"LiteRT cannot run the model: {' '.join(str(error).split())}") from None
+        message = f"LiteRT cannot run the model: {' '.join(str(error).split())}"
+        raise UnsupportedError(message, Refusal.OPERATOR.number) from None

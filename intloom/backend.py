@@ -15,6 +15,8 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupl
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import Model, from_proto
+from intloom.compiler.importer.load import Origin
+from intloom.compiler.refusals import Refusal
 from intloom.flow.host import HostSide
 from intloom.flow.regions import run_regions
 from intloom.hw.spec.arith import RoundingMode
@@ -46,7 +48,7 @@ class IntloomRep(BackendRep):
         )
         results = self._host.after(made, feeds)
         if any(isinstance(results[name], list) for name in self._model.outputs):
-            raise UnsupportedError("an output must be a tensor, not a sequence of tensors")
+            raise UnsupportedError("an output must be a tensor, not a sequence of tensors", Refusal.OPERATOR.number)
         outputs = namedtupledict("Outputs", list(self._model.outputs))
         return tuple(outputs(*[self._typed(name, results[name]) for name in self._model.outputs]))
 
@@ -57,7 +59,7 @@ class IntloomRep(BackendRep):
 
     def _input(self, name: str, value: Any) -> Array:
         if isinstance(value, list | tuple) and any(np.ndim(v) for v in value):
-            raise UnsupportedError("an input must be a tensor, not a sequence of tensors: give each its own input")
+            raise UsageError("an input must be a tensor, not a sequence of tensors: give each its own input")
         array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
         shape = self._model.shape(name)
         if shape is not None and array.shape != shape:
@@ -83,7 +85,7 @@ class IntloomBackend(Backend):
         newest = max((o.version for o in copy.opset_import if o.domain in ("", "ai.onnx")), default=0)
         if not newest:
             raise ModelError("the model imports no ONNX opset; it must import a version of the domain ai.onnx")
-        return IntloomRep(from_proto(copy, name=copy.graph.name or "model", newest_opset=newest))
+        return IntloomRep(from_proto(copy, name=copy.graph.name or "model", origin=Origin(newest_opset=newest)))
 
     @classmethod
     def run_node(

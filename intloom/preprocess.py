@@ -104,7 +104,8 @@ def tool_versions() -> dict[str, str]:
 def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer, *, sized: bool) -> bytes:
     """The preprocessed model; `sized`: open dimensions got sizes."""
     if model.ByteSize() > _MOST_BYTES:
-        raise UnsupportedError(f"{source} holds {model.ByteSize()} bytes; models above 2 GiB are not supported")
+        message = f"{source} holds {model.ByteSize()} bytes; models above 2 GiB are not supported"
+        raise UnsupportedError(message, Refusal.SIZE.number)
     try:
         # First, because the libraries below infer shapes without the guard.
         check_loops(guarded_inference(model, check_type=False, strict=False))

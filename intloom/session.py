@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 
 from intloom.api import PathLike, Program, Run, compile, load_program  # noqa: A004  # see intloom.api
-from intloom.common.errors import MismatchError, UnsupportedError, UsageError
+from intloom.common.errors import MismatchError, UsageError
 from intloom.flow.frames import in_turn
 from intloom.flow.model_interface import ModelMetadata, NodeArg, read_metadata, split_batch, typed_feeds
 from intloom.flow.record import hardware_name
@@ -222,6 +222,6 @@ def _mismatch(done: RunResult) -> MismatchError:
 
 
 def _refuse_binding(call: str) -> NoReturn:
-    raise UnsupportedError(
+    raise UsageError(
         f"{call} is not supported, because the accelerator's memory is simulated; call run() with arrays instead"
     )

@@ -15,9 +15,10 @@ import onnx
 from onnx import helper
 from onnx.shape_inference import InferenceContext
 
-from intloom.common.errors import ModelError
+from intloom.common.errors import ModelError, UnsupportedError
 from intloom.compiler.importer.limits import LARGEST_VALUE
 from intloom.compiler.importer.subgraphs import all_graphs
+from intloom.compiler.refusals import Refusal
 
 DOMAIN, _GUARD = "intloom.importer", "SizeGuard"
 _GUARDED = frozenset({"Add", "Cast", "Concat", "Gather", "GatherND", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"})
@@ -35,7 +36,9 @@ def guarded_inference(proto: onnx.ModelProto, *, check_type: bool = True, strict
     Raises
     ------
     ModelError
-        A value has a negative size or too many elements, or an attribute is out of range.
+        A value has a negative size, or an attribute is out of range.
+    UnsupportedError
+        A value has too many elements.
     """
     for graph in all_graphs(proto.graph):
         _check_attributes(graph)
@@ -137,7 +140,10 @@ def _check_value(value: onnx.ValueInfoProto) -> None:
         if size < 0:
             raise ModelError(f"dimension {axis} of {value.name!r} must not be negative, not {size}: correct the model")
     if prod(sizes) > LARGEST_VALUE:
-        raise ModelError(f"{value.name!r} must have at most {LARGEST_VALUE:,} values, not {prod(sizes):,}: reduce it")
+        raise UnsupportedError(
+            f"{value.name!r} must have at most {LARGEST_VALUE:,} values, not {prod(sizes):,}: reduce it",
+            Refusal.SIZE.number,
+        )
 
 
 def _check_sizes(context: InferenceContext) -> None:
@@ -146,12 +152,11 @@ def _check_sizes(context: InferenceContext) -> None:
         kind = context.get_input_type(index)
         sizes = () if kind is None else kind.tensor_type.shape.dim
         for axis, dim in enumerate(sizes):
-            if dim.dim_value < 0 or (len(sizes) == 1 and dim.dim_value > _LONGEST_SHAPE_DATA):
-                node, value = context.get_attribute(_NODE).s, context.get_attribute(_VALUES).strings[index]
-                allowed = (
-                    "not be negative" if dim.dim_value < 0 else f"be at most {_LONGEST_SHAPE_DATA} as the only one"
-                )
-                raise ModelError(
-                    f"node {node.decode()!r}: dimension {axis} of its input {value.decode()!r} must {allowed}, not "
-                    f"{dim.dim_value}: correct the size of the model's input, or the node before it"
-                )
+            node, value = context.get_attribute(_NODE).s, context.get_attribute(_VALUES).strings[index]
+            found = f"node {node.decode()!r}: dimension {axis} of its input {value.decode()!r} must"
+            remedy = f"not {dim.dim_value}: correct the size of the model's input, or the node before it"
+            if dim.dim_value < 0:
+                raise ModelError(f"{found} not be negative, {remedy}")
+            if len(sizes) == 1 and dim.dim_value > _LONGEST_SHAPE_DATA:
+                message = f"{found} be at most {_LONGEST_SHAPE_DATA} as the only one, {remedy}"
+                raise UnsupportedError(message, Refusal.SIZE.number)

@@ -5,9 +5,10 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
-from intloom.common.errors import ModelError
+from intloom.common.errors import ModelError, UnsupportedError
 from intloom.compiler.importer.control_flow import check_loops
 from intloom.compiler.importer.subgraphs import graphs_of
+from intloom.compiler.refusals import Refusal
 
 MOST_NODES = 100_000
 """Nodes of a model with its functions inlined; a large detector has about 1,000."""
@@ -25,9 +26,9 @@ def check_limits(proto: onnx.ModelProto) -> None:
     Raises
     ------
     ModelError
-        It has more nodes, a node has too many inputs, branches are nested too deep, or a function calls itself.
+        A function calls itself.
     UnsupportedError
-        A Loop has too many trips.
+        It has more nodes, a node has too many inputs, branches are nested too deep, or a Loop has too many trips.
     """
     functions = {(f.domain, f.name, f.overload): f for f in proto.functions}
     sizes: dict[_Key, int] = {}
@@ -38,9 +39,10 @@ def check_limits(proto: onnx.ModelProto) -> None:
         domain, name, _ = error.args[1][0]
         raise ModelError(f"function {domain}::{name} must not call itself: correct the model") from None
     if (count := _size(proto.graph.node, functions, sizes)) > MOST_NODES:
-        raise ModelError(
+        raise UnsupportedError(
             f"the model must have at most {MOST_NODES:,} nodes with its functions inlined, but it has {count:,}: "
-            "export a part of it"
+            "export a part of it",
+            Refusal.SIZE.number,
         )
     check_loops(proto)
 
@@ -64,8 +66,9 @@ def _all_nodes(nodes: Iterable[onnx.NodeProto], depth: int = 0) -> Iterator[onnx
             limit = f"{_DEEPEST} levels of branches around it, but it has more"
             if depth <= _DEEPEST:
                 limit = f"{_MOST_INPUTS:,} inputs, but it has {len(node.input):,}"
-            raise ModelError(
-                f"node {node.name or node.op_type!r} must have at most {limit}: export a part of the model"
+            raise UnsupportedError(
+                f"node {node.name or node.op_type!r} must have at most {limit}: export a part of the model",
+                Refusal.SIZE.number,
             )
         yield node
         for graph in graphs_of(node):

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -130,20 +130,32 @@ def read_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
     return proto
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a ModelProto in memory was made of."""
+
+    form: str = "ONNX model"
+    """Of the file, for messages."""
+    newest_opset: int = NEWEST_OPSET
+    checked: bool = False
+    """ONNX's checker has seen the file; a rewritten model may use what its opset does not define."""
+
+
+_FILE = Origin()
+
+
 def from_proto(
     proto: onnx.ModelProto,
     *,
     name: str,
     source: str = "",
     dims: Mapping[str, int] | None = None,
-    newest_opset: int = NEWEST_OPSET,
-    check: bool = True,
-    form: str = "ONNX model",
+    origin: Origin = _FILE,
 ) -> Model:
-    """Convert a ModelProto in memory, which was made of an ONNX or TFLite file; see `load_onnx_model`."""
+    """Convert a ModelProto in memory; see `load_onnx_model`."""
     check_limits(proto)
     check_order(proto.graph)
-    _check_opset(proto, newest_opset)
+    _check_opset(proto, origin.newest_opset)
     _check_quantization(proto)
     # Before the checks of operators: a function's node is no standard operator.
     if proto.functions:
@@ -158,10 +170,10 @@ def from_proto(
     chosen = fix_dims(proto.graph, dims or {})
     _drop_unused_domains(proto)
     # Before inference, which reads required inputs and attributes without a check that they exist (onnx 1.23).
-    if check:
+    if not origin.checked:
         _check_scales(proto)
         _guarded("check", lambda: check_valid(proto))
-    proto = _guarded("infer shapes", lambda: infer_shapes(proto), form)
+    proto = _guarded("infer shapes", lambda: infer_shapes(proto), origin.form)
     proto = _decided(proto)
     # Once more, since trips may depend on sizes.
     check_loops(proto)
@@ -195,7 +207,9 @@ def _guarded(what: str, action: Any, form: str = "ONNX model") -> Any:
     """Run a step of the ONNX library; convert its exception to a ModelError that names the step."""
     try:
         return action()
-    except ModelError as error:  # from the guard of shape inference
+    except UnsupportedError:  # from the guard of shape inference
+        raise
+    except ModelError as error:  # from it, too
         raise ModelError(f"not a valid {form} ({what}): {error}") from None
     except Exception as error:  # noqa: BLE001  # the library raises RuntimeError, ValueError and its own classes
         raise ModelError(

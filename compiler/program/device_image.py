@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.program.memory import encode_all
 from intloom.compiler.program.program import Program, Role, TensorBuffer
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.fields import ISA_VERSION
 from intloom.hw.spec.image_format import (
     ALIGNMENT,
@@ -70,7 +71,8 @@ def plan_image(programs: Sequence[Program]) -> ImagePlan:
             tensors.append(ImageTensor(program.region, buffer, at, buffer.words * word, source))
         end = starts[-1] + program.memory_words * word
     if end > _LARGEST:
-        raise UnsupportedError(f"a device image must need less than 4 GiB of memory, not {end} bytes")
+        message = f"a device image must need less than 4 GiB of memory, not {end} bytes"
+        raise UnsupportedError(message, Refusal.SIZE.number)
     return ImagePlan(tuple(starts), tuple(tensors), end)
 
 

@@ -76,7 +76,7 @@ def _report(error: BaseException, terminal: Terminal) -> int:
 def _classify(error: BaseException) -> tuple[int, str]:
     """The exit code and the message for an error."""
     if isinstance(error, IntloomError):
-        row = f" (row {error.row} of docs/refusals.md)" if isinstance(error, UnsupportedError) and error.row else ""
+        row = f" (row {error.row} of docs/refusals.md)" if isinstance(error, UnsupportedError) else ""
         return error.exit_code, f"error: {error}{row}"
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return ExitCode.INTERRUPTED, "interrupted"

@@ -72,11 +72,11 @@ class ModelError(IntloomError):
 
 
 class UnsupportedError(IntloomError):
-    """A valid model that uses an unsupported feature; `row` is its number in the list of refusals, 0 if none."""
+    """A valid model that uses an unsupported feature; `row` is its number in the list of refusals."""
 
     exit_code = ExitCode.UNSUPPORTED
 
-    def __init__(self, message: str, row: int = 0) -> None:
+    def __init__(self, message: str, row: int) -> None:
         super().__init__(message)
         self.row = row
 

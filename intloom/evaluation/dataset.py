@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from intloom.common.errors import FileFormatError, UnsupportedError
+from intloom.common.errors import FileFormatError
 from intloom.files import read_bytes
 from intloom.pictures import PICTURE_SUFFIXES
 
@@ -97,9 +97,7 @@ def load_dataset(folder: Path, task: Task) -> Dataset:
     Raises
     ------
     FileFormatError
-        The folder has none of these, or a file has other content.
-    UnsupportedError
-        Masks are run-length encoded.
+        The folder has none of these, or a file has other content, or masks that are run-length encoded.
     """
     if not folder.is_dir():
         raise FileFormatError(f"--data must be a folder of labeled images, but {folder} is none; give another path")
@@ -175,7 +173,7 @@ def _coco_truth(entry: dict[str, Any], label: int, task: Task) -> Truth:
     if task is Task.SEGMENT:
         shape = entry.get("segmentation", [])
         if isinstance(shape, dict):
-            raise UnsupportedError("masks must be polygons, not run-length encoded; convert the annotations")
+            raise FileFormatError("masks must be polygons, not run-length encoded; convert the annotations")
         polygons = tuple(tuple(float(v) for v in p) for p in shape)
     points = None
     if task is Task.POSE:

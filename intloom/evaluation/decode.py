@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from intloom.common.errors import UnsupportedError
+from intloom.common.errors import UsageError
 from intloom.evaluation.dataset import Task
 from intloom.pictures import Picture
 
@@ -43,7 +43,7 @@ def decode(outputs: Sequence[NDArray[np.float32]], task: Task, classes: int, pic
 
     Raises
     ------
-    UnsupportedError
+    UsageError
         The outputs have other shapes.
     """
     first = outputs[0].astype(np.float64)
@@ -54,7 +54,7 @@ def decode(outputs: Sequence[NDArray[np.float32]], task: Task, classes: int, pic
     fits = {Task.DETECT: extra == 0, Task.SEGMENT: extra == _MASKS, Task.POSE: extra > 0 and extra % 3 == 0}
     if not fits[task]:
         of_data = f" with the data's {classes} classes" if classes else ""
-        raise UnsupportedError(
+        raise UsageError(
             f"output of shape {list(first.shape)} is not that of a YOLO network for {task}{of_data}; check --task"
         )
     rows = first[0].T

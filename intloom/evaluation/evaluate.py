@@ -107,10 +107,9 @@ def evaluate(
     ------
     FileFormatError
         The data has none of the known layouts, or a picture cannot be read.
-    UnsupportedError
-        The network's outputs are not those of the task.
     UsageError
-        The network has other classes than the data, or data without labels has no float model.
+        The network's outputs are not those of the task, the network has other classes than the data, or data without
+        labels has no float model.
     """
     check_folder(options.folder, "output")
     dataset = load_dataset(data, options.task).first(options.images)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from intloom.common.errors import IntloomError, UnsupportedError, UsageError
+from intloom.compiler.refusals import Refusal
 from intloom.execution_provider import abi
 from intloom.execution_provider.graph import GraphReader, array_of
 from intloom.execution_provider.library import Library
@@ -194,10 +195,13 @@ def _free_parts(reader: GraphReader) -> list[list[int]]:
         There is none; the message says why.
     """
     if reader.has_control_flow():
-        raise UnsupportedError("the model has control flow; export it without If, Loop and Scan")
+        raise UnsupportedError(
+            "the model has control flow; export it without If, Loop and Scan", Refusal.CONTROL_FLOW.number
+        )
     parts = parts_of(reader.model())
     if not parts:
-        raise UnsupportedError("the compiler finds no quantized node; `intloom inspect MODEL` gives the reasons")
+        message = "the compiler finds no quantized node; `intloom inspect MODEL` gives the reasons"
+        raise UnsupportedError(message, Refusal.NOT_QUANTIZED.number)
     owners = {part[0]: {reader.provider(i) for i in part} - {""} for part in parts}
     free = [part for part in parts if not owners[part[0]]]
     if not free:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from intloom.common.errors import UnsupportedError
+from intloom.common.errors import UsageError
 from intloom.common.extras import require_extra
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.program import MemoryTiming
@@ -102,7 +102,7 @@ def estimate(model: Path, ethos: Ethos, memory: MemoryTiming, cache_kib: int) ->
     ------
     EnvironmentFault
         Vela is not installed.
-    UnsupportedError
+    UsageError
         Vela does not compile the file.
     """
     check_tool()
@@ -118,7 +118,7 @@ def estimate(model: Path, ethos: Ethos, memory: MemoryTiming, cache_kib: int) ->
         summaries = list(folder.glob("*_summary_*.csv"))
         if done.returncode or len(summaries) != 1:
             lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            raise UnsupportedError(f"Vela does not compile {model}: {lines[-1] if lines else 'no message'}")
+            raise UsageError(f"Vela does not compile {model}: {lines[-1] if lines else 'no message'}")
         (row,) = csv.DictReader(summaries[0].read_text().splitlines())
     outer = "off_chip_flash_total_bytes" if ethos.is_u55 else "dram_total_bytes"
     return Estimate(

@@ -112,18 +112,19 @@ def quantize(
     Raises
     ------
     UsageError
-        A node to exclude does not exist, or the samples do not fit the model's input.
+        A node to exclude does not exist, the samples do not fit the model's input, or the model is already quantized.
+        Dynamically quantized models are accepted.
     ModelError
         onnxruntime rejects the model.
     UnsupportedError
-        The model is already quantized. Dynamically quantized models are accepted.
+        It has no operator that can be quantized.
     """
     started = time.perf_counter()
     source, target = Path(source), Path(target)
     check_output(target, source)
     kinds = set(operators(load_onnx(source, external_data=False)))
     if is_quantized(kinds) and not is_dynamic(kinds):
-        raise UnsupportedError(f"{source} is already quantized; compile it directly, or quantize its float original")
+        raise UsageError(f"{source} is already quantized; compile it directly, or quantize its float original")
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
     report("preprocess", 0, 1)

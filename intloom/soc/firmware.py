@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from intloom.common.errors import EnvironmentFault, SimulationError, UnsupportedError
+from intloom.common.errors import EnvironmentFault, SimulationError, UsageError
 from intloom.compiler.program.device_image import ImageTensor, device_image, plan_image
 from intloom.compiler.program.program import Program
 from intloom.files import write_bytes, write_text
@@ -110,13 +110,13 @@ def build_reader(program: Program, letters: Sequence[str], data_bytes: int, fold
     ------
     EnvironmentFault
         The cross compiler or its C library is missing.
-    UnsupportedError
+    UsageError
         The program has other tensors than an input and an output.
     """
     plan = plan_image([program])
     roles = [tensor.role for tensor in plan.tensors]
     if roles != [ImageRole.INPUT, ImageRole.OUTPUT]:
-        raise UnsupportedError(f"a recognizer must have one input and one output, not {len(roles)} tensors")
+        raise UsageError(f"a recognizer must have one input and one output, not {len(roles)} tensors")
     image = _write_program([program], folder)
     write_bytes(folder / "check.bin", b"")
     write_text(folder / "reader.h", _reader_header(program, letters))

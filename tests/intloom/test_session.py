@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import intloom
-from intloom.common.errors import FileFormatError, UnsupportedError, UsageError
+from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch, synthetic_image
 
@@ -150,7 +150,7 @@ def test_threads_share_a_session(session):
 
 @pytest.mark.parametrize("call", ["io_binding", "run_with_iobinding"])
 def test_bound_buffers_are_refused_with_the_alternative(session, call):
-    with pytest.raises(UnsupportedError, match=rf"{call} .*run\(\)"):
+    with pytest.raises(UsageError, match=rf"{call} .*run\(\)"):
         getattr(session, call)(*([None] if call == "run_with_iobinding" else []))
 
 

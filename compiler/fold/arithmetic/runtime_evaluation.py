@@ -14,6 +14,7 @@ from intloom.compiler.importer import Array, Model, to_bytes
 from intloom.compiler.importer.model import TFLITE, OnnxNode
 from intloom.compiler.litert import run_litert
 from intloom.compiler.reference import open_session
+from intloom.compiler.refusals import Refusal
 from intloom.hw.spec.arith import RoundingMode
 
 Bytes = NDArray[np.int8]
@@ -34,7 +35,8 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: RoundingMode) -> li
         return [np.asarray(a) for a in session.run(None, dict(feeds))]
     except Exception as error:  # noqa: BLE001  # onnxruntime's exceptions have no other common base class
         text = " ".join(str(error).split())
-        raise UnsupportedError(f"onnxruntime cannot evaluate {part.nodes[-1].name!r}: {text}") from None
+        message = f"onnxruntime cannot evaluate {part.nodes[-1].name!r}: {text}"
+        raise UnsupportedError(message, Refusal.OPERATOR.number) from None
 
 
 def evaluate_tflite(node: OnnxNode, feeds: Mapping[str, Array]) -> list[Array]:

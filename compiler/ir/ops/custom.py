@@ -10,6 +10,7 @@ from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.ir.node import Context, Node, operator
 from intloom.compiler.ir.onnx_writer import Writer
 from intloom.compiler.ir.tensor import Image, Shape, Tensor
+from intloom.compiler.refusals import Refusal
 
 AttributeValue = int | float | str | tuple[int, ...]
 
@@ -37,7 +38,8 @@ class Custom(Node):
         registered = find(self.domain, self.op)
         if registered is None:
             raise UnsupportedError(
-                f"node {self.name!r}: {self.domain}::{self.op} is not registered: import the file that registers it"
+                f"node {self.name!r}: {self.domain}::{self.op} is not registered: import the file that registers it",
+                Refusal.CUSTOM.number,
             )
         tensors = [context.tensors[name] for name in self.inputs]
         batched = [x[None] for x in operands]
@@ -46,7 +48,8 @@ class Custom(Node):
 
     def export(self, w: Writer, tensors: Mapping[str, Tensor]) -> None:
         """Refuse: only the user knows an ONNX form."""
-        raise UnsupportedError(f"node {self.name!r}: {self.domain}::{self.op} has no form in ONNX")
+        message = f"node {self.name!r}: {self.domain}::{self.op} has no form in ONNX"
+        raise UnsupportedError(message, Refusal.CUSTOM.number)
 
 
 Meaning = Callable[

@@ -71,12 +71,12 @@ def test_what_the_library_does_not_check_is_refused(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from intloom.common.errors import ModelError
+from intloom.common.errors import ModelError, UnsupportedError
 from intloom.compiler.importer import load_model
 for path in sorted(Path(sys.argv[1]).iterdir()):
     try:
         load_model(path)
-    except ModelError as error:
+    except (ModelError, UnsupportedError) as error:
         print(path.stem, error, sep=": ", flush=True)
 """
     done = subprocess.run(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from intloom.cli import main
-from intloom.common.errors import UnsupportedError
+from intloom.common.errors import UsageError
 from intloom.compiler.program.program import MemoryTiming
 from intloom.flow.vela import Ethos, estimate, peers
 from tests.support.tflite_maker import tflite_bytes
@@ -50,5 +50,5 @@ def test_slower_memory_reaches_vela(tmp_path):
 def test_what_vela_refuses_is_one_line(tmp_path):
     path = tmp_path / "broken.tflite"
     path.write_bytes(tflite_bytes("network")[:400])
-    with pytest.raises(UnsupportedError, match="Vela does not compile"):
+    with pytest.raises(UsageError, match="Vela does not compile"):
         estimate(path, Ethos("ethos-u85-256", 256), MemoryTiming(), 384)

@@ -5,7 +5,7 @@ import json
 import pytest
 from PIL import Image
 
-from intloom.common.errors import FileFormatError, UnsupportedError
+from intloom.common.errors import FileFormatError
 from intloom.evaluation.dataset import Task, load_dataset
 
 
@@ -55,7 +55,7 @@ def test_coco_identifiers_become_class_numbers(tmp_path):
     assert (truth.label, truth.box, truth.crowd, truth.area) == (1, (1, 2, 4, 6), True, 12)
     content["annotations"][0]["segmentation"] = {"counts": [1, 2], "size": [3, 1]}
     (tmp_path / "annotations/val.json").write_text(json.dumps(content))
-    with pytest.raises(UnsupportedError, match="polygons"):
+    with pytest.raises(FileFormatError, match="polygons"):
         load_dataset(tmp_path, Task.SEGMENT)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from intloom.common.errors import ExitCode, UnsupportedError
+from intloom.common.errors import ExitCode, UsageError
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.reading.drawing import draw_line
@@ -63,7 +63,7 @@ def test_a_program_that_is_no_recognizer_is_refused(tmp_path):
     maker = GraphMaker(3)
     x = maker.conv(maker.input(3, 4, 4), 4, 3)
     program = compile_graph(maker.graph(x, maker.conv(x, 4, 3)), preset("nano"))
-    with pytest.raises(UnsupportedError, match="one input and one output, not 3"):
+    with pytest.raises(UsageError, match="one input and one output, not 3"):
         build_reader(program, LETTERS, 100, tmp_path)
 
 
