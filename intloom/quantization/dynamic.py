@@ -1,10 +1,10 @@
 """Conversion of a dynamically quantized model to the float model that it approximates.
 
 onnxruntime's dynamic quantization writes `DynamicQuantizeLinear -> ConvInteger -> Cast -> Mul(scales) -> [Add(bias)]`,
-with int8 weights. Their real values go into the float model. Static quantization then finds the same int8 weights
-again, because the largest weight of each scale is 127. Two kinds of weights get finer scales instead: those before a
-BatchNormalization, which preprocessing folds into them, and those with one scale in a model that also has weights with
-a scale per channel.
+with int8 weights; its optimizer fuses chains of a MatMulInteger to one operator. Their real values go into the float
+model. Static quantization then finds the same int8 weights again, because the largest weight of each scale is 127. Two
+kinds of weights get finer scales instead: those before a BatchNormalization, which preprocessing folds into them, and
+those with one scale in a model that also has weights with a scale per channel.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,12 +23,14 @@ Array = NDArray[Any]
 _FLOAT_OPS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
 _MOVEMENTS = frozenset({"Gather", "Transpose", "Reshape", "Squeeze", "Unsqueeze"})
 _DYNAMIC, _RECURRENT = "DynamicQuantizeLinear", "DynamicQuantizeLSTM"
+_FUSED = {"DynamicQuantizeMatMul": (2, 3, 4), "MatMulIntegerToFloat": (3, 5, 6)}
+"""Positions of scale and zero point of the weights, operand 1, and of a float bias."""
 
 
 def is_dynamic(operators: Iterable[str]) -> bool:
     """Whether the operators are those of a dynamically quantized model, which computes scales when it runs."""
     kinds = set(operators)
-    return not kinds.isdisjoint((_DYNAMIC, _RECURRENT)) and "QuantizeLinear" not in kinds
+    return not kinds.isdisjoint((_DYNAMIC, _RECURRENT, *_FUSED)) and "QuantizeLinear" not in kinds
 
 
 @dataclass
@@ -73,6 +75,8 @@ def float_model(model: onnx.ModelProto) -> tuple[onnx.ModelProto, bool]:
     per_channel = False
     for node in [n for n in graph.nodes if n.op_type in _FLOAT_OPS]:
         per_channel |= _convert(graph, node)
+    for node in [n for n in graph.nodes if n.op_type in _FUSED]:
+        per_channel |= _convert_fused(graph, node)
     for node in [n for n in graph.nodes if n.op_type == _RECURRENT]:
         _convert_recurrent(graph, node)
     made = onnx.ModelProto()
@@ -147,18 +151,12 @@ def _convert(graph: _Graph, node: onnx.NodeProto) -> bool:
     scale = None if cast is None or product is None else graph.other(product, cast.output[0])
     known = weights is not None and scale is not None and (early is None) == (early_bias is None)
     if not known or cast is None or product is None or product.op_type != "Mul":
-        raise UnsupportedError(
-            f"node {node.name!r}: {node.op_type} must have constant weights, a Cast and a Mul by scales: "
-            "quantize the float original",
-            Refusal.DYNAMIC.number,
-        )
+        raise _unsupported(node, "constant weights, a Cast and a Mul by scales")
     assert weights is not None  # known
     assert scale is not None
     zero = graph.constants.get(node.input[3]) if len(node.input) > 3 else None
     axis = 0 if node.op_type == "ConvInteger" else -1
-    values = (weights.astype(np.int32) - _along(zero, weights, axis)) * _along(scale, weights, axis)
-    name = f"{node.output[0]}/weights"
-    graph.constants[name] = values.astype(np.float32)
+    name = _real_weights(graph, node, (weights, scale, zero), axis)
     inputs, result = [node.input[0], name], product.output[0]
     bias = _bias(graph, product, weights.shape[axis]) if node.op_type == "ConvInteger" else None
     if early is not None and early_bias is not None:
@@ -179,16 +177,45 @@ def _convert(graph: _Graph, node: onnx.NodeProto) -> bool:
     return scale.size > 1
 
 
+def _convert_fused(graph: _Graph, node: onnx.NodeProto) -> bool:
+    """Replace a product that onnxruntime fused with what quantizes its operand, and with an Add of the bias."""
+    inputs = [*node.input, *[""] * (7 - len(node.input))]
+    weights, scale, zero = (graph.constants.get(inputs[i]) for i in (1, *_FUSED[node.op_type][:2]))
+    if weights is None or scale is None or (zero is None and inputs[_FUSED[node.op_type][1]]):
+        raise _unsupported(node, "constant weights")
+    bias, result = inputs[_FUSED[node.op_type][2]], node.output[0]
+    product = f"{result}/product" if bias else result
+    weight = _real_weights(graph, node, (weights, scale, zero), -1)
+    made = [helper.make_node("MatMul", [node.input[0], weight], [product], name=node.name)]
+    if bias:
+        made.append(helper.make_node("Add", [product, bias], [result], name=f"{node.name}/bias"))
+    at = graph.nodes.index(node)
+    graph.nodes[at : at + 1] = made
+    return scale.size > 1
+
+
+def _real_weights(graph: _Graph, node: onnx.NodeProto, stored: tuple[Array, Array, Array | None], axis: int) -> str:
+    """Store weights as real numbers, from integers, scales and zero points; return the constant's name."""
+    weights, scale, zero = stored
+    values = (weights.astype(np.int32) - _along(zero, weights, axis)) * _along(scale, weights, axis)
+    name = f"{node.output[0]}/weights"
+    graph.constants[name] = values.astype(np.float32)
+    return name
+
+
+def _unsupported(node: onnx.NodeProto, needed: str) -> UnsupportedError:
+    """The error for a node of another form."""
+    message = f"node {node.name!r}: {node.op_type} must have {needed}: quantize the float original"
+    return UnsupportedError(message, Refusal.DYNAMIC.number)
+
+
 def _convert_recurrent(graph: _Graph, node: onnx.NodeProto) -> None:
     """Replace an LSTM with int8 weights, stored inputs first, by ONNX's own."""
     inputs = [*node.input, *[""] * (12 - len(node.input))]
     for weights, scale, zero in ((1, 8, 9), (2, 10, 11)):
         stored, scales, zeros = (graph.constants.get(inputs[i]) for i in (weights, scale, zero))
         if stored is None or scales is None:
-            raise UnsupportedError(
-                f"node {node.name!r}: {_RECURRENT} must have constant weights: quantize the float original",
-                Refusal.DYNAMIC.number,
-            )
+            raise _unsupported(node, "constant weights")
         # Scales and zero points are those of a direction, or of each of its columns.
         form = (len(stored), 1, -1)
         zeros = np.zeros(1, np.int32) if zeros is None else zeros.astype(np.int32)

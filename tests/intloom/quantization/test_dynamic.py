@@ -6,12 +6,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from onnxruntime import InferenceSession
+from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 import intloom
 from intloom.cli import main
-from intloom.common.errors import ExitCode
+from intloom.common.errors import ExitCode, UnsupportedError
 from intloom.compiler.refusals import Refusal
 from intloom.preprocess import preprocess
 from intloom.quantization import QuantizeOptions, quantize
@@ -160,3 +160,45 @@ def test_the_table_of_a_position_bias_becomes_float(tmp_path):
     files = (tmp_path / "d.onnx").read_bytes(), made.SerializeToString()
     results = [InferenceSession(file).run(None, x)[0] for file in files]
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_products_that_onnxruntime_fused_keep_their_weights(tmp_path, capsys, per_channel):
+    """A file that onnxruntime optimized has DynamicQuantizeMatMul, or MatMulIntegerToFloat for operands in common."""
+    rng = np.random.default_rng(0)
+    sizes = {"w": (16, 32), "b": 32, "v": (32, 8), "u": (32, 8)}
+    stored = {name: rng.normal(size=size).astype(np.float32) for name, size in sizes.items()}
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"], name="one"),
+        helper.make_node("Add", ["m", "b"], ["a"], name="bias"),
+        helper.make_node("Relu", ["a"], ["r"], name="relu"),
+        helper.make_node("MatMul", ["r", "v"], ["p"], name="two"),
+        helper.make_node("MatMul", ["r", "u"], ["q"], name="three"),
+        helper.make_node("Add", ["p", "q"], ["y"], name="sum"),
+    ]
+    onnx.save(given_model(nodes, {"x": (1, 5, 16)}, {"y": (1, 5, 8)}, stored), tmp_path / "f.onnx")
+    chains, fused = tmp_path / "chains.onnx", tmp_path / "fused.onnx"
+    quantize_dynamic(tmp_path / "f.onnx", chains, weight_type=QuantType.QInt8, per_channel=per_channel)
+    session = SessionOptions()
+    session.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    session.optimized_model_filepath = str(fused)
+    InferenceSession(chains, session)
+    kinds = {n.op_type for n in onnx.load(fused).graph.node}
+    assert kinds >= {"DynamicQuantizeMatMul", "MatMulIntegerToFloat"} and "MatMulInteger" not in kinds
+    assert main(["compile", str(fused), "-o", str(tmp_path / "d.loom"), "-q"]) == ExitCode.UNSUPPORTED
+    assert f"(row {Refusal.DYNAMIC.number} of " in capsys.readouterr().err
+    x = {"x": rng.normal(size=(1, 5, 16)).astype(np.float32)}
+    floats = [float_model(onnx.load(path)) for path in (chains, fused)]
+    assert [several for _, several in floats] == [per_channel] * 2
+    one, two = (InferenceSession(made.SerializeToString()).run(None, x)[0] for made, _ in floats)
+    np.testing.assert_array_equal(one, two)
+    computed = onnx.load(fused)
+    del computed.graph.initializer[:]
+    with pytest.raises(UnsupportedError, match="must have constant weights: quantize the float") as caught:
+        float_model(computed)
+    assert caught.value.row == Refusal.DYNAMIC.number
+    done = quantize(fused, tmp_path / "q.onnx", options=QuantizeOptions(samples=2))
+    kept = integers(onnx.load(chains), ("MatMulInteger",))
+    made = integers(onnx.load(done.path), ("Gemm", "MatMul"))
+    assert sorted(w.tobytes() for w in made) == sorted(w.tobytes() for w in kept)
+    assert main(["compile", str(done.path), "-o", str(tmp_path / "q.loom"), "-q"]) == 0
