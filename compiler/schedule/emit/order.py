@@ -39,15 +39,15 @@ def _tiled(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
     stage, tiling = slot.stages[0], slot.tiling
     assert tiling is not None  # else the slot is `_striped`
     rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
-    tasks = StageTasks(slot, stage, stage.work(tiling.chunk), plan.stages.needed)
-    chunks, tiles = range(len(tasks.works)), range(len(rects))
+    tasks = StageTasks(slot, stage, tiling.chunk, plan.stages.needed)
+    tiles = range(len(rects))
     if tiling.chunks_outside:
-        order = [(c, b) for c in chunks for b in tiles]
+        order = [(c, b) for c in tasks.chunks for b in tiles]
     else:
-        order = [(c, b) for b in tiles for c in chunks]
+        order = [(c, b) for b in tiles for c in tasks.chunks]
     # Weights that come once serve all tiles; else each tile loads them again.
-    once = tiling.chunks_outside or len(tasks.works) == 1
-    made = [tasks.make(rects[b], tasks.works[c], 0 if once else b) for c, b in order]
+    once = tiling.chunks_outside or len(tasks.chunks) == 1
+    made = [tasks.make(rects[b], c, 0 if once else b) for c, b in order]
     operands = dict.fromkeys(slot.local[v.buffer] for v in stage.operands if v.buffer in slot.local)
     fills = [
         fill(slot, local, stage, number, whole_rect(local.buffer))
@@ -89,13 +89,12 @@ def _stage_stripes(
     assert slot.stripes is not None  # as in `_striped`
     rings = list(_rings(slot, stage))
     pieces = [list(_pieces(rings, low, high)) for low, high in pairwise([0, *rows])]
-    works = stage.work(_chunk_size(stage, resident=slot.resident_weights))
-    tasks = StageTasks(slot, stage, works, plan.stages.needed)
+    tasks = StageTasks(slot, stage, _chunk_size(stage, resident=slot.resident_weights), plan.stages.needed)
     made = [
         [
             [
-                tasks.make(Rect(top, bottom, *columns), work, 0 if slot.resident_weights else number)
-                for work in works
+                tasks.make(Rect(top, bottom, *columns), chunk, 0 if slot.resident_weights else number)
+                for chunk in tasks.chunks
                 for top, bottom in step
             ]
             for number, step in enumerate(pieces)

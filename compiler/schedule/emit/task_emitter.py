@@ -127,7 +127,7 @@ class TaskEmitter:
         stage = task.stage
         context, regions = self._context(task)
         first = len(self._emitter.instructions)
-        task.work.emit(context)
+        stage.compute(context)
         if context.chunk.last:
             stage.emit_copies(context)
         self._record(task, first)
@@ -173,7 +173,7 @@ class TaskEmitter:
 
     def _context(self, task: Task) -> tuple[TileContext, list[tuple[Region, Tile]]]:
         """Addresses of everything a task works on, and the stores that follow."""
-        stage, chunk, rect = task.stage, task.work.chunk, task.rect
+        stage, chunk, rect = task.stage, task.chunk, task.rect
         operands = [self._operand(task, k) for k in range(len(stage.operands))]
         own = task.results_request
         at = self._scratch.address[own.key] if own is not None else 0
@@ -212,7 +212,7 @@ class TaskEmitter:
 
     @staticmethod
     def _copy_tiles(task: Task, at: int, stores: list[tuple[Region, Tile]]) -> tuple[list[Tile | None], int]:
-        made = task.stage.result_channels(task.work.chunk)
+        made = task.stage.result_channels(task.chunk)
         tiles: list[Tile | None] = []
         for copy, parts in zip(task.stage.copies, task.copied, strict=True):
             first, blocks = copy.target_blocks(made)

@@ -10,7 +10,7 @@ from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.plan.tiling import loaded_rows, operand_words, work_words
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, runs_of
-from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, Stage, WeightPart
+from intloom.compiler.schedule.stages.stage import Chunk, Stage, WeightPart
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Task:
     stage: Stage
     number: int
     rect: Rect
-    work: ChunkWork
+    chunk: Chunk
     slot: Slot
     operands: Sequence[BufferRequest | None]
     """What is loaded for each operand; None for one in a local buffer."""
@@ -186,11 +186,11 @@ def _copies(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region | None]:
 class StageTasks:
     """Makes the tasks of a stage; those of equal `visit` share their weights."""
 
-    def __init__(
-        self, slot: Slot, stage: Stage, works: Sequence[ChunkWork], needed: Mapping[Buffer, frozenset[int]]
-    ) -> None:
+    def __init__(self, slot: Slot, stage: Stage, size: int, needed: Mapping[Buffer, frozenset[int]]) -> None:
         self.stage = stage
-        self.works = works
+        self.chunks = stage.layout(size)
+        self._weights_of = [stage.weights(chunk) for chunk in self.chunks]
+        self._constants_of = [stage.constants(chunk) for chunk in self.chunks]
         self._slot = slot
         self._needed = needed
         self._count = 0
@@ -203,17 +203,17 @@ class StageTasks:
     @property
     def constants(self) -> Iterator[bytes]:
         """What the constant image must hold, in order."""
-        for work in self.works:
-            if isinstance(work.weights, bytes):
-                yield work.weights
+        for weights in self._weights_of:
+            if isinstance(weights, bytes):
+                yield weights
             else:
-                yield from (p.source for p in work.weights if isinstance(p.source, bytes))
+                yield from (p.source for p in weights if isinstance(p.source, bytes))
         yield from self._tables
-        yield from (work.constants for work in self.works)
+        yield from self._constants_of
 
-    def make(self, rect: Rect, work: ChunkWork, visit: int) -> Task:
+    def make(self, rect: Rect, chunk: Chunk, visit: int) -> Task:
         """The next task."""
-        stage, slot, chunk, number = self.stage, self._slot, work.chunk, self._count
+        stage, slot, number = self.stage, self._slot, self._count
         self._count += 1
         words = work_words(stage, rect, chunk, slot.local)
         reads = [_operand_request(stage, k, rect, chunk) for k in range(len(stage.operands))]
@@ -229,12 +229,12 @@ class StageTasks:
             stage=stage,
             number=number,
             rect=rect,
-            work=work,
+            chunk=chunk,
             slot=slot,
             operands=[None if region.buffer in slot.local else request for request, region in reads],
             tables=self._tables,
-            constants=self._constants(work),
-            weights=self._weights(work, visit),
+            constants=self._constants(chunk),
+            weights=self._weights(chunk, visit),
             results_request=BufferRequest(("work", stage, number), Memory.SCRATCH, words) if words else None,
             reads=[region for _, region in reads],
             results=[*results, *(c for c in copies if c is not None)],
@@ -246,19 +246,21 @@ class StageTasks:
         # Without a local buffer the copy is stored as a whole.
         return _stored(region, self._slot, self._needed) if region.buffer in self._slot.local else [region]
 
-    def _weights(self, work: ChunkWork, visit: int) -> BufferRequest | None:
-        if not work.weights:
+    def _weights(self, chunk: Chunk, visit: int) -> BufferRequest | None:
+        weights, words = self._weights_of[chunk.index], self.stage.chunk_words(chunk)
+        if not weights:
             return None
-        key = ("weights", self.stage, work.chunk.index, visit)
-        if isinstance(work.weights, bytes):
-            return BufferRequest(key, Memory.WEIGHT, work.weight_words, constant=work.weights)
-        return BufferRequest(key, Memory.WEIGHT, work.weight_words, parts=work.weights)
+        key = ("weights", self.stage, chunk.index, visit)
+        if isinstance(weights, bytes):
+            return BufferRequest(key, Memory.WEIGHT, words, constant=weights)
+        return BufferRequest(key, Memory.WEIGHT, words, parts=weights)
 
-    def _constants(self, work: ChunkWork) -> BufferRequest | None:
-        if not work.constants:
+    def _constants(self, chunk: Chunk) -> BufferRequest | None:
+        constants = self._constants_of[chunk.index]
+        if not constants:
             return None
-        key, words = ("constants", self.stage, work.chunk.index), len(work.constants) // self.stage.params.word_bytes
-        return BufferRequest(key, Memory.SCRATCH, words, constant=work.constants)
+        key, words = ("constants", self.stage, chunk.index), len(constants) // self.stage.params.word_bytes
+        return BufferRequest(key, Memory.SCRATCH, words, constant=constants)
 
 
 def whole_rect(buffer: Buffer) -> Rect:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import pairwise
 from math import ceil
 
@@ -15,7 +15,7 @@ from intloom.compiler.program.cost import array_cycles
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.stages.depthwise import DepthwiseStage, is_expressible, pays_on_vector_unit
 from intloom.compiler.schedule.stages.placement import Rect, Tile, node_input, window_rect
-from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, Stage, TileContext
+from intloom.compiler.schedule.stages.stage import Chunk, Stage, TileContext, WeightPart
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, window_fields
 from intloom.compiler.schedule.stages.weights import (
     Geometry,
@@ -38,15 +38,6 @@ from intloom.hw.spec.isa import ConvMode, Kind, TableUse, Unit
 
 GUARD_WORDS = 1
 """Words around a packed input, since the array also reads the neighboring word."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One CONV of a chunk: output blocks with evenly advancing input blocks, and its weight offset in the chunk."""
-
-    geometry: Geometry
-    run: InputRun
-    weight_offset: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,7 +99,7 @@ class ConvStage(Stage):
         A piece takes half of the memory, so that the next one can be loaded while the array reads it.
         """
         p, (_, weights) = self.params, self.passes[0]
-        if len(self.passes) > 1 or self.group > 1 or self.packed or self.grain > 1:
+        if len(self.passes) > 1 or self.group > 1 or self.packed or self.grain > 1 or self.weight_operands:
             return 0
         (run,) = self._runs(range(1), weights)
         words, tap = self._run_words(run, weights), weights.shape[2] * weights.shape[3] * p.tile_words
@@ -149,7 +140,7 @@ class ConvStage(Stage):
         ).words
 
     def layout(self, size: int) -> list[Chunk]:
-        """Chunks without weights."""
+        """Output blocks; where the weights of one do not fit, its input blocks in pieces."""
         return self._cuts(size)[0]
 
     def weight_words(self, size: int) -> int:
@@ -173,9 +164,7 @@ class ConvStage(Stage):
             chunks.append(Chunk(index, first, blank.out_blocks, low, high - low))
         if self._piece_blocks and size == self.chunk_sizes()[-1]:
             chunks = self._pieces(chunks)
-        return chunks, max(
-            sum(self._run_words(r, w) for _, w in self.passes for r in self._chunk_runs(c, w)) for c in chunks
-        )
+        return chunks, max(map(self.chunk_words, chunks))
 
     def _pieces(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """The chunks cut along input channels, evenly."""
@@ -189,18 +178,18 @@ class ConvStage(Stage):
                 pieces.append(replace(piece, index=len(pieces)))
         return pieces
 
-    def work(self, size: int) -> list[ChunkWork]:
-        """Chunks with their weights."""
-        return [self._with_weights(chunk) for chunk in self.layout(size)]
+    def chunk_words(self, chunk: Chunk) -> int:
+        """Those of all runs of all passes."""
+        return sum(self._run_words(r, w) for _, w in self.passes for r in self._chunk_runs(chunk, w))
 
-    def _with_weights(self, chunk: Chunk) -> ChunkWork:
-        parts: list[Part] = []
-        data = b""
-        for number, (geometry, weights) in enumerate(self.passes):
-            for run in self._chunk_runs(chunk, weights):
-                parts.append(Part(geometry, run, len(data) // self.params.word_bytes))
-                data += self._head() + self._run_bytes(number, run).tobytes()
-        return ChunkWork(chunk, partial(self._compute, parts), data, len(data) // self.params.word_bytes)
+    def weights(self, chunk: Chunk) -> bytes | tuple[WeightPart, ...]:
+        """Table and residual constants, then parameters and weight tiles, of one CONV after the other."""
+        head = self._head()
+        return b"".join(
+            head + self._run_bytes(number, run).tobytes()
+            for number, (_, weights) in enumerate(self.passes)
+            for run in self._chunk_runs(chunk, weights)
+        )
 
     def _head(self) -> bytes:
         head = self.node.table or b""
@@ -280,13 +269,17 @@ class ConvStage(Stage):
         steps = Rect(rect.y0 // g.step[0], -(-rect.y1 // g.step[0]), rect.x0 // g.step[1], -(-rect.x1 // g.step[1]))
         return window_rect(steps, g.first, g.stride, (g.reach[0], width))
 
-    def _compute(self, parts: Sequence[Part], context: TileContext) -> None:
-        """One CONV for each part of the chunk that has pixels in the tile."""
-        for part in parts:
-            self._emit(context, part)
+    def compute(self, context: TileContext) -> None:
+        """One CONV for each run of each pass that has pixels in the tile."""
+        at = 0
+        for geometry, weights in self.passes:
+            for run in self._chunk_runs(context.chunk, weights):
+                self._emit(context, geometry, run, at)
+                at += self._run_words(run, weights)
 
-    def _emit(self, context: TileContext, part: Part) -> None:
-        g, run, rect = part.geometry, part.run, context.rect
+    def _emit(self, context: TileContext, g: Geometry, run: InputRun, at: int) -> None:
+        """The CONV of a run whose weights begin at word `at` of the chunk's."""
+        rect = context.rect
         y0, x0 = rect.y0 // g.step[0], rect.x0 // g.step[1]
         out_h = -(-(rect.height - g.offset[0]) // g.step[0])
         out_w = -(-(rect.width - g.offset[1]) // g.step[1])
@@ -299,8 +292,8 @@ class ConvStage(Stage):
         result = context.result
         context.emit(
             Kind.CONV,
-            **self._input_fields(context, part, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1])),
-            **self._weight_fields(context, part),
+            **self._input_fields(context, g, run, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1])),
+            **self._weight_fields(context, run, at),
             out_h=out_w if g.pixels_are_rows else out_h,
             out_w=1 if g.pixels_are_rows else out_w,
             out_base=result.word(channel // self.params.rows, rect.y0 + g.offset[0], rect.x0 + g.offset[1]),
@@ -311,8 +304,8 @@ class ConvStage(Stage):
             **self._residual_fields(context, channel, rect),
         )
 
-    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
-        source, g, run = context.operands[0], part.geometry, part.run
+    def _input_fields(self, context: TileContext, g: Geometry, run: InputRun, first: tuple[int, int]) -> dict[str, int]:
+        source = context.operands[0]
         column = first[1] if g.pitch else 0
         geometry_fields = self._sequence_fields(context) if g.pitch else self.padded_fields(source, "in", *first)
         return {
@@ -341,12 +334,13 @@ class ConvStage(Stage):
         row = width if source.row == width else geometry.pitch
         return {"in_row": row, "in_h": geometry.kernel[0], "in_w": width}
 
-    def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
+    def _weight_fields(self, context: TileContext, run: InputRun, at: int) -> dict[str, int]:
         node = self.node
         use = self._table_use(context)
-        at = part.weight_offset + (self.params.table_words if use is TableUse.KEEP else 0)
+        if use is TableUse.KEEP:
+            at += self.params.table_words
         return {
-            "out_blocks": part.run.count,
+            "out_blocks": run.count,
             "weight_zero_points": int(self.zero_points),
             # A chunk may wrap in the ring of the weight memory.
             "weights": (context.weights + at) % self.params.weight_words,

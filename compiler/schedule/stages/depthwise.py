@@ -125,7 +125,7 @@ class DepthwiseStage(VectorStage):
         return [pack_depthwise(taps[:, :, b].tolist(), biases[b].tolist(), scales[b], bits) for b in blocks]
 
     def constants(self, chunk: Chunk) -> bytes:
-        """Those of the chunk's blocks."""
+        """Weights, biases and scales of the chunk's blocks."""
         return b"".join(self._constants[chunk.out_first : chunk.out_first + chunk.out_blocks])
 
     def constant_words(self, size: int) -> int:

@@ -7,18 +7,17 @@ operand times the sum of a column's weights, which the bias of a convolution con
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from intloom.compiler.ir import Constant, Conv, MatMul
 from intloom.compiler.program.memory import pack_blocks
 from intloom.compiler.schedule.passes.blank_lanes import has_blank_lanes
-from intloom.compiler.schedule.stages.conv import ConvStage, Part
+from intloom.compiler.schedule.stages.conv import ConvStage
 from intloom.compiler.schedule.stages.placement import Rect, View
-from intloom.compiler.schedule.stages.stage import Chunk, ChunkWork, TileContext, WeightPart
+from intloom.compiler.schedule.stages.stage import Chunk, TileContext, WeightPart
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, unsupported
-from intloom.compiler.schedule.stages.weights import Geometry, channel_parameters
+from intloom.compiler.schedule.stages.weights import Geometry, InputRun, channel_parameters
 from intloom.hw.spec.formats import pack_zero_points
 from intloom.hw.spec.isa import Kind
 
@@ -43,14 +42,13 @@ class MatMulStage(ConvStage):
         """The tile itself."""
         return rect
 
-    def _with_weights(self, chunk: Chunk) -> ChunkWork:
-        geometry, weights = self.passes[0]
-        (run,) = self._runs(self._conv_range(chunk), weights)
-        parts = [self._constants(run.count), *self._tiles_of(run.first, run.count)]
-        if self.node.table is not None:
-            parts.insert(0, WeightPart(self.node.table, 0, 0, (self.params.table_words, 1, 1)))
-        emit = partial(self._compute, [Part(geometry, run, 0)])
-        return ChunkWork(chunk, emit, tuple(parts), self._run_words(run, weights))
+    def weights(self, chunk: Chunk) -> bytes | tuple[WeightPart, ...]:
+        """Constants, and the words of the stationary tensor between them."""
+        blocks = self._conv_range(chunk)
+        parts = (self._constants(len(blocks)), *self._tiles_of(blocks.start, len(blocks)))
+        if self.node.table is None:
+            return parts
+        return (WeightPart(self.node.table, 0, 0, (self.params.table_words, 1, 1)), *parts)
 
     @property
     def _head_words(self) -> int:
@@ -94,8 +92,8 @@ class MatMulStage(ConvStage):
             blank = pack_zero_points([self.zero_point] * p.word_bytes, 1) * (p.cols - rest)
             yield WeightPart(blank, 0, local + rest, (p.cols - rest, blocks, 1), local_steps=steps)
 
-    def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
-        return super()._weight_fields(context, part) | {"subtract_zp_in": int(self.node.zp_in != 0)}
+    def _weight_fields(self, context: TileContext, run: InputRun, at: int) -> dict[str, int]:
+        return super()._weight_fields(context, run, at) | {"subtract_zp_in": int(self.node.zp_in != 0)}
 
 
 @schedules(Constant)

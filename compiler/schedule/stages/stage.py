@@ -60,20 +60,6 @@ class Chunk:
     last: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkWork:
-    """A chunk with its weights and constants."""
-
-    chunk: Chunk
-    emit: Callable[[TileContext], None]
-    """Emits the instructions that make a tile's result."""
-    weights: bytes | tuple[WeightPart, ...] = b""
-    """Constants in the weight memory, which may be loaded in pieces, or parts, which are loaded all at once."""
-    weight_words: int = 0
-    constants: bytes = b""
-    """What the chunk has in the scratchpad beside tables: weights of the vector unit."""
-
-
 @dataclass
 class LoadedTables:
     """The tables that the array and the vector unit hold at this point of the stream."""
@@ -293,15 +279,27 @@ class Stage(ABC):
 
     @abstractmethod
     def layout(self, size: int) -> list[Chunk]:
-        """The stage cut into chunks of `size` blocks, without weights."""
+        """The stage cut into chunks of `size` blocks."""
 
     @abstractmethod
-    def work(self, size: int) -> list[ChunkWork]:
-        """The same with weights and constants."""
+    def compute(self, context: TileContext) -> None:
+        """Emit the instructions that make a tile's result."""
 
-    @abstractmethod
+    def weights(self, chunk: Chunk) -> bytes | tuple[WeightPart, ...]:
+        """Constants in the weight memory, which may be loaded in pieces, or parts, which are loaded all at once."""
+        return b""
+
+    def chunk_words(self, chunk: Chunk) -> int:
+        """Words of a chunk's weights."""
+        return 0
+
     def weight_words(self, size: int) -> int:
         """Weight memory that the largest chunk of `size` blocks takes."""
+        return 0
+
+    def constants(self, chunk: Chunk) -> bytes:
+        """What a chunk has in the scratchpad beside tables: weights of the vector unit."""
+        return b""
 
     def constant_words(self, size: int) -> int:
         """Words of the constants of a chunk of `size` blocks."""
@@ -485,27 +483,11 @@ class VectorStage(Stage, ABC):
             return [blocks]
         return sorted({-(-blocks // n) for n in range(1, blocks + 1)}, reverse=True)
 
-    def weight_words(self, size: int) -> int:
-        """None: the vector unit has no weights."""
-        return 0
-
     def layout(self, size: int) -> list[Chunk]:
         """Even cuts along channels; input and output blocks are the same."""
         cuts = range(0, self.out.blocks, size)
         sizes = [min(size, self.out.blocks - f) for f in cuts]
         return [Chunk(i, f, n, f, n) for i, (f, n) in enumerate(zip(cuts, sizes, strict=True))]
-
-    def work(self, size: int) -> list[ChunkWork]:
-        """Every chunk with its constants."""
-        return [ChunkWork(chunk, self.compute, constants=self.constants(chunk)) for chunk in self.layout(size)]
-
-    def constants(self, chunk: Chunk) -> bytes:
-        """None."""
-        return b""
-
-    @abstractmethod
-    def compute(self, context: TileContext) -> None:
-        """Emit the instructions that make a tile's result."""
 
     def operand_rect(self, operand: int, rect: Rect) -> Rect:
         """The tile itself."""

@@ -31,4 +31,4 @@ def test_the_estimate_of_all_tiles_is_the_cost_of_their_instructions(name: str, 
     tasks, _ = slot_tasks(make_plan(build_stages(graph, params, keep_intermediates=True), None))
     program = compile_graph(graph, params, keep_intermediates=True)
     spent = sum(conv_busy(i, params) for i in program.instructions if i.kind is Kind.CONV)
-    assert spent == sum(t.stage.tile_cycles(t.rect, t.work.chunk.out_blocks) for t in tasks)
+    assert spent == sum(t.stage.tile_cycles(t.rect, t.chunk.out_blocks) for t in tasks)

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from intloom.common.errors import UnsupportedError
+from intloom.common.errors import CapacityError, UnsupportedError
 from intloom.compiler.ir import MatMul, Tensor
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.passes.blank_lanes import fill_blank_lanes
@@ -122,3 +122,12 @@ def test_sums_over_parts_of_words_are_refused_without_columns_for_a_word(rng: ra
         compile_graph(graph, tall)
     for remedy in ({"cols": 8}, {"rows": 4}):
         compile_graph(graph, changed(tall, remedy))
+
+
+def test_a_product_whose_weights_do_not_fit_is_refused_with_a_size_that_does(rng: random.Random) -> None:
+    """Only constants can be cut along input channels."""
+    maker, tight = GraphMaker(rng.getrandbits(32)), preset("nano").replace(weight_kib=2)
+    graph, inputs = maker.finish(matmul(maker, maker.input(512, 2, 4), columns=8))
+    with pytest.raises(CapacityError, match="use weight_kib = 4"):
+        compile_graph(graph, tight)
+    golden_program(graph, inputs, tight.replace(weight_kib=4))
