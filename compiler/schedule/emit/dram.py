@@ -121,7 +121,7 @@ def _stored_buffers(plan: Plan) -> Iterator[Buffer]:
         for slot in plan.slots
         for buffer in _used(slot)
         # A buffer that one group keeps in the scratchpad may be stored for another, or by one that does not keep it.
-        if (held := slot.local.get(buffer)) is None or held.stored or held.loaded
+        if (held := slot.local.get(buffer)) is None or held.inside.stored or held.inside.loaded
     }
     for buffer in plan.stages.placement.buffers:
         if (

@@ -52,7 +52,7 @@ def _tiled(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
     fills = [
         fill(slot, local, stage, number, whole_rect(local.buffer))
         for number, local in enumerate(operands)
-        if local.loaded and local.first_reader is stage
+        if local.loaded and local.inside.reads[0].stage is stage
     ]
     return [*fills, *made], list(tasks.constants)
 
@@ -89,11 +89,12 @@ def _stage_stripes(
     assert slot.stripes is not None  # as in `_striped`
     rings = list(_rings(slot, stage))
     pieces = [list(_pieces(rings, low, high)) for low, high in pairwise([0, *rows])]
-    tasks = StageTasks(slot, stage, _chunk_size(stage, resident=slot.resident_weights), plan.stages.needed)
+    resident = slot.stripes.resident_weights
+    tasks = StageTasks(slot, stage, _chunk_size(stage, resident=resident), plan.stages.needed)
     made = [
         [
             [
-                tasks.make(Rect(top, bottom, *columns), chunk, 0 if slot.resident_weights else number)
+                tasks.make(Rect(top, bottom, *columns), chunk, 0 if resident else number)
                 for chunk in tasks.chunks
                 for top, bottom in step
             ]
@@ -135,8 +136,9 @@ def _arrivals(slot: Slot, stripes: Stripes) -> _Arrivals:
     """For each stage, the buffers of which it is the first reader, with their loaded rows after each step."""
     arrivals: dict[Stage, list[tuple[Buffer, Sequence[int]]]] = {stage: [] for stage in slot.stages}
     readers = {v.buffer: stage for stage in reversed(slot.stages) for v in stage.operands}
-    for buffer, rows in stripes.arrivals.items():
-        arrivals[readers[buffer]].append((buffer, rows.tolist()))
+    for buffer, ring in stripes.rings.items():
+        if ring.arrival is not None:
+            arrivals[readers[buffer]].append((buffer, ring.arrival.tolist()))
     return arrivals
 
 

@@ -164,7 +164,7 @@ def _residences(plan: Plan) -> Iterator[Residence]:
     for inside in plan.flow.inside(0, len(plan.flow.stages)).values():
         own = [slots[k] for k in sorted({slot_of[a.index] for a in inside.accesses})]
         held = [s.local[inside.buffer] for s in own if inside.buffer in s.local]
-        leaves = len(held) < len(own) or any(b.stored or b.loaded for b in held)
+        leaves = len(held) < len(own) or any(b.inside.stored or b.inside.loaded for b in held)
         between = slots[own[0].index : own[-1].index + 1]
         reason = _reason(inside, between, plan.stages.params.scratch_words) if leaves else ""
         yield Residence(

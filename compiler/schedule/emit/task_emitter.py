@@ -154,10 +154,10 @@ class TaskEmitter:
         y = rect.y0 + (row - rect.y0) % local.rows
         x += rect.x0 if local.part else 0
         number = self._numbers.setdefault(local.buffer, len(self._numbers))
-        self.results.append(LocalResult(index, number, local.first + block, y, x))
+        self.results.append(LocalResult(index, number, local.inside.held.start + block, y, x))
         (blocks, _), (rows, _), (columns, _) = access.dims
         for k in range(blocks):
-            self._written[local.buffer, local.first + block + k] += rows * columns
+            self._written[local.buffer, local.inside.held.start + block + k] += rows * columns
 
     def local_number(self, view: View) -> int | None:
         """The number of a view's buffer among those in the scratchpad, if all its words were recorded."""

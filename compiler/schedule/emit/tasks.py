@@ -168,7 +168,7 @@ def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tu
 def _stored(region: Region, slot: Slot, needed: Mapping[Buffer, frozenset[int]]) -> list[Region]:
     """The parts of a result that go to DRAM: the blocks that some stage reads there."""
     local = slot.local.get(region.buffer)
-    blocks = needed.get(region.buffer, frozenset()) if local is None else local.stored
+    blocks = needed.get(region.buffer, frozenset()) if local is None else local.inside.stored
     runs = runs_of(blocks & set(range(region.first, region.first + region.blocks)))
     return [replace(region, first=first, blocks=count) for first, count in runs]
 

@@ -74,53 +74,6 @@ class Write(Access):
 
 
 @dataclass(frozen=True, eq=False)
-class LocalBuffer:
-    """Blocks `first` to `first + blocks` of a buffer, of which the scratchpad holds the last `rows` rows."""
-
-    buffer: Buffer
-    first: int
-    blocks: int
-    rows: int
-    row: int
-    """Words from one row to the next."""
-    guard: int = 0
-    """Words before and after a packed image, since the array also reads the neighboring word."""
-    stored: frozenset[int] = frozenset()
-    """Blocks that are also written to DRAM."""
-    loaded: tuple[tuple[int, int], ...] = ()
-    """Blocks that come from DRAM, as (first, count)."""
-    first_reader: Stage | None = None
-    """The stage before which blocks from DRAM are loaded, if the buffer is whole."""
-    part: int = 0
-    """Columns of the largest part of the image, where stripes take part by part; 0: all columns."""
-    address: int = -1
-    """First scratchpad word; -1 until the buffers of all slots are chosen."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether all rows are in the scratchpad."""
-        return self.rows == self.buffer.height and not self.part
-
-    @property
-    def words(self) -> int:
-        """Scratchpad words."""
-        return self.blocks * self.rows * self.row + 2 * self.guard
-
-    def tile(self, block: int, x0: int) -> Tile:
-        """The tile that starts at a block of the buffer; of a part of the image, at its first column."""
-        plane = self.rows * self.row
-        base = self.address + self.guard + (block - self.first) * plane
-        return Tile(base, plane, self.row, 0, x0 if self.part else 0, 0 if self.whole else self.rows)
-
-    def pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """Rows `low` to `high` (half-open), cut where the ring wraps."""
-        while low < high:
-            stop = min(high, (low // self.rows + 1) * self.rows)
-            yield low, stop
-            low = stop
-
-
-@dataclass(frozen=True, eq=False)
 class Inside:
     """What a group of stages reads and writes of a buffer."""
 
@@ -207,23 +160,70 @@ class Inside:
         """For each read, whether a ring holds a step more, so that both units work at the same time."""
         return tuple(on_both_units(r, self.writes) for r in self.reads)
 
-    def ring_words(self, rows: int) -> int:
-        """Scratchpad words of a ring of `rows` rows."""
-        return len(self.held) * rows * self.row + 2 * self.guard
+
+@dataclass(frozen=True, eq=False)
+class LocalBuffer:
+    """What some stages use of a buffer, in the scratchpad: all rows, or the last `rows` rows in a ring."""
+
+    inside: Inside
+    rows: int
+    row: int
+    """Words from one row to the next."""
+    guard: int = 0
+    """Words before and after a packed image, since the array also reads the neighboring word."""
+    arrival: Rows | None = None
+    """In stripes, the rows that are loaded from DRAM after each step; None if none are."""
+    part: int = 0
+    """Columns of the largest part of the image, where stripes take part by part; 0: all columns."""
+    slots: range = range(0)
+    """The slots in which it is there."""
+    optional: bool = False
+    """Whether these slots can do without it."""
+    address: int = -1
+    """First scratchpad word; -1 until the buffers of all slots are chosen."""
+
+    @property
+    def buffer(self) -> Buffer:
+        """The buffer."""
+        return self.inside.buffer
 
     @cached_property
-    def local(self) -> LocalBuffer:
-        """All rows of the buffer in the scratchpad."""
-        held = self.held
-        return LocalBuffer(
-            self.buffer,
-            held.start,
-            len(held),
-            self.buffer.height,
-            self.row,
-            stored=self.stored,
-            loaded=tuple(runs_of(self.loaded)),
-        )
+    def loaded(self) -> list[tuple[int, int]]:
+        """Blocks that come from DRAM, as (first, count)."""
+        return runs_of(self.inside.loaded)
+
+    @property
+    def first_load(self) -> int:
+        """Words in a column of the rows that are loaded before the first step of stripes."""
+        return 0 if self.arrival is None else int(self.arrival[0]) * len(self.inside.loaded)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are in the scratchpad."""
+        return self.rows == self.buffer.height and not self.part
+
+    @cached_property
+    def words(self) -> int:
+        """Scratchpad words."""
+        return len(self.inside.held) * self.rows * self.row + 2 * self.guard
+
+    @property
+    def density(self) -> float:
+        """Words of traffic that it saves, for each word and slot."""
+        return self.inside.saved / (self.words * len(self.slots))
+
+    def tile(self, block: int, x0: int) -> Tile:
+        """The tile that starts at a block of the buffer; of a part of the image, at its first column."""
+        plane = self.rows * self.row
+        base = self.address + self.guard + (block - self.inside.held.start) * plane
+        return Tile(base, plane, self.row, 0, x0 if self.part else 0, 0 if self.whole else self.rows)
+
+    def pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """Rows `low` to `high` (half-open), cut where the ring wraps."""
+        while low < high:
+            stop = min(high, (low // self.rows + 1) * self.rows)
+            yield low, stop
+            low = stop
 
 
 def on_both_units(read: Read, writes: Sequence[Write]) -> bool:

@@ -4,7 +4,6 @@ Dynamic programming over the cut positions: `best[stop]` is the cheapest schedul
 of a group is its estimated time plus a price for each word that it moves between DRAM and the chip.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -23,6 +22,7 @@ from intloom.compiler.schedule.plan.stripes import (
     StageRows,
     Stripes,
     columns_read,
+    of_part,
     stripe_cycles,
 )
 from intloom.compiler.schedule.plan.tiling import Tiling
@@ -57,39 +57,17 @@ class Goal:
         return program.predicted_cycles + self.price(sum(layer.dram_words for layer in program.layers))
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Stages `first` to `stop`; with `stripes`, they run depth-first, else one after the other."""
+class Group(NamedTuple):
+    """Stages `first` to `stop`, which run one after the other or, with `rows`, depth-first in stripes."""
 
     first: int
     stop: int
-    stripes: Stripes | None = None
-    resident_weights: bool = False
-    """Weights are loaded once; else in every step."""
-
-
-class _Cut(NamedTuple):
-    """A group that the search has found."""
-
-    first: int
-    stop: int
-    cost: float
+    cost: float = 0.0
     rows: int = 0
     """Rows of the first stage in a step of stripes; 0 if the stages run one after the other."""
     parts: int = 1
-
-
-class _StageWork(NamedTuple):
-    """What a stage in stripes does in steps."""
-
-    each: list[tuple[int, int]]
-    """Array and vector cycles in each step until its last row."""
-    array: int
-    vector: int
-    tasks: int
-    """Steps with rows."""
-    largest: int
-    """Its most rows in a step."""
+    stripes: Stripes | None = None
+    """Those of a group that the search has chosen."""
 
 
 class _Steps(NamedTuple):
@@ -136,6 +114,7 @@ class GroupCosts:
         self._steps = lru_cache(maxsize=1)(self._in_steps)
         self._progress = RowProgress(flow)
         self._stage_work = cache(self._work_of_stage)
+        self._whole_work = cache(self._sum_of_work)
         self._without_waits = cache(self._cost_without_waits)
         self._striped = cache(self._striped_cost)
 
@@ -260,11 +239,14 @@ class GroupCosts:
             return None if cost is None else inf
         return self._striped(first, stop, rows)
 
-    def stripes(self, cut: _Cut) -> Group:
-        """The group in stripes of a cut."""
-        plan = self._progress.plan(cut.first, cut.stop, cut.rows, cut.parts)
-        assert plan is not None  # its cost is finite
-        return Group(cut.first, cut.stop, plan, self._resident(cut.first, cut.stop))
+    def planned(self, group: Group) -> Group:
+        """The group with its stripes, if it runs in stripes."""
+        if not group.rows:
+            return group
+        first, stop, _, rows, parts, _ = group
+        stripes = self._progress.plan(first, stop, rows, parts, resident_weights=self._resident(first, stop))
+        assert stripes is not None  # its cost is finite
+        return group._replace(stripes=stripes)
 
     def _resident(self, first: int, stop: int) -> bool:
         """Whether all weights of a group fit the weight memory."""
@@ -301,20 +283,24 @@ class GroupCosts:
         if progress is None:
             return None
         resident, steps = self._resident(first, stop), max(done.steps for done in progress)
-        every = [self._stage_work(k, done, stop - first > 1) for k, done in enumerate(progress, first)]
-        each, array, vector, tasks, largest = zip(*every, strict=True)
-        weights = self._weights[first:stop]
+        fused = stop - first > 1
+        each = [self._stage_work(k, done, fused) for k, done in enumerate(progress, first)]
+        array, vector = zip(*(self._whole_work(k, done, fused) for k, done in enumerate(progress, first)), strict=True)
+        weights, tasks = self._weights[first:stop], [done.tasks for done in progress]
         moved = self._moved(first, stop) + sum(weights if resident else map(mul, weights, tasks))
         work = [own + [(0, 0)] * (steps - len(own)) for own in each]
-        transient = max(map(self._transient, self._flow.stages[first:stop], largest))
+        transient = max(map(self._transient, self._flow.stages[first:stop], [done.largest for done in progress]))
         return _Steps(progress, work, max(sum(array), sum(vector)), sum(tasks), moved, transient)
 
-    def _work_of_stage(self, index: int, done: StageRows, fused: bool) -> _StageWork:
-        sizes = np.diff(done.rows[: done.steps + 1]).tolist()
-        counts = Counter(sizes)
-        cycles = {size: self.cycles(index, size, fused) for size in counts}
-        array, vector = (sum(cycles[size][unit] * count for size, count in counts.items()) for unit in (0, 1))
-        return _StageWork([cycles[size] for size in sizes], array, vector, len(sizes) - counts[0], max(sizes))
+    def _work_of_stage(self, index: int, done: StageRows, fused: bool) -> list[tuple[int, int]]:
+        """Array and vector cycles in each step until its last row."""
+        cycles = {size: self.cycles(index, size, fused) for size in set(done.each)}
+        return [cycles[size] for size in done.each]
+
+    def _sum_of_work(self, index: int, done: StageRows, fused: bool) -> tuple[int, int]:
+        """Array and vector cycles in all steps."""
+        work = self._stage_work(index, done, fused)
+        return sum(array for array, _ in work), sum(vector for _, vector in work)
 
     def _cost_without_waits(self, first: int, stop: int, rows: int) -> float | None:
         """The cost if no unit waits for the other one and all buffers fit; None if some rows are never complete."""
@@ -334,14 +320,14 @@ class GroupCosts:
         if not overlaps and rows * stages[0].extent[1] < tuning.MIN_STEP_PIXELS:
             return inf
         cycles = stripe_cycles(self._flow, first, stop, steps.work) if overlaps else steps.cycles
-        loads = self._weights[first] + sum(ring.first_load * ring.inside.buffer.columns for ring in rings)
+        loads = self._weights[first] + sum(ring.first_load * ring.buffer.columns for ring in rings)
         return self._stripes_cost(cycles, steps.tasks, steps.moved, loads)
 
     def _other_words(self, first: int, stop: int, steps: _Steps) -> int:
         """Scratchpad words of stages in stripes besides their rings, as `stripe_words`."""
         return 2 * steps.transient + self._table_words(first, stop) + sum(self._constants[first:stop])
 
-    def in_parts(self, first: int, limit: float) -> _Cut | None:
+    def in_parts(self, first: int, limit: float) -> Group | None:
         """A depthwise convolution and the one that reads it, in the fewest parts that fit, at the slowest pace."""
         paces = _paces(self._flow.stages[first])
         if not paces or not self._may_be_in_parts(first) or self.minimum(first, first + 2) > limit:
@@ -353,16 +339,16 @@ class GroupCosts:
         rings = self._progress.rings(first, first + 2, steps.progress)
         # A part has as many pixels in a step as stripes of whole rows.
         for parts in range(2, rows * self._flow.stages[first].extent[1] // tuning.MIN_STEP_PIXELS + 1):
-            local = [ring.local(parts) for ring in rings]
+            local = [of_part(ring, parts) for ring in rings]
             words = sum(b.words for b in local) + self._other_words(first, first + 2, steps)
             if words <= self._params.scratch_words:
                 cycles = stripe_cycles(self._flow, first, first + 2, steps.work)
                 moved = steps.moved + sum(
                     (parts * b.part - b.buffer.columns) * b.buffer.height * sum(n for _, n in b.loaded) for b in local
                 )
-                loads = sum(ring.first_load * b.part for ring, b in zip(rings, local, strict=True))
+                loads = sum(b.first_load * b.part for b in local)
                 cost = self._stripes_cost(cycles, parts * steps.tasks, moved, loads)
-                return _Cut(first, first + 2, cost, rows, parts)
+                return Group(first, first + 2, cost, rows, parts)
         return None
 
     def _may_be_in_parts(self, first: int) -> bool:
@@ -413,56 +399,56 @@ def _paces(stage: Stage) -> list[int]:
 def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> list[Group]:
     """The cheapest cut of all stages into groups, in order."""
     costs, count = GroupCosts(flow, params, tilings, goal), len(flow.stages)
-    best: list[tuple[float, _Cut | None]] = [(0.0, None)]
+    best: list[tuple[float, Group | None]] = [(0.0, None)]
     best += [(inf, None)] * count
     starts: dict[int, list[int]] = {}
     for stop in range(1, count + 1):
         last = flow.stages[stop - 1]
         starts.pop(stop - 1 - tuning.LONGEST_GROUP, None)
         starts = {**starts, stop - 1: _paces(last)} if last.writes_only_result else {}
-        for cut in _cuts_to(stop, starts, costs, goal.stripe_heights, best):
+        for group in _groups_to(stop, starts, costs, goal.stripe_heights, best):
             cost, other = best[stop]
-            # Of equal cuts the longest: the order in which they come says nothing.
-            if (best[cut.first][0] + cut.cost, cut.first) < (cost, inf if other is None else other.first):
-                best[stop] = best[cut.first][0] + cut.cost, cut
+            # Of equal groups the longest: the order in which they come says nothing.
+            if (best[group.first][0] + group.cost, group.first) < (cost, inf if other is None else other.first):
+                best[stop] = best[group.first][0] + group.cost, group
     groups: list[Group] = []
     while count:
         chosen = best[count][1]
         assert chosen is not None  # every stage may be a group of its own
-        groups.append(costs.stripes(chosen) if chosen.rows else Group(chosen.first, chosen.stop))
+        groups.append(costs.planned(chosen))
         count = chosen.first
     return groups[::-1]
 
 
-def _cuts_to(
+def _groups_to(
     stop: int,
     starts: dict[int, list[int]],
     costs: GroupCosts,
     stripe_heights: int,
-    best: Sequence[tuple[float, _Cut | None]],
-) -> Iterator[_Cut]:
+    best: Sequence[tuple[float, Group | None]],
+) -> Iterator[Group]:
     """The groups that end before stage `stop`, but for those that cost more than the best one so far.
 
     `starts` has the first stages of groups that may be longer, each with the paces that may fit.
     """
-    yield _Cut(stop - 1, stop, costs.tiled(stop - 1))
+    yield Group(stop - 1, stop, costs.tiled(stop - 1))
     same = {first: costs.earliest(first, stop) for first in starts}
     # The most promising ones first: the others need not be planned if they cannot be cheaper.
     for first in sorted(starts, key=lambda first: best[first][0] + costs.minimum(*same[first])):
         paces, before = starts[first], best[first][0]
         whole = costs.whole(*same[first], best[stop][0] - before) if first < stop - 1 else inf
         if whole is not None:
-            yield _Cut(first, stop, whole)
+            yield Group(first, stop, whole)
         # What does not fit for these stages does not fit for more of them.
         while paces and (cost := costs.striped(*same[first], paces[0], best[stop][0] - before)) is None:
             paces.pop(0)
         if paces and cost is not None:
-            yield _Cut(first, stop, cost, paces[0])
+            yield Group(first, stop, cost, paces[0])
             for pace in paces[1 : 1 + stripe_heights]:
                 slower = costs.striped(*same[first], pace, best[stop][0] - before)
                 if slower is not None:
-                    yield _Cut(first, stop, slower, pace)
-        elif stop == first + 2 and (cut := costs.in_parts(same[first][0], best[stop][0] - before)) is not None:
-            yield cut._replace(first=first, stop=stop)
+                    yield Group(first, stop, slower, pace)
+        elif stop == first + 2 and (group := costs.in_parts(same[first][0], best[stop][0] - before)) is not None:
+            yield group._replace(first=first, stop=stop)
         if not paces and whole is None:
             del starts[first]

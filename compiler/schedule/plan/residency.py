@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.plan.dataflow import Access, Dataflow, LocalBuffer, Read
+from intloom.compiler.schedule.plan.dataflow import Access, Dataflow, Inside, LocalBuffer, Read
 from intloom.compiler.schedule.plan.groups import Group, stripe_words, transient_words
 from intloom.compiler.schedule.plan.packing import Packing, Span
 from intloom.compiler.schedule.plan.stripes import Stripes
@@ -25,32 +25,10 @@ class Slot:
     """Position of its first stage."""
     stages: Sequence[Stage]
     stripes: Stripes | None = None
-    resident_weights: bool = False
     local: Mapping[Buffer, LocalBuffer] = field(default_factory=dict)
     tiling: Tiling | None = None
     low: int = 0
     """First scratchpad word that no buffer of the slot uses."""
-
-
-@dataclass(eq=False)
-class _Item:
-    """A local buffer from slot `birth` to `death`, both included."""
-
-    local: LocalBuffer
-    birth: int
-    death: int
-    saved: int = -1
-    """Words of traffic that it saves; -1: the slot cannot do without it."""
-
-    @property
-    def slots(self) -> range:
-        """The slots in which it lives."""
-        return range(self.birth, self.death + 1)
-
-    @property
-    def density(self) -> float:
-        """Saved words for each word and slot."""
-        return self.saved / (self.local.words * (self.death + 1 - self.birth))
 
 
 class Residency:
@@ -63,7 +41,7 @@ class Residency:
         self._slots = _slots(flow, groups)
         self._slot_of = [s.index for s in self._slots for _ in s.stages]
         """The slot of each stage."""
-        self._local: list[dict[Buffer, _Item]] = [{} for _ in self._slots]
+        self._local: list[dict[Buffer, LocalBuffer]] = [{} for _ in self._slots]
         """The buffers of each slot."""
         self._tilings: list[Tiling | None] = [None] * len(self._slots)
         self._lows = [0] * len(self._slots)
@@ -72,67 +50,68 @@ class Residency:
         """Words of a tile, and of tables and constants, of each slot in stripes."""
         self._transient = cache(transient_words)
         self._choose = cache(self._choose_tiling)
-        self._packing = Packing[_Item]()
+        self._packing = Packing[LocalBuffer]()
         for group in groups:
             for item in self._inside(group):
                 self._add(item)
 
-    def _add(self, item: _Item) -> None:
-        self._packing.add(item, Span(item.birth, item.death + 1, item.local.words))
+    def _add(self, item: LocalBuffer) -> None:
+        self._packing.add(item, Span(item.slots.start, item.slots.stop, item.words))
         self._count(item, 1)
         for k in item.slots:
-            self._local[k][item.local.buffer] = item
+            self._local[k][item.buffer] = item
 
-    def _remove(self, item: _Item) -> None:
+    def _remove(self, item: LocalBuffer) -> None:
         self._packing.remove(item)
         self._count(item, -1)
         for k in item.slots:
-            del self._local[k][item.local.buffer]
+            del self._local[k][item.buffer]
 
-    def _count(self, item: _Item, sign: int) -> None:
+    def _count(self, item: LocalBuffer, sign: int) -> None:
         for k in item.slots:
-            self._use[k] += sign * item.local.words
+            self._use[k] += sign * item.words
 
-    def _inside(self, group: Group) -> list[_Item]:
+    def _inside(self, group: Group) -> list[LocalBuffer]:
         """The rings of a group in stripes; else tensors between its stages, which run one after the other."""
         if group.stripes is not None:
             slot = self._slot_of[group.first]
-            return [_Item(local, slot, slot) for local in group.stripes.buffers.values()]
-        items = []
-        for inside in self._flow.inside(group.first, group.stop).values():
-            if group.stop - group.first > 1 and inside.reads and inside.writes:
-                local = replace(inside.local, first_reader=inside.reads[0].stage)
-                users = [self._slot_of[a.index] for a in inside.accesses]
-                items.append(_Item(local, min(users), max(users), inside.saved))
-        return items
+            return [replace(ring, slots=range(slot, slot + 1)) for ring in group.stripes.rings.values()]
+        if group.stop - group.first == 1:
+            return []
+        every = self._flow.inside(group.first, group.stop).values()
+        return [self._whole(inside) for inside in every if inside.reads and inside.writes]
+
+    def _whole(self, inside: Inside) -> LocalBuffer:
+        """All rows of a buffer, from the first slot that uses it to the last."""
+        users = [self._slot_of[a.index] for a in inside.accesses]
+        slots = range(min(users), max(users) + 1)
+        return LocalBuffer(inside, inside.buffer.height, inside.row, slots=slots, optional=True)
 
     # Buffers between groups.
 
     def keep_between_groups(self) -> None:
         """Keep what saves most traffic for its space and time."""
         offers = [item for buffer in self._flow.readers if (item := self._offer(buffer)) is not None]
-        for item in sorted(offers, key=lambda i: (-i.density, i.birth, i.local.buffer.name)):
+        for item in sorted(offers, key=lambda i: (-i.density, i.slots.start, i.buffer.name)):
             self._try(item)
 
-    def _offer(self, buffer: Buffer) -> _Item | None:
+    def _offer(self, buffer: Buffer) -> LocalBuffer | None:
         """The buffer whole from its first writer to its last reader, if that is more than one group does."""
         inside = self._flow.whole(buffer)
         # The host writes a graph's inputs into DRAM.
         if inside.loaded or not inside.written or not all(w.stage.writes_only_result for w in inside.writes):
             return None
-        users = [self._slot_of[a.index] for a in inside.accesses]
-        birth, death = min(users), max(users)
-        present = self._local[birth].get(buffer)
-        if birth == death or (present is not None and not present.local.stored and not present.local.loaded):
-            return None
-        return _Item(inside.local, birth, death, inside.saved)
+        offer = self._whole(inside)
+        present = self._local[offer.slots.start].get(buffer)
+        enough = present is not None and not present.inside.stored and not present.inside.loaded
+        return None if len(offer.slots) == 1 or enough else offer
 
-    def _try(self, item: _Item) -> None:
-        buffer = item.local.buffer
+    def _try(self, item: LocalBuffer) -> None:
+        buffer = item.buffer
         replaced = {self._local[k][buffer] for k in item.slots if buffer in self._local[k]}
         for old in replaced:
             self._count(old, -1)
-        fits = all(self._leaves_room(k, item.local) for k in item.slots)
+        fits = all(self._leaves_room(k, item) for k in item.slots)
         for old in replaced:
             self._count(old, 1)
         if fits:
@@ -143,18 +122,18 @@ class Residency:
     def start_vector_results_early(self) -> None:
         """Let results of the vector unit begin with the stages before, so that its tiles can run beside theirs."""
         for item in list(self._packing):
-            slot = self._slots[item.birth]
+            slot = self._slots[item.slots.start]
             if slot.stripes is not None or slot.stages[0].unit is not Unit.VEC:
                 continue
             sources = [w.index for r in self._flow.reads[slot.first] for w in self._flow.writers[r.buffer]]
-            first = max((self._slot_of[k] for k in sources if k < slot.first), default=item.birth)
-            before = self._slots[first : item.birth]
-            # Stages before the item's birth use the buffer in DRAM.
-            if any(self._uses(s, item.local.buffer) for s in before):
+            first = max((self._slot_of[k] for k in sources if k < slot.first), default=slot.index)
+            before = self._slots[first : slot.index]
+            # Stages of these slots use the buffer in DRAM.
+            if any(self._uses(s, item.buffer) for s in before):
                 continue
-            if all(s.stripes is None and self._leaves_room(s.index, item.local) for s in before):
+            if all(s.stripes is None and self._leaves_room(s.index, item) for s in before):
                 self._remove(item)
-                self._add(replace(item, birth=first))
+                self._add(replace(item, slots=range(first, item.slots.stop)))
 
     def _uses(self, slot: Slot, buffer: Buffer) -> bool:
         accesses = (a for k in range(slot.first, slot.first + len(slot.stages)) for a in self._flow.accesses(k))
@@ -183,7 +162,7 @@ class Residency:
             addresses, words = self._packing.tightest_fit(self._params.scratch_words)
             late = self._without_room(addresses, words)
             if late is None:
-                final = {item: replace(item.local, address=address) for item, address in addresses.items()}
+                final = {item: replace(item, address=address) for item, address in addresses.items()}
                 decided = zip(self._slots, self._local, self._tilings, self._lows, strict=True)
                 return tuple(
                     replace(slot, local={b: final[x] for b, x in local.items()}, tiling=tiling, low=low)
@@ -191,18 +170,18 @@ class Residency:
                 )
             self._drop(late)
 
-    def _without_room(self, addresses: Mapping[_Item, int], words: int) -> Slot | None:
+    def _without_room(self, addresses: Mapping[LocalBuffer, int], words: int) -> Slot | None:
         """A slot whose buffers or tiles do not fit."""
         if words > self._params.scratch_words:
-            item = next(i for i in self._packing if addresses[i] + i.local.words == words)
+            item = next(i for i in self._packing if addresses[i] + i.words == words)
             # The slot of the item in which most is in use.
             return self._slots[max(item.slots, key=lambda k: self._use[k])]
-        self._lows = [max((addresses[i] + i.local.words for i in local.values()), default=0) for local in self._local]
+        self._lows = [max((addresses[i] + i.words for i in local.values()), default=0) for local in self._local]
         return next((s for s in self._slots if not self._settle(s) or self._is_crowded(s)), None)
 
-    def _optional(self, slot: Slot) -> list[_Item]:
+    def _optional(self, slot: Slot) -> list[LocalBuffer]:
         """The buffers that a slot can do without."""
-        return [i for i in self._local[slot.index].values() if i.saved >= 0]
+        return [i for i in self._local[slot.index].values() if i.optional]
 
     def _is_crowded(self, slot: Slot) -> bool:
         """Whether the tiles that fit above a slot's buffers cost more than a buffer saves.
@@ -212,20 +191,20 @@ class Residency:
         tiling = self._tilings[slot.index]
         if tiling is None:
             return False
-        saved = min((i.saved for i in self._optional(slot)), default=None)
+        saved = min((i.inside.saved for i in self._optional(slot)), default=None)
         lost = tiling.cost - self._best[slot.first].cost
         return saved is not None and lost > tuning.SAVED_WORD_PRICE * saved
 
     def _drop(self, slot: Slot) -> None:
         """Let the buffer that saves least in a slot go through DRAM."""
-        victim = min(self._optional(slot), key=lambda i: (i.density, i.birth, i.local.buffer.name))
+        victim = min(self._optional(slot), key=lambda i: (i.density, i.slots.start, i.buffer.name))
         self._remove(victim)
         for k in victim.slots:
             stripes = self._slots[k].stripes
-            ring = None if stripes is None else stripes.buffers.get(victim.local.buffer)
+            ring = None if stripes is None else stripes.rings.get(victim.buffer)
             if ring is not None:
                 # A group in stripes that had a ring of its own uses it again; others load tiles or do not use it.
-                self._add(_Item(ring, k, k))
+                self._add(replace(ring, slots=range(k, k + 1)))
 
     def _settle(self, slot: Slot) -> bool:
         free = self._params.scratch_words - self._lows[slot.index]
@@ -285,7 +264,7 @@ def _slots(flow: Dataflow, groups: Sequence[Group]) -> list[Slot]:
     for group in groups:
         stages = flow.stages[group.first : group.stop]
         if group.stripes is not None:
-            slots.append(Slot(len(slots), group.first, stages, group.stripes, group.resident_weights))
+            slots.append(Slot(len(slots), group.first, stages, group.stripes))
         else:
             slots += [Slot(len(slots) + k, group.first + k, (stage,)) for k, stage in enumerate(stages)]
     return slots

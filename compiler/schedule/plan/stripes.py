@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,54 +20,31 @@ from intloom.compiler.schedule.stages.stage import Stage
 from intloom.hw.spec.isa import Unit
 
 
-class Ring(NamedTuple):
-    """Rows of a buffer that stay on chip while stages run in stripes."""
-
-    inside: Inside
-    rows: int
-    arrival: Rows | None
-    """The rows that are loaded from DRAM after each step; None if none are."""
-    words: int
-    """Scratchpad words, in stripes of whole rows."""
-    first_load: int
-    """Words in a column of the rows that are loaded before the first step."""
-
-    def local(self, parts: int) -> LocalBuffer:
-        """The ring in the scratchpad, for one of so many parts of the image."""
-        inside = self.inside
-        local = replace(inside.local, rows=self.rows, guard=inside.guard)
-        if parts == 1:
-            return local
-        width = max(
-            stop - start
-            for columns in column_parts(inside.accesses[0].stage, parts)
-            for start, stop in (columns, *(columns_read(read.stage, read.operand, columns) for read in inside.reads))
-        )
-        row = max((r.stage.operand_row(r.operand, Rect(0, 1, 0, width)) for r in inside.reads), default=width)
-        return replace(local, row=row, part=width)
+def of_part(ring: LocalBuffer, parts: int) -> LocalBuffer:
+    """A ring for one of so many parts of the image, which are computed one after the other."""
+    if parts == 1:
+        return ring
+    inside = ring.inside
+    width = max(
+        stop - start
+        for columns in column_parts(inside.accesses[0].stage, parts)
+        for start, stop in (columns, *(columns_read(read.stage, read.operand, columns) for read in inside.reads))
+    )
+    row = max((r.stage.operand_row(r.operand, Rect(0, 1, 0, width)) for r in inside.reads), default=width)
+    return replace(ring, row=row, part=width)
 
 
 @dataclass(frozen=True, eq=False)
 class Stripes:
-    """Stages `first` to `stop` with the finished rows of each after every step, and what they keep on chip."""
+    """Stages that run depth-first: the finished rows of each after every step, and the rings between them."""
 
-    first: int
-    stop: int
     progress: Rows
     """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
-    rings: Sequence[Ring]
-    parts: int = 1
+    rings: Mapping[Buffer, LocalBuffer]
+    parts: int
     """Parts of the image, cut along columns, that are computed one after the other, each in all steps."""
-
-    @cached_property
-    def buffers(self) -> Mapping[Buffer, LocalBuffer]:
-        """The rings in the scratchpad."""
-        return {ring.inside.buffer: ring.local(self.parts) for ring in self.rings}
-
-    @property
-    def arrivals(self) -> Mapping[Buffer, Rows]:
-        """For each buffer with blocks from DRAM, its loaded rows after each step."""
-        return {ring.inside.buffer: ring.arrival for ring in self.rings if ring.arrival is not None}
+    resident_weights: bool
+    """Weights are loaded once; else in every step."""
 
     @property
     def steps(self) -> int:
@@ -90,6 +66,22 @@ class StageRows:
     steps: int
     """Steps until all rows are finished."""
 
+    @cached_property
+    def each(self) -> list[int]:
+        """Rows in each step until the last one."""
+        rows: list[int] = np.diff(self.rows[: self.steps + 1]).tolist()
+        return rows
+
+    @cached_property
+    def tasks(self) -> int:
+        """Steps with rows."""
+        return self.steps - self.each.count(0)
+
+    @cached_property
+    def largest(self) -> int:
+        """The most rows in a step."""
+        return max(self.each)
+
 
 class RowProgress:
     """Finished rows of stages in stripes, and their rings; groups that begin with the same stage share most of them."""
@@ -99,7 +91,7 @@ class RowProgress:
         self._known: dict[object, StageRows] = {}
         self._equal: dict[tuple[int, bytes], StageRows] = {}
         """One of those with equal rows, so that what follows from them is computed once."""
-        self._rings: dict[object, Ring] = {}
+        self._rings: dict[object, LocalBuffer] = {}
         self._sources = [
             [(r, w) for r in reads for w in flow.writers[r.buffer] if not _disjoint(w.blocks, r.blocks)]
             for reads in flow.reads
@@ -166,7 +158,7 @@ class RowProgress:
             np.copyto(done, done // unit * unit, where=done < height)
         return StageRows(done, int((done < height).sum()))
 
-    def rings(self, first: int, stop: int, progress: Sequence[StageRows]) -> list[Ring]:
+    def rings(self, first: int, stop: int, progress: Sequence[StageRows]) -> list[LocalBuffer]:
         """The rings that this progress takes."""
         flow = self._flow
         array = [k for k in range(first, stop) if flow.stages[k].unit is Unit.MAC]
@@ -194,14 +186,17 @@ class RowProgress:
             rings.append(ring)
         return rings
 
-    def plan(self, first: int, stop: int, rows_per_step: int, parts: int = 1) -> Stripes | None:
-        """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
+    def plan(
+        self, first: int, stop: int, rows_per_step: int, parts: int = 1, *, resident_weights: bool = False
+    ) -> Stripes | None:
+        """Stages `first` to `stop` with `rows_per_step` rows of the first one in each step."""
         progress = self.of(first, stop, rows_per_step)
         if progress is None:
             return None
         used = 1 + max(done.steps for done in progress)
         finished = np.stack([done.rows[:used] for done in progress])
-        return Stripes(first, stop, finished, self.rings(first, stop, progress), parts)
+        rings = {ring.buffer: of_part(ring, parts) for ring in self.rings(first, stop, progress)}
+        return Stripes(finished, rings, parts, resident_weights)
 
 
 def _repeats(progress: Sequence[StageRows]) -> bool:
@@ -237,15 +232,14 @@ def _arrival(reads: Sequence[Read], made: Sequence[StageRows], ahead: int) -> Ro
     return need
 
 
-def _ring(inside: Inside, ahead: int, kept: tuple[int, ...], made: tuple[StageRows, ...]) -> Ring:
+def _ring(inside: Inside, ahead: int, kept: tuple[int, ...], made: tuple[StageRows, ...]) -> LocalBuffer:
     """The ring of a buffer for the finished rows of its reads and writes.
 
     Rows are loaded `ahead` steps before the one that reads them ends; stores of each write end `kept` steps after it.
     """
     arrival = _arrival(inside.reads, made, ahead) if ahead else None
     rows = _ring_rows(inside, kept, made, arrival)
-    first_load = 0 if arrival is None else int(arrival[0]) * len(inside.loaded)
-    return Ring(inside, rows, arrival, inside.ring_words(rows), first_load)
+    return LocalBuffer(inside, rows, inside.row, inside.guard, arrival)
 
 
 def _ring_rows(inside: Inside, kept: tuple[int, ...], made: tuple[StageRows, ...], top: Rows | None) -> int:

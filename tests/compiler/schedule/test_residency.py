@@ -144,7 +144,7 @@ def test_a_buffer_that_leaves_no_room_for_tiles_goes_through_memory(monkeypatch:
     groups = [Group(k, k + 1) for k in range(2)]
 
     def high(packing: Packing, size: int) -> tuple[dict[object, int], int]:
-        return {item: size - 80 - item.local.words for item in packing}, size - 80
+        return {item: size - 80 - item.words for item in packing}, size - 80
 
     for fit, kept in ((Packing.tightest_fit, True), (high, False)):
         monkeypatch.setattr(Packing, "tightest_fit", fit)

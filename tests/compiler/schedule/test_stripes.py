@@ -170,11 +170,11 @@ def test_weights_that_do_not_fit_together_are_loaded_in_every_step():
 def test_a_ring_holds_every_row_until_its_last_read_and_no_more(rows):
     maker = GraphMaker(4)
     flow, plan = planned(maker.graph(everything(maker)), rows)
-    for inside in flow.inside(0, plan.stop).values():
-        local = plan.buffers[inside.buffer]
+    for inside in flow.inside(0, len(flow.stages)).values():
+        local = plan.rings[inside.buffer]
         assert all_reads_find_their_rows(plan, inside, local.rows)
         units = {w.factor * w.stage.row_step[0] for w in inside.writes}
-        if not local.whole and units <= {1} and not local.stored:
+        if not local.whole and units <= {1} and not inside.stored:
             assert not all_reads_find_their_rows(plan, inside, local.rows - 1)
 
 
@@ -182,8 +182,9 @@ def all_reads_find_their_rows(plan, inside, rows):
     """Replay all steps on a ring of `rows` rows: whether each read finds the rows that were written."""
     held = {}
     writers = [(plan.progress[w.index], w.factor, w.blocks) for w in inside.writes]
-    if inside.buffer in plan.arrivals:
-        writers.append((plan.arrivals[inside.buffer], 1, sorted(inside.loaded)))
+    arrival = plan.rings[inside.buffer].arrival
+    if arrival is not None:
+        writers.append((arrival, 1, sorted(inside.loaded)))
     for step in range(plan.steps + 1):
         before = max(step - 1, 0)
         for read in inside.reads:
@@ -213,7 +214,7 @@ def finds_its_rows(plan, read, steps, held, rows):
 def test_a_stage_never_needs_rows_of_the_same_step():
     maker = GraphMaker(5)
     flow, plan = planned(maker.graph(everything(maker)), 2)
-    for inside in flow.inside(0, plan.stop).values():
+    for inside in flow.inside(0, len(flow.stages)).values():
         for read in inside.reads:
             done = plan.progress[read.index]
             for write in inside.writes:
