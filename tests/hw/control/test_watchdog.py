@@ -31,20 +31,23 @@ def test_it_sleeps_without_a_limit_or_a_program(limit: int, running: int) -> Non
     _simulate(body, dog)
 
 
-def test_every_bit_of_the_limit_counts() -> None:
-    """With a single bit set the watchdog waits longer than any lower bits would let it."""
+def test_every_bit_of_the_limit_counts(rng: random.Random) -> None:
+    """A limit of any length is counted down from its first cycle on, one a cycle."""
     dog = made(Watchdog)
 
     async def body(ctx: Any) -> None:
         ctx.set(dog.running, 1)
         for bit in range(8, 32):
-            ctx.set(dog.limit, 1 << bit)
+            limit = 1 << bit | rng.getrandbits(bit)
+            ctx.set(dog.limit, limit)
             ctx.set(dog.progress, 1)
             await ctx.tick().repeat(3)
             ctx.set(dog.progress, 0)
-            for _ in range(40):
-                await ctx.tick()
+            await ctx.tick()
+            for cycle in range(40):
+                assert ctx.get(dog.left) == limit - cycle
                 assert not ctx.get(dog.port.valid), bit
+                await ctx.tick()
 
     _simulate(body, dog)
 

@@ -17,15 +17,14 @@ _BROKEN_CYCLES = 8
 
 
 def random_words(rng: random.Random, count: int, rows: int, widths: range = range(9)) -> bytes:
-    """Words whose bytes have as many bits as a random width allows."""
+    """Words of random widths: a byte of each needs all of its bits."""
     found = bytearray()
     for width in rng.choices(widths, k=count):
-        found += bytes(rng.getrandbits(8) % 256 if width == 8 else _signed(rng, width) for _ in range(rows))
+        lowest = -(1 << width >> 1)
+        word = [lowest + rng.randrange(1 << width) for _ in range(rows)]
+        word[rng.randrange(rows)] = lowest
+        found += bytes(byte % 256 for byte in word)
     return bytes(found)
-
-
-def _signed(rng: random.Random, width: int) -> int:
-    return (rng.randrange(1 << width) - (1 << width >> 1)) % 256 if width else 0
 
 
 class DecoderBench:

@@ -8,7 +8,7 @@ import pytest
 
 from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.epilogue.channel_store import ChannelStore
-from intloom.hw.mac.epilogue.epilogue import Epilogue
+from intloom.hw.mac.epilogue.epilogue import TAG, Epilogue
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.arith import Affine, RoundingMode, Scale, wrap
@@ -37,7 +37,7 @@ class Work:
         tie: int | None = None,
     ) -> None:
         self.lanes, self.groups = params.lanes, params.cols // params.lanes
-        self.zero_point, self.use_table, self.residual = rng.randint(-128, 127), use_table, residual
+        self.use_table, self.residual = use_table, residual
         reach, limit, least = SIZES[size]
         self.biases = [rng.randint(-reach, reach) for _ in range(params.cols)]
         self.scales = [
@@ -54,19 +54,17 @@ class Work:
         self.items = [
             (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(30)
         ]
+        # Items of several instructions may follow each other: each has its zero point, and may use the table.
+        self.zero_points = [rng.randint(-128, 127) for _ in self.items]
+        self.looked_up = [use_table & rng.getrandbits(1) for _ in self.items]
         self.corrections = [[rng.randint(-reach, reach) for _ in range(self.lanes)] for _ in self.items]
         self.operands = [rng.randbytes(self.lanes) for _ in self.items]
         if tie is not None:
             self._tie(tie, rng)
         self.channel_set, self.table_set = rng.sample((0, 1), 2)
         self.expected = [
-            [
-                self._result(
-                    params, group * self.lanes + lane, wrap(sums[lane] - corrections[lane], 32), operands[lane]
-                )
-                for lane in range(self.lanes)
-            ]
-            for (group, sums), corrections, operands in zip(self.items, self.corrections, self.operands, strict=True)
+            [self._result(params, number, group * self.lanes + lane, lane) for lane in range(self.lanes)]
+            for number, (group, _) in enumerate(self.items)
         ]
 
     def _tie(self, first: int, rng: random.Random) -> None:
@@ -75,7 +73,7 @@ class Work:
         Without it, ties go down, to the even integer. Each channel has a bit of its own, or none.
         """
         total = 1 << 30
-        self.zero_point = rng.randint(-128, -1)
+        self.zero_points = [rng.randint(-128, -1) for _ in self.items]
         self.scales = [
             Scale(129 + 4 * rng.randrange(32) << 16 | (1 << (first + channel) % 17) & 0xFFFF, 47)
             for channel in range(len(self.scales))
@@ -90,15 +88,22 @@ class Work:
             for (group, _), corrections in zip(self.items, self.corrections, strict=True)
         ]
 
-    def _result(self, params: HardwareParams, channel: int, total: int, operand: int) -> int:
+    def _result(self, params: HardwareParams, number: int, channel: int, lane: int) -> int:
+        """The byte of an item's lane."""
+        _, sums = self.items[number]
         return Epilogue.model(
-            total,
+            wrap(sums[lane] - self.corrections[number][lane], 32),
             (self.biases[channel], self.scales[channel]),
-            self.zero_point,
+            self.zero_points[number],
             RoundingMode(params.match),
-            self.table if self.use_table else None,
-            (operand, self.affine) if self.residual else None,
+            self.table if self.looked_up[number] else None,
+            (self.operands[number][lane], self.affine) if self.residual else None,
         )
+
+    def tag(self, number: int) -> dict[str, int]:
+        """What comes with an item."""
+        zero_point, use_table = self.zero_points[number], self.looked_up[number]
+        return {"zp_out": zero_point, "use_table": use_table, "table_set": self.table_set, "residual": self.residual}
 
     async def prepare(self, ctx: Any, epilogue: Epilogue) -> None:
         """Write all constants while no item is in flight, and others into the other sets."""
@@ -118,31 +123,30 @@ class Work:
 
 
 async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -> None:
-    """Drive items with gaps; sums and operands follow with the unit's latencies."""
-    tag = {
-        "zp_out": work.zero_point,
-        "use_table": work.use_table,
-        "table_set": work.table_set,
-        "residual": work.residual,
-    }
-    ctx.set(epilogue.tag, tag)
-    ctx.set(epilogue.channel_set, work.channel_set)
+    """Drive items with gaps; sums and operands follow with the unit's latencies. What has no item is random."""
     late = max(Accumulators.READOUT_LATENCY, READ_LATENCY)
     gone: list[int | None] = [None] * late
     coming, first = list(range(len(work.items))), True
     while coming or any(number is not None for number in gone[-late:]):
         now = coming.pop(0) if coming and rng.random() < 0.7 else None
         ctx.set(epilogue.valid, now is not None)
-        ctx.set(epilogue.activate, int(first and now is not None and bool(work.residual)))
-        ctx.set(epilogue.shift, work.affine.shift)
-        ctx.set(epilogue.even, work.affine.even)
+        activate = first and now is not None and bool(work.residual)
+        ctx.set(epilogue.activate, activate)
+        ctx.set(epilogue.shift, work.affine.shift if activate else rng.randrange(64))
+        ctx.set(epilogue.even, work.affine.even if activate else rng.getrandbits(1))
         if now is not None:
+            ctx.set(epilogue.tag, work.tag(now))
+            ctx.set(epilogue.channel_set, work.channel_set)
             ctx.set(epilogue.group, work.items[now][0])
             first = False
-        elif not first:
-            # The next instruction's constants.
-            noise = {"kind": ConstantKind.RESIDUAL, "index": rng.randrange(4), "word": rng.getrandbits(32)}
-            ctx.set(epilogue.write, noise)
+        else:
+            ctx.set(epilogue.tag, TAG.from_bits(rng.getrandbits(TAG.size)))
+            ctx.set(epilogue.channel_set, rng.getrandbits(1))
+            ctx.set(epilogue.group, rng.randrange(work.groups))
+            if not first:
+                # The next instruction's constants.
+                noise = {"kind": ConstantKind.RESIDUAL, "index": rng.randrange(4), "word": rng.getrandbits(32)}
+                ctx.set(epilogue.write, noise)
         sums, arrived = gone[-Accumulators.READOUT_LATENCY], gone[-READ_LATENCY]
         corrected = gone[-ChannelStore.CORRECTION_STAGE]
         ctx.set(epilogue.residual_arrived, int(arrived is not None and bool(work.residual)))
