@@ -6,15 +6,25 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.bus import axi4
+from intloom.hw.bus.axi4 import Resp
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.soc import soc as soc_module
 from intloom.hw.soc.axi_arbiter import memory_layouts
-from intloom.hw.soc.soc import CACHE_BASE, CPU_MODULE, ERRORS_BASE, REGISTERS_BASE, RESET_VECTOR, TIMER_BASE, Soc
+from intloom.hw.soc.soc import (
+    CACHE_BASE,
+    CPU_MODULE,
+    ERRORS_BASE,
+    NEXT_REGISTERS,
+    REGISTERS_BASE,
+    RESET_VECTOR,
+    TIMER_BASE,
+    Soc,
+)
 from intloom.hw.soc.wishbone import LINE_BYTES
 from intloom.hw.soc.write_back_cache import WriteBackCache
 from intloom.hw.spec.params import preset
@@ -33,7 +43,7 @@ class Bench(wiring.Component):
     """A system without core and accelerator, with a small cache; and its memory port."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, accelerators: int = 1) -> None:
-        self.accelerators = accelerators
+        self.accelerators, self.response = accelerators, Resp.OKAY
         self.instances: dict[str, list[dict[str, Any]]] = defaultdict(list)
         monkeypatch.setattr(soc_module, "Instance", self._instance)
         # Each command walks over all lines.
@@ -59,26 +69,30 @@ class Bench(wiring.Component):
         return SimpleNamespace(**outputs, ack=ports[f"i_{bus}Wishbone_ACK"], dat_r=ports[f"i_{bus}Wishbone_DAT_MISO"])
 
     async def registers(self, ctx: Any) -> None:
-        """The accelerator answers reads, which come when memory has all that was written before."""
-        (npu,), memory = self.instances[TOP_NAME], self.memory
-        ctx.set(npu["o_s_axi_arready"], 1)
+        """Accelerators answer reads with `response`; they come when memory has all that was written before."""
+        npus, memory = self.instances[TOP_NAME], self.memory
+        ctx.set(Cat(npu["o_s_axi_arready"] for npu in npus), ~0)
         outstanding = 0
-        signals = (memory.aw.valid & memory.aw.ready, memory.b.valid & memory.b.ready, npu["i_s_axi_arvalid"])
+        reads = Cat(npu["i_s_axi_arvalid"] for npu in npus)
+        signals = (memory.aw.valid & memory.aw.ready, memory.b.valid & memory.b.ready, reads)
         async for *_, sent, answered, asked in ctx.tick().sample(*signals):
             assert not (asked and outstanding)
             outstanding += sent - answered
-            ctx.set(npu["o_s_axi_rvalid"], asked)
+            ctx.set(Cat(npu["o_s_axi_rvalid"] for npu in npus), asked)
+            for npu in npus:
+                ctx.set(npu["o_s_axi_rresp"], self.response)
 
 
 def test_an_access_sees_all_writes_before_it(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the accelerator, and of the record of errors, which has those of a write after its acknowledgment."""
-    bench = Bench(monkeypatch)
+    """Of accelerators, and of the record of errors, which has those of a write after its acknowledgment."""
+    bench = Bench(monkeypatch, 2)
     memory = AxiMemory(bench.memory, PARAMS.word_bytes, rng, 0.2)
     # The last one that the walk over the cache reaches, so that it ends with the writes of the line.
     line = RESET_VECTOR + (_LINES - 1) * LINE_BYTES
     # Lines at this distance take the same place.
     bad = line + _LINES * LINE_BYTES
     memory.bad = {bad // PARAMS.word_bytes + LINE_BYTES // PARAMS.word_bytes - 1}
+    accelerators = (REGISTERS_BASE, REGISTERS_BASE + NEXT_REGISTERS)
 
     async def body(ctx: Any) -> None:
         cpu = bench.cpu()
@@ -87,11 +101,13 @@ def test_an_access_sees_all_writes_before_it(rng: random.Random, monkeypatch: py
             assert await read(ctx, cpu, ERRORS_BASE // 4) == wrong, "the line is read first"
             for register in (WriteBackCache.FIRST, WriteBackCache.CLEAN):
                 await write(ctx, cpu, CACHE_BASE // 4 + register, at)
-            device = rng.choice((REGISTERS_BASE, TIMER_BASE, ERRORS_BASE))
+            bench.response = rng.choice((Resp.OKAY, Resp.SLVERR))
+            device = rng.choice((*accelerators, TIMER_BASE, ERRORS_BASE))
             value = await read(ctx, cpu, device // 4)
             if device != ERRORS_BASE:
                 value = await read(ctx, cpu, ERRORS_BASE // 4)
-            assert [value, await read(ctx, cpu, ERRORS_BASE // 4)] == [wrong, 0]
+            refused = device in accelerators and bench.response != Resp.OKAY
+            assert [value, await read(ctx, cpu, ERRORS_BASE // 4)] == [wrong | refused, 0]
         assert await read(ctx, cpu, _NOWHERE // 4) == 0xFFFF_FFFF
         await read(ctx, bench.cpu("iBus"), _NOWHERE // 4)
         assert [await read(ctx, cpu, ERRORS_BASE // 4) for _ in range(2)] == [1, 0]
