@@ -26,7 +26,7 @@ from tests.hw.dma.moves import set_window
 from tests.hw.memory.stored import stored_words
 from tests.hw.streams import run, set_together
 
-PARAMS = preset("nano").replace(memory_parity=True)
+PARAMS = preset("nano").replace(memory_parity=True, clock_gating=True)
 UNITS = {"LoadUnit": Unit.LOAD, "MacUnit": Unit.MAC, "VectorUnit": Unit.VEC, "StoreUnit": Unit.STORE}
 MEMORIES = {"Scratchpad": Cause.SCRATCH_PARITY, "WeightMemory": Cause.WEIGHT_PARITY}
 PARTS: list[type[Any]] = [getattr(engine_module, name) for name in (*UNITS, *MEMORIES)]
