@@ -26,7 +26,12 @@ def test_every_word_has_its_destination(pause: float, rng: random.Random) -> Non
             for number, (kind, row, column) in enumerate(DepthwiseConstants.model(kernel_h, kernel_w)):
                 assert not ctx.get(constants.loaded)
                 assert ctx.get(constants.weights_loaded) == (number >= kernel_h * kernel_w)
+                if number >= kernel_h * kernel_w:
+                    # The next instruction's: the weights have come.
+                    ctx.set(constants.kernel_h, rng.randint(1, 15))
+                    ctx.set(constants.kernel_w, rng.randint(1, TAPS))
                 while rng.random() < pause:
+                    ctx.set(constants.word, rng.getrandbits(32))
                     await ctx.tick()
                     write = ctx.get(constants.write)
                     assert not (write.weights or write.biases or write.scales)

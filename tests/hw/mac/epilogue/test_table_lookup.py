@@ -43,6 +43,10 @@ def test_bytes_are_looked_up_in_both_sets_or_passed(lanes: int, rng: random.Rand
                 ctx.set(lookup.values[lane], values[lane])
             ctx.set(lookup.use, use)
             ctx.set(lookup.read_set, number)
+            # Constants of other kinds are not for the tables.
+            kind = rng.choice([kind for kind in ConstantKind if kind is not ConstantKind.TABLE])
+            ctx.set(lookup.write, {"kind": kind, "index": rng.getrandbits(8), "byte": rng.getrandbits(8)})
+            ctx.set(lookup.write_set, rng.getrandbits(1))
             await ctx.tick()
 
     run(lookup, bench)
