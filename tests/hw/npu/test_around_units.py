@@ -200,14 +200,14 @@ def test_the_end_has_its_waits_whenever_a_queue_writes_others(
 
 
 def test_the_watchdog_names_an_instruction_that_is_stuck(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All units stop in one cycle."""
+    """All units stop in one cycle: most of them at work, or most of them idle before an instruction on offer."""
     bench = Bench(rng, monkeypatch)
-    for stop in (0.1, *[0.004] * 6):
+    for rates in ((0.5, 0.003, 0.1), *[(0.5, 0.003, 0.004), (0.02, 0.1, 0.004)] * 4):
 
-        async def body(ctx: Any, stop: float = stop) -> None:
+        async def body(ctx: Any, rates: tuple[float, float, float] = rates) -> None:
             ctx.set(bench.engine.watchdog, _PATIENCE)
             await bench.launch(ctx)
-            await bench.work(ctx, 0.5, 0.003, stop)
+            await bench.work(ctx, *rates)
             if sum(bench.finished) < len(bench.program) - 1:
                 await bench.check_suspect(ctx)
 

@@ -2,6 +2,7 @@
 
 import random
 from collections import defaultdict
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +31,7 @@ from intloom.hw.soc.write_back_cache import WriteBackCache
 from intloom.hw.spec.params import preset
 from tests.hw.soc.axi_memory import AxiMemory
 from tests.hw.soc.wishbone_master import read, write
-from tests.hw.streams import run
+from tests.hw.streams import run, set_together
 
 PARAMS = preset("nano")
 _REVERSED = {name: In if flow is Out else Out for name, flow in axi4.CHANNELS.items()}
@@ -108,6 +109,12 @@ def test_an_access_sees_all_writes_before_it(rng: random.Random, monkeypatch: py
                 value = await read(ctx, cpu, ERRORS_BASE // 4)
             refused = device in accelerators and bench.response != Resp.OKAY
             assert [value, await read(ctx, cpu, ERRORS_BASE // 4)] == [wrong | refused, 0]
+        for at, (cyc, stb) in product((bad, *accelerators, ERRORS_BASE, _NOWHERE), ((0, 1), (1, 0))):
+            set_together(ctx, Cat(cpu.adr, cpu.cyc, cpu.stb), (at // 4, cyc, stb))
+            assert not ctx.get(cpu.ack), "half of an access"
+            await ctx.tick()
+        set_together(ctx, Cat(cpu.cyc, cpu.stb), (0, 0))
+        assert await read(ctx, cpu, ERRORS_BASE // 4) == 0
         assert await read(ctx, cpu, _NOWHERE // 4) == 0xFFFF_FFFF
         await read(ctx, bench.cpu("iBus"), _NOWHERE // 4)
         assert [await read(ctx, cpu, ERRORS_BASE // 4) for _ in range(2)] == [1, 0]
