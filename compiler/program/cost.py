@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import itemgetter
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles, memory_run
@@ -151,20 +151,20 @@ def cost_key(instruction: Instruction) -> object:
     return _SHAPES[instruction.kind](instruction.values)
 
 
-class OncePerShape(Generic[Result]):
-    """A function of the fields on which the cost of an instruction depends, computed once for equal ones."""
+def once_per_shape(
+    function: Callable[[Instruction, HardwareParams], Result], params: HardwareParams
+) -> Callable[[Instruction], Result]:
+    """The function for this hardware, computed once for instructions with equal `cost_key`."""
+    known: dict[object, Result] = {}
 
-    def __init__(self, function: Callable[[Instruction, HardwareParams], Result], params: HardwareParams) -> None:
-        self._function, self._params = function, params
-        self._known: dict[object, Result] = {}
-
-    def of(self, instruction: Instruction) -> Result:
-        """The function's result for an instruction of the MAC or vector unit."""
+    def result_of(instruction: Instruction) -> Result:
         key = cost_key(instruction)
-        result = self._known.get(key)
+        result = known.get(key)
         if result is None:
-            result = self._known[key] = self._function(instruction, self._params)
+            result = known[key] = function(instruction, params)
         return result
+
+    return result_of
 
 
 def _shape(kind: Kind) -> Callable[[Mapping[str, int]], object]:

@@ -7,7 +7,7 @@ from intloom.compiler.schedule.emit.program import Progress, emit_program
 from intloom.compiler.schedule.passes import rewrite
 from intloom.compiler.schedule.plan import make_plan
 from intloom.compiler.schedule.plan.groups import Goal
-from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages import build_stages
 from intloom.hw.spec.params import HardwareParams
 
 __all__ = ["DEFAULT_MEMORY", "compile_graph"]

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from intloom.compiler.ir import Add
+from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph
 from intloom.compiler.ir.elementwise import Elementwise
 from intloom.compiler.schedule.stages.conv import conv_stage
 from intloom.compiler.schedule.stages.placement import Rect
 from intloom.compiler.schedule.stages.stage import Chunk, TileContext, VectorStage
 from intloom.compiler.schedule.stages.stage_list import StageList, check_instruction, schedules
 from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.params import HardwareParams
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,6 +54,34 @@ class ElementwiseStage(VectorStage):
                 fields |= {"out_h": rect.area, "out_w": 1, "out_row": 1}
                 fields |= {f"{name}_row": int(not self._spread(k)) for k, name in enumerate("ab")}
             context.emit(self.kind, **fields, table=context.use_table(self.table), **self.fields)
+
+
+def find_residuals(graph: IntGraph, params: HardwareParams) -> dict[str, Conv]:
+    """For each Add, by name, that a convolution can perform, that convolution; the later one if both operands do."""
+    producers = {n.output: n for n in graph.nodes}
+    position = {n.name: k for k, n in enumerate(graph.nodes)}
+    residuals: dict[str, Conv] = {}
+    for node in graph.nodes:
+        # A fused sum has no table of its own, and the convolution's result never reaches memory, so it cannot be both
+        # operands.
+        if not isinstance(node, Add) or node.table is not None or node.inputs[0] == node.inputs[1]:
+            continue
+        convs = [producers[t] for t in node.inputs if t in producers]
+        fitting = [c for c in convs if isinstance(c, Conv) and _can_fuse(graph, params, c, node)]
+        if fitting:
+            # The other operand must be in memory when the convolution runs, so the later one adds.
+            residuals[node.name] = max(fitting, key=lambda c: position[c.name])
+    return residuals
+
+
+def _can_fuse(graph: IntGraph, params: HardwareParams, conv: Conv, add: Add) -> bool:
+    shapes = {graph.tensors[t].shape for t in (*add.inputs, add.output)}
+    alone = graph.consumers(conv.output) == (add,) and conv.output not in graph.outputs
+    channels, rows, cols = len(conv.bias), params.rows, params.cols
+    # Output blocks must not extend past the last word: the residual operand has no words there.
+    whole = -(-channels // cols) * cols <= -(-channels // rows) * rows
+    simple = conv.group == 1 and not isinstance(conv, ConvTranspose)
+    return alone and whole and simple and len(shapes) == 1
 
 
 @schedules(Elementwise)

@@ -1,7 +1,6 @@
 """The stage of a normalization: all channels of a pixel in one instruction."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +34,8 @@ class NormStage(VectorStage):
 
     def own_cycles(self, rect: Rect) -> int:
         """Those of all instructions."""
-        made = (make(Kind.VNORM, out_h=p.height, out_w=p.width, blocks=self.out.blocks) for p in _pieces(rect))
+        sizes = (_size(rect, piece) for piece in _pieces(rect))
+        made = (make(Kind.VNORM, out_h=rows, out_w=columns, blocks=self.out.blocks) for rows, columns in sizes)
         return sum(instruction_cost(instruction, self.params).cycles for instruction in made)
 
     def compute(self, context: TileContext) -> None:
@@ -44,14 +44,15 @@ class NormStage(VectorStage):
         for low, high, part in tile.straight(context.rect.y0, context.rect.y1):
             rect = Rect(low, high, context.rect.x0, context.rect.x1)
             for piece in _pieces(rect):
-                fields = self.output_fields(context, result, rect) | {"out_h": piece.height, "out_w": piece.width}
-                fields["out_base"] = result.word(0, low, piece.first)
+                rows, columns = _size(rect, piece)
+                in_lines = rect.height == 1 and columns < rect.width
+                fields = self.output_fields(context, result, piece) | {"out_h": rows, "out_w": columns}
                 context.emit(
                     Kind.VNORM,
-                    **fields | ({"out_row": piece.width} if piece.cut else {}),
-                    a_base=part.word(0, low, piece.first),
+                    **fields | ({"out_row": columns} if in_lines else {}),
+                    a_base=part.word(0, low, piece.x0),
                     a_plane=part.plane,
-                    a_row=piece.width if piece.cut else part.row,
+                    a_row=columns if in_lines else part.row,
                     b_base=context.constants,
                     last_bytes=self.last_bytes,
                     center=int(self.node.center),
@@ -60,25 +61,22 @@ class NormStage(VectorStage):
                 )
 
 
-class _Piece(NamedTuple):
-    """Columns of a tile from `first` on, or one row cut into `height` lines."""
-
-    first: int
-    height: int
-    width: int
-    cut: bool
+def _line(rect: Rect) -> int:
+    """Columns of the instructions for a rectangle, of equal width but the last."""
+    return -(-rect.width // -(-rect.width // LARGEST_LINE))
 
 
-def _pieces(rect: Rect) -> list[_Piece]:
-    """The tiles of a rectangle's instructions, of equal width but the last."""
-    count = -(-rect.width // LARGEST_LINE)
-    width = -(-rect.width // count)
-    if rect.height > 1 or count == 1:
-        columns = range(rect.x0, rect.x1, width)
-        return [_Piece(x, rect.height, min(width, rect.x1 - x), False) for x in columns]
-    lines, rest = divmod(rect.width, width)
-    pieces = [_Piece(rect.x0, lines, width, True)]
-    return [*pieces, _Piece(rect.x1 - rest, 1, rest, True)] if rest else pieces
+def _pieces(rect: Rect) -> list[Rect]:
+    """A rectangle for each instruction; a single row is cut into lines of one instruction, and a rest."""
+    line = _line(rect)
+    step = line if rect.height > 1 else rect.width // line * line
+    return [rect._replace(x0=x, x1=min(x + step, rect.x1)) for x in range(rect.x0, rect.x1, step)]
+
+
+def _size(rect: Rect, piece: Rect) -> tuple[int, int]:
+    """Rows and columns of a piece's instruction."""
+    width = min(_line(rect), piece.width)
+    return piece.area // width, width
 
 
 @schedules(Norm)

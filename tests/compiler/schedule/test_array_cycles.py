@@ -6,7 +6,7 @@ from intloom.compiler.program.cost import conv_busy
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.emit.order import slot_tasks
 from intloom.compiler.schedule.plan import make_plan
-from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages import build_stages
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
 from intloom.sim.regress.graphs import GraphMaker

@@ -2,7 +2,7 @@
 
 from intloom.compiler.schedule.emit.dram import lay_out
 from intloom.compiler.schedule.plan import make_plan
-from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages import build_stages
 from intloom.hw.spec.params import preset
 from intloom.sim.regress.graphs import GraphMaker
 

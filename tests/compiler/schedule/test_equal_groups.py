@@ -12,7 +12,7 @@ from intloom.compiler.schedule import DEFAULT_MEMORY, compile_graph
 from intloom.compiler.schedule.plan.dataflow import Dataflow
 from intloom.compiler.schedule.plan.groups import Goal, GroupCosts
 from intloom.compiler.schedule.plan.tiling import choose_tilings
-from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages import build_stages
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.regress.graphs import GraphMaker, matmul, softmax
 from tests.support.random_graph import random_graph

@@ -21,7 +21,7 @@ from intloom.compiler.schedule.plan.groups import Goal, Group, find_groups
 from intloom.compiler.schedule.plan.packing import Packing
 from intloom.compiler.schedule.plan.residency import Slot, choose_slots
 from intloom.compiler.schedule.plan.tiling import choose_tiling, choose_tilings, tile_rects, tile_words
-from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages import build_stages
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.quantization import QuantizeOptions, quantize

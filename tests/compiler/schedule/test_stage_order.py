@@ -8,7 +8,7 @@ from intloom.compiler.schedule import DEFAULT_MEMORY
 from intloom.compiler.schedule.plan import make_plan
 from intloom.compiler.schedule.plan.dataflow import Dataflow
 from intloom.compiler.schedule.plan.groups import Goal
-from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages import build_stages
 from intloom.hw.spec.params import preset
 from intloom.sim.regress.graphs import GraphMaker, matmul, softmax
 from tests.support.golden import golden_program

@@ -9,7 +9,7 @@ from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.plan.dataflow import Dataflow, on_both_units
 from intloom.compiler.schedule.plan.stripes import RowProgress, Stripes
-from intloom.compiler.schedule.stages.build import build_stages
+from intloom.compiler.schedule.stages import build_stages
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind, LoadTarget
