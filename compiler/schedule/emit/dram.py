@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from intloom.compiler.program.word_code import encode_words
 from intloom.compiler.schedule import tuning
@@ -10,19 +9,8 @@ from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.packing import Packing, Span
 from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.stages.placement import Buffer
+from intloom.compiler.schedule.stages.stage import LoadPart
 from intloom.hw.spec.params import HardwareParams
-
-
-class Piece(NamedTuple):
-    """Words of a constant that one LOAD brings."""
-
-    first: int
-    """First word in the constant."""
-    words: int
-    address: int
-    """First word in DRAM."""
-    coded: int
-    """Words in DRAM if they are coded, else 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +20,8 @@ class DramLayout:
     image: bytes
     """The constants, from word 0 on."""
     constants: Mapping[bytes, int]
-    coded: Mapping[bytes, Sequence[Piece]]
-    """Constants of which some pieces are coded."""
+    coded: Mapping[bytes, Sequence[LoadPart]]
+    """Constants of which some parts are coded."""
     buffers: Mapping[Buffer, int]
     words: int
     """Words in all."""
@@ -42,11 +30,11 @@ class DramLayout:
         """The first word of a buffer or of constants."""
         return self.constants[source] if isinstance(source, bytes) else self.buffers[source]
 
-    def pieces(self, constant: bytes, first: int, words: int) -> Iterable[Piece]:
-        """The loads of some words of a constant; of a coded one, they start and end where pieces do."""
+    def parts(self, constant: bytes, first: int, words: int) -> Sequence[LoadPart]:
+        """The loads of some words of a constant; of a coded one, they start and end where parts do."""
         if constant not in self.coded:
-            return [Piece(first, words, self.constants[constant] + first, 0)]
-        return [piece for piece in self.coded[constant] if first <= piece.first < first + words]
+            return [LoadPart(constant, first, first, (words, 1, 1))]
+        return [part for part in self.coded[constant] if first <= part.local < first + words]
 
 
 def coded_piece(params: HardwareParams) -> int:
@@ -60,7 +48,7 @@ def lay_out(
     """The layout of a plan's buffers, and of the constants of its tasks.
 
     `first_writes` names the slot during which a buffer is first written, where reordering moved that write forward.
-    `weights` are constants that are loaded as `DramLayout.pieces` says, and may be coded.
+    `weights` are constants that are loaded as `DramLayout.parts` says, and may be coded.
     """
     params = plan.stages.params
     word = params.word_bytes
@@ -79,8 +67,8 @@ def lay_out(
     size = coded_piece(params)
     coded = {
         data: [
-            Piece(k * size, count, offsets[stored], len(stored) // word if len(stored) < count * word else 0)
-            for k, (stored, count) in enumerate(code)
+            LoadPart(stored, 0, at * size, (n, 1, 1), coded=len(stored) // word if len(stored) < n * word else 0)
+            for at, (stored, n) in enumerate(code)
         ]
         for data, code in codes.items()
     }

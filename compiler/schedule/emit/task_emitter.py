@@ -13,7 +13,7 @@ from intloom.compiler.schedule.emit.local_memory import LocalMemory, ScratchMemo
 from intloom.compiler.schedule.emit.tasks import BufferRequest, Fill, Region, Step, Task, tile_of
 from intloom.compiler.schedule.plan.dataflow import LocalBuffer
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View
-from intloom.compiler.schedule.stages.stage import LoadedTables, TileContext
+from intloom.compiler.schedule.stages.stage import LoadedTables, LoadPart, TileContext
 from intloom.hw.spec.isa import Kind, LoadTarget, Unit
 
 
@@ -103,21 +103,22 @@ class TaskEmitter:
 
     def _load(self, task: Step, request: BufferRequest, first: int, words: int, start: int) -> None:
         """Load `words` words of a request, from `first` on, to `start`."""
-        ring = self._emitter.params.weight_words
-        for part in request.parts:
-            self._emit(task, "weights", part.fields(self.dram.address(part.source), start, ring))
-        if request.constant is not None:
-            weights = request.memory is Memory.WEIGHT
-            target = LoadTarget.WEIGHT if weights else LoadTarget.SCRATCH
-            for piece in self.dram.pieces(request.constant, first, words):
-                local = (start + piece.first - first) % ring if weights else start
-                fields = {"dram": piece.address, "local": local, "n0": piece.words, "coded": piece.coded}
-                self._emit(task, "weights" if weights else "table", fields | {"target": target})
-        elif request.region is not None:
+        if request.region is not None:
             region, row = request.region, request.row
             address = self.dram.address(region.buffer)
             fields = region.move(address, start + request.guard, region.local_rows * row, row)
             self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
+            return
+        parts: Sequence[LoadPart] = request.parts
+        if request.constant is not None:
+            parts = self.dram.parts(request.constant, first, words)
+        if request.memory is Memory.WEIGHT:
+            note, target, size = "weights", LoadTarget.WEIGHT, self._weights.size
+        else:
+            note, target, size = "table", LoadTarget.SCRATCH, self._scratch.size
+        for part in parts:
+            fields = part.fields(self.dram.address(part.source), start - first, size)
+            self._emit(task, note, fields | {"target": target})
 
     def _emit(self, task: Step, note: str, fields: Mapping[str, int], kind: Kind = Kind.LOAD) -> int:
         provenance = Provenance(layer=self._layers[task.stage.name], tile=task.number, note=note)

@@ -10,7 +10,7 @@ from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.plan.tiling import loaded_rows, operand_words, work_words
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, runs_of
-from intloom.compiler.schedule.stages.stage import Chunk, Stage, WeightPart
+from intloom.compiler.schedule.stages.stage import Chunk, LoadPart, Stage
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class BufferRequest:
     constant: bytes | None = None
     guard: int = 0
     row: int = 0
-    parts: tuple[WeightPart, ...] = ()
+    parts: tuple[LoadPart, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,7 +15,7 @@ from intloom.compiler.program.cost import array_cycles
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.stages.depthwise import DepthwiseStage, is_expressible, pays_on_vector_unit
 from intloom.compiler.schedule.stages.placement import Rect, Tile, node_input, window_rect
-from intloom.compiler.schedule.stages.stage import Chunk, Stage, TileContext, WeightPart
+from intloom.compiler.schedule.stages.stage import Chunk, LoadPart, Stage, TileContext
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, window_fields
 from intloom.compiler.schedule.stages.weights import (
     Geometry,
@@ -182,7 +182,7 @@ class ConvStage(Stage):
         """Those of all runs of all passes."""
         return sum(self._run_words(r, w) for _, w in self.passes for r in self._chunk_runs(chunk, w))
 
-    def weights(self, chunk: Chunk) -> bytes | tuple[WeightPart, ...]:
+    def weights(self, chunk: Chunk) -> bytes | tuple[LoadPart, ...]:
         """Table and residual constants, then parameters and weight tiles, of one CONV after the other."""
         head = self._head()
         return b"".join(

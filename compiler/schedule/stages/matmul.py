@@ -15,7 +15,7 @@ from intloom.compiler.program.memory import pack_blocks
 from intloom.compiler.schedule.passes.blank_lanes import has_blank_lanes
 from intloom.compiler.schedule.stages.conv import ConvStage
 from intloom.compiler.schedule.stages.placement import Rect, View
-from intloom.compiler.schedule.stages.stage import Chunk, TileContext, WeightPart
+from intloom.compiler.schedule.stages.stage import Chunk, LoadPart, TileContext
 from intloom.compiler.schedule.stages.stage_list import StageList, check_fields, schedules, unsupported
 from intloom.compiler.schedule.stages.weights import Geometry, InputRun, channel_parameters
 from intloom.hw.spec.formats import pack_zero_points
@@ -42,13 +42,13 @@ class MatMulStage(ConvStage):
         """The tile itself."""
         return rect
 
-    def weights(self, chunk: Chunk) -> bytes | tuple[WeightPart, ...]:
+    def weights(self, chunk: Chunk) -> bytes | tuple[LoadPart, ...]:
         """Constants, and the words of the stationary tensor between them."""
         blocks = self._conv_range(chunk)
         parts = (self._constants(len(blocks)), *self._tiles_of(blocks.start, len(blocks)))
         if self.node.table is None:
             return parts
-        return (WeightPart(self.node.table, 0, 0, (self.params.table_words, 1, 1)), *parts)
+        return (LoadPart(self.node.table, 0, 0, (self.params.table_words, 1, 1)), *parts)
 
     @property
     def _head_words(self) -> int:
@@ -63,7 +63,7 @@ class MatMulStage(ConvStage):
     def _block_words(self) -> int:
         return self._constant_words + self.stationary.blocks * self.params.tile_words
 
-    def _constants(self, count: int) -> WeightPart:
+    def _constants(self, count: int) -> LoadPart:
         """Constants of `count` output blocks, which are the same for all."""
         p, node = self.params, self.node
         channels = slice(0, p.cols)
@@ -72,9 +72,9 @@ class MatMulStage(ConvStage):
         )
         data = scales[channels].tobytes() + pack_zero_points([self.zero_point] * p.cols, p.word_bytes)
         counts, steps = (self._constant_words, count, 1), (self._block_words, 0)
-        return WeightPart(data, 0, self._head_words, counts, local_steps=steps)
+        return LoadPart(data, 0, self._head_words, counts, local_steps=steps)
 
-    def _tiles_of(self, first: int, count: int) -> Iterator[WeightPart]:
+    def _tiles_of(self, first: int, count: int) -> Iterator[LoadPart]:
         """The tiles of output blocks; columns without a pixel hold the zero point: their sums are 0."""
         p, view = self.params, self.stationary
         plane, blocks = view.buffer.plane, view.blocks
@@ -84,13 +84,13 @@ class MatMulStage(ConvStage):
         local = self._head_words + self._constant_words
         if whole:
             steps = (p.tile_words, self._block_words)
-            yield WeightPart(view.buffer, source, local, (p.cols, blocks, whole), (plane, p.cols), steps)
+            yield LoadPart(view.buffer, source, local, (p.cols, blocks, whole), (plane, p.cols), steps)
         if rest:
             local += whole * self._block_words
             at, steps = source + whole * p.cols, (p.tile_words, 0)
-            yield WeightPart(view.buffer, at, local, (rest, blocks, 1), (plane, 0), steps)
+            yield LoadPart(view.buffer, at, local, (rest, blocks, 1), (plane, 0), steps)
             blank = pack_zero_points([self.zero_point] * p.word_bytes, 1) * (p.cols - rest)
-            yield WeightPart(blank, 0, local + rest, (p.cols - rest, blocks, 1), local_steps=steps)
+            yield LoadPart(blank, 0, local + rest, (p.cols - rest, blocks, 1), local_steps=steps)
 
     def _weight_fields(self, context: TileContext, run: InputRun, at: int) -> dict[str, int]:
         return super()._weight_fields(context, run, at) | {"subtract_zp_in": int(self.node.zp_in != 0)}

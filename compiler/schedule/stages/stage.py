@@ -13,33 +13,35 @@ from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View, clip
 from intloom.hw.spec import timing
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.isa import Kind, LoadTarget, Unit
+from intloom.hw.spec.isa import Kind, Unit
 from intloom.hw.spec.params import HardwareParams
 
 
 @dataclass(frozen=True)
-class WeightPart:
-    """A strided move to the weight memory: the tuples count words of a run, runs of a plane, and planes."""
+class LoadPart:
+    """Words that one LOAD brings: the tuples count words of a run, runs of a plane, and planes."""
 
     source: Buffer | bytes
     """A tensor in DRAM, or constants."""
     first: int
     """First word in the source."""
     local: int
-    """First word in the chunk's weights."""
+    """First word in what is loaded: the chunk's weights, a table, constants."""
     counts: tuple[int, int, int]
     source_steps: tuple[int, int] = (0, 0)
     local_steps: tuple[int, int] = (0, 0)
+    coded: int = 0
+    """Words in DRAM if they are coded, else 0."""
 
     def fields(self, source: int, address: int, ring: int) -> dict[str, int]:
-        """Fields of the LOAD from the source at `source` into weights at `address`, in a memory of `ring` words."""
+        """Fields of the LOAD from the source at `source` to `address` and on, in a memory of `ring` words."""
         return {
             "dram": source + self.first,
             "local": (address + self.local) % ring,
             **dict(zip(("n0", "n1", "n2"), self.counts, strict=True)),
             **dict(zip(("dram_s1", "dram_s2"), self.source_steps, strict=True)),
             **dict(zip(("local_s1", "local_s2"), self.local_steps, strict=True)),
-            "target": LoadTarget.WEIGHT,
+            "coded": self.coded,
         }
 
 
@@ -285,7 +287,7 @@ class Stage(ABC):
     def compute(self, context: TileContext) -> None:
         """Emit the instructions that make a tile's result."""
 
-    def weights(self, chunk: Chunk) -> bytes | tuple[WeightPart, ...]:
+    def weights(self, chunk: Chunk) -> bytes | tuple[LoadPart, ...]:
         """Constants in the weight memory, which may be loaded in pieces, or parts, which are loaded all at once."""
         return b""
 
