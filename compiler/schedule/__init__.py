@@ -3,7 +3,7 @@
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import MemoryTiming, Program
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.emit.program import Progress, emit_program
+from intloom.compiler.schedule.emit import Progress, emit_program
 from intloom.compiler.schedule.passes import rewrite
 from intloom.compiler.schedule.plan import make_plan
 from intloom.compiler.schedule.plan.groups import Goal
