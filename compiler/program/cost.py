@@ -1,20 +1,16 @@
 """Cycles of a single instruction of the MAC or vector unit, from the latencies in `hw.spec.timing`."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from operator import itemgetter
-from typing import TypeVar
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles, memory_run
-from intloom.hw.spec.isa import BY_KIND, AccessPattern, Fields, Instruction, Kind, TableUse
+from intloom.hw.spec.isa import AccessPattern, Fields, Instruction, Kind, TableUse
 from intloom.hw.spec.norm import PASSES as NORM_PASSES
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
 from intloom.hw.spec.vector_depthwise import first_walk_cycles, result_cycles, walk_cycles, walk_words
 
-Result = TypeVar("Result")
 _CONSTANT_BYTES = 4
 """Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
 
@@ -144,40 +140,6 @@ def _depthwise(i: Instruction) -> Cost:
     few = i["out_h"] * i["out_w"] <= 2
     joined = timing.DEPTHWISE_JOINED - (late > 0) if few else min(timing.DEPTHWISE_JOINED, 2 * result_cycles(i) - 1)
     return Cost(cycles, timing.DEPTHWISE_END, slower=slower, joined=joined)
-
-
-def cost_key(instruction: Instruction) -> object:
-    """The fields on which the cost of an instruction depends."""
-    return _SHAPES[instruction.kind](instruction.values)
-
-
-def once_per_shape(
-    function: Callable[[Instruction, HardwareParams], Result], params: HardwareParams
-) -> Callable[[Instruction], Result]:
-    """The function for this hardware, computed once for instructions with equal `cost_key`."""
-    known: dict[object, Result] = {}
-
-    def result_of(instruction: Instruction) -> Result:
-        key = cost_key(instruction)
-        result = known.get(key)
-        if result is None:
-            result = known[key] = function(instruction, params)
-        return result
-
-    return result_of
-
-
-def _shape(kind: Kind) -> Callable[[Mapping[str, int]], object]:
-    """Reads the fields on which the cost of an instruction depends."""
-    names = [f.name for f in BY_KIND[kind].fields if f.name in _SHAPE_FIELDS]
-    return itemgetter("opcode", *names)
-
-
-_SHAPE_FIELDS = frozenset(
-    {"out_h", "out_w", "out_blocks", "in_blocks", "blocks", "kernel_h", "kernel_w", "stride_h", "stride_w"}
-    | {"residual", "table", "weight_zero_points", "continue_sums"}
-)
-_SHAPES = {kind: _shape(kind) for kind in Kind}
 
 
 def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from math import ceil
 from weakref import WeakKeyDictionary
 
-from intloom.compiler.program.cost import Cost, instruction_cost, once_per_shape
+from intloom.compiler.program.cost import Cost, instruction_cost
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layers import layer_cycles
 from intloom.compiler.program.mac_pipeline import MacPipeline, conv_shape
@@ -73,13 +73,11 @@ class _Simulation:
         self.unit_of = [i.unit for i in instructions]
         self.params = params
         self.timing = timing
-        self.cost_of = once_per_shape(instruction_cost, params)
         self.units = [_Unit() for _ in QUEUED_UNITS]
         self.by_unit = tuple(zip(QUEUED_UNITS, self.units, strict=True))
         self.waits = [[(unit, n) for unit, n in zip(QUEUED_UNITS, waits_of(i), strict=True) if n] for i in instructions]
         self.port = MemoryPort(timing, params)
         self.array = MacPipeline()
-        self.shape_of = once_per_shape(conv_shape, params)
         self.packed: deque[tuple[int, int]] = deque(maxlen=_PACKED)
         """Periods of the last packed CONVs."""
         self.queued = [0] * len(instructions)
@@ -208,7 +206,7 @@ class _Simulation:
             self._wake(start)
             self.port.request(unit, start, instruction)
             return
-        cost = self.cost_of(instruction)
+        cost = instruction_cost(instruction, self.params)
         if unit is Unit.MAC:
             start = self._convolve(state, instruction)
             if instruction["mode"] == ConvMode.PACKED:
@@ -233,7 +231,7 @@ class _Simulation:
 
     def _convolve(self, state: _Unit, instruction: Instruction) -> int:
         """Start a CONV; returns its start. The MAC unit decodes its next instruction during the current one."""
-        start, done = self.array.run(self.shape_of(instruction), self.now + hardware.MAC_START)
+        start, done = self.array.run(conv_shape(instruction, self.params), self.now + hardware.MAC_START)
         state.free = start
         self._compute(Unit.MAC, state, start, done)
         return start
@@ -262,10 +260,9 @@ class Bound:
 def bound(program: Program) -> Bound:
     """The bound of a program, from the costs of its instructions alone: no waits, latencies or starts."""
     work, words, params = {Unit.MAC: 0, Unit.VEC: 0}, 0, program.params
-    cost_of = once_per_shape(instruction_cost, params)
     for instruction in program.instructions:
         if instruction.unit in work:
-            work[instruction.unit] += cost_of(instruction).work
+            work[instruction.unit] += instruction_cost(instruction, params).work
         elif instruction.unit is not Unit.CONTROL:
             words += move_words(instruction)
     beats, bandwidth = words * params.word_beats, program.memory.bandwidth

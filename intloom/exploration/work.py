@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from intloom.compiler.program.cost import array_strips, instruction_cost, once_per_shape, window_words
+from intloom.compiler.program.cost import array_strips, instruction_cost, window_words
 from intloom.compiler.program.forecast import forecast_of
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.program import MemoryTiming, Program
@@ -122,8 +122,7 @@ def _accesses(i: Instruction, params: HardwareParams) -> dict[str, int]:
 
 def cycles_of(program: Program, memory: MemoryTiming) -> Cycles:
     """The forecast's cycles: each gap of the array belongs to the unit that the next CONV waited for last."""
-    params, cost_of = program.params, once_per_shape(instruction_cost, program.params)
-    told = forecast_of(program, memory)
+    params, told = program.params, forecast_of(program, memory)
     convs = [i for i in program.instructions if i.unit is Unit.MAC]
     loads = [i for i in program.instructions if i.unit is Unit.LOAD]
     lost: Counter[str] = Counter()
@@ -131,7 +130,7 @@ def cycles_of(program: Program, memory: MemoryTiming) -> Cycles:
     for conv, start in zip(convs, told.started[QUEUED_UNITS.index(Unit.MAC)], strict=True):
         if start > end:
             lost[_waited_for(conv, end, told.done, loads)] += start - end
-        work = cost_of(conv).work
+        work = instruction_cost(conv, params).work
         # A CONV may begin before the last product of the one before it.
         busy += max(0, start + work - max(start, end))
         end = max(end, start + work)
