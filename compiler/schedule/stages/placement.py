@@ -197,14 +197,8 @@ def clip(rect: Rect, height: int, width: int) -> Rect:
 
 
 def _clipped(first: int, stop: int, length: int) -> tuple[int, int]:
-    # Without min and max, which take most of the time: the scheduler clips tens of thousands of rectangles.
-    if first < 0:
-        first = 0
-    elif first >= length:
-        first = length - 1
-    if stop > length:
-        stop = length
-    return first, stop if stop > first else first + 1
+    first = min(max(first, 0), length - 1)
+    return first, max(min(stop, length), first + 1)
 
 
 class Placement:
