@@ -11,12 +11,13 @@ from intloom.common.temporary_files import temporary_folder
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import run_yosys
 
-# Bits that nothing drives keep one value.
+# Bits that nothing drives keep one value. Nets that nothing reads keep their drivers.
 _SCRIPT = f"""
 read_verilog npu.v
 hierarchy -top {TOP_NAME}
 proc
 flatten
+setattr -set keep 1 w:*
 setundef -undriven -zero
 opt_expr
 opt_clean
@@ -94,7 +95,6 @@ def _constants(verilog: str) -> dict[str, list[int]]:
         module = json.loads((folder / "npu.json").read_text(encoding="utf-8"))["modules"][TOP_NAME]
     values = fixed_values(module)
     nets = {name.replace(_NAMED.lstrip("\\"), "$"): net["bits"] for name, net in module["netnames"].items()}
-    # Nets that nothing reads may have lost their drivers: they have no value here.
     fixed = {name: [n for n, bit in enumerate(bits) if values.get(bit, _ANY) != _ANY] for name, bits in nets.items()}
     return {name: bits for name, bits in fixed.items() if bits}
 

@@ -105,6 +105,7 @@ FIXED = r"""module npu(clk, a, sum, events, count, started);
   output [7:0] sum;
   wire [7:0] sum;
   wire \$1 ;
+  reg [1:0] unread = 2'h0;
   output [3:0] events, count;
   reg [3:0] events = 4'h0;
   reg [3:0] count = 4'h0;
@@ -116,15 +117,16 @@ FIXED = r"""module npu(clk, a, sum, events, count, started);
     events <= (events & ~a) | { 3'h0, a[3] };
     count <= count + 4'h2;
     started <= 1'h1;
+    unread <= { a[0] & 1'h0, a[0] };
   end
 endmodule
 """
 
 
 def test_bits_with_one_value() -> None:
-    """Whatever an operation adds above its operands, a register that only clears bits, and one that counts in twos."""
-    found = {name: constant_bits(FIXED).get(name) for name in ("a", "sum", "$1", "events", "count", "started")}
-    fixed = {"sum": [5, 6, 7], "$1": [0], "events": [1, 2, 3], "count": [0]}
+    """Bits above an operation's operands, a register that only clears bits, one that counts in twos, an unread one."""
+    fixed = {"sum": [5, 6, 7], "$1": [0], "events": [1, 2, 3], "count": [0], "unread": [1]}
+    found = {name: constant_bits(FIXED).get(name) for name in ("a", "started", *fixed)}
     assert found == dict.fromkeys(("a", "started")) | fixed
 
 
