@@ -85,7 +85,7 @@ formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal
 
 coverage: $(READY)  ## lines, branches and toggles of the RTL and cover points, what is missed in out/coverage/missed.txt
-	$(BIN)/python -m tests.hw.coverage
+	$(BIN)/python -m tests.hw.coverage --jobs $(JOBS)
 
 python-coverage: $(READY)  ## lines and branches of the Python packages by all tests, in out/python-coverage/html
 	$(BIN)/python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal
@@ -104,7 +104,7 @@ nightly: $(READY)  ## suites of regress nightly, every test in its full size, co
 	run intloom regress nightly --jobs $(JOBS); \
 	run python -m tools.long_runs out/regress/nightly; \
 	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
-	run python -m tests.hw.coverage; \
+	run python -m tests.hw.coverage --jobs $(JOBS); \
 	run python -m tools.mutate --minutes 30 --limit 5 --seed $$(date +%Y%m%d); \
 	run python -m tools.evidence_page; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi

@@ -15,12 +15,13 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 from intloom.common.atomic_write import write_text
+from intloom.common.errors import SimulationError
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec import timing
@@ -29,6 +30,7 @@ from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, Kind, Un
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
+from intloom.sim.processes import Processes, Work
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import NO_LAG, RandomProgram, Step, random_program
 from intloom.sim.rtl.bare import COVERAGE_VARIABLE, bare_plan
@@ -102,8 +104,9 @@ _READ = tuple(register.name for register in REGISTERS)
 class Collector:
     """Runs programs on one hardware and adds up what they reach."""
 
-    def __init__(self, params: HardwareParams, folder: Path, runs: Path) -> None:
-        self.params, verilog = params, verilog_of(params)
+    def __init__(self, name: str, folder: Path, runs: Path) -> None:
+        self.name, self.params = name, HARDWARE[name]
+        verilog = verilog_of(self.params)
         # Points are lines of the Verilog: counts of another version say nothing.
         folder = folder / hashlib.sha256(verilog.encode()).hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
@@ -131,7 +134,7 @@ class Collector:
         counts = program.params == self.params
         found = compare(program, self._simulator if counts else simulator_of(program), stalls, taps=not counts)
         if found.problem:
-            raise SystemExit(f"seed {program.seed}: {found.problem}")
+            raise SimulationError(f"seed {program.seed}: {found.problem}")
         self.seen.update(reached(program.instructions()))
         self._collect()
 
@@ -172,7 +175,7 @@ class Collector:
         if self.is_open(name):
             self.save()
             write_text(self._done, "\n".join([*self._completed(), name]))
-            print(f"{datetime.now(UTC):%H:%M:%S} {name}", flush=True)
+            print(f"{datetime.now(UTC):%H:%M:%S} {self.name} {name}", flush=True)
 
     def _completed(self) -> list[str]:
         return self._done.read_text().splitlines() if self._done.exists() else []
@@ -218,7 +221,7 @@ def _address_faults(collector: Collector) -> None:
     for name, fault in top_bits.faulty():
         found = collector.stop(checked(WIDE, altered(fault.instruction, name, fault.bit)))
         if found != Ending(fault.cause, fault.unit, 1):
-            raise SystemExit(f"{fault.instruction.kind}.{name} bit {fault.bit}: {found}")
+            raise SimulationError(f"{fault.instruction.kind}.{name} bit {fault.bit}: {found}")
         collector.seen.update(reached([top_bits.flipped(fault.instruction, name, fault.bit)]))
 
 
@@ -239,7 +242,7 @@ def _bus_errors(collector: Collector) -> None:
         error = InjectedError(word=word, response=response, direction=direction)
         found = collector.stop(checked(params, *moves), memory=MemorySettings(error=error, stall_permille=stalls))
         if found is None or found.cause is not cause:
-            raise SystemExit(f"{response.name} to word {word} ends with {found}")
+            raise SimulationError(f"{response.name} to word {word} ends with {found}")
 
 
 def _register_values(collector: Collector) -> None:
@@ -257,7 +260,7 @@ def _register_values(collector: Collector) -> None:
             "window_words": _ALL_WORDS,
         }
         if settings["first_byte"] >= 0 and collector.stop(checked(WIDE), **settings) != DONE:
-            raise SystemExit(f"a program does not end with {settings}")
+            raise SimulationError(f"a program does not end with {settings}")
 
 
 def _slides(collector: Collector) -> None:
@@ -333,7 +336,7 @@ def _transfers(collector: Collector) -> None:
         memory = MemorySettings(read_latency=latency, write_latency=latency, outstanding=64, stall_permille=stalls)
         found = collector.stop(code, memory=memory, watchdog=_PATIENT, limit=_LIMIT)
         if found != DONE:
-            raise SystemExit(f"transfers with a latency of {latency} cycles end with {found}")
+            raise SimulationError(f"transfers with a latency of {latency} cycles end with {found}")
 
 
 def _shifts(collector: Collector) -> None:
@@ -343,7 +346,7 @@ def _shifts(collector: Collector) -> None:
     shifts += [make(Kind.CONV, residual=1, res_shift=n) for n in range(last + 1)]
     found = collector.stop(checked(collector.params, *map(encode, shifts)), watchdog=_PATIENT, limit=_LIMIT)
     if found != DONE:
-        raise SystemExit(f"additions with every shift end with {found}")
+        raise SimulationError(f"additions with every shift end with {found}")
 
 
 def _table_in_a_halt(collector: Collector) -> None:
@@ -353,7 +356,7 @@ def _table_in_a_halt(collector: Collector) -> None:
         checked(collector.params, encode(copy), encode(make(Kind.CONV, table=2))), (_PAUSE,) * _PAUSES * 2
     )
     if found != Ending(Cause.SCRATCH_RANGE, Unit.VEC, 1):
-        raise SystemExit(f"a copy that leaves the scratchpad ends with {found}")
+        raise SimulationError(f"a copy that leaves the scratchpad ends with {found}")
 
 
 def _broken_code(collector: Collector) -> None:
@@ -361,7 +364,7 @@ def _broken_code(collector: Collector) -> None:
     for coded, words in ((1, 100), (2, 1)) if collector.params.word_code else ():
         found = collector.stop(checked(collector.params, encode(make(Kind.LOAD, coded=coded, n0=words))))
         if found != Ending(Cause.BAD_FIELD, Unit.LOAD, 1):
-            raise SystemExit(f"a load of {words} words from {coded} coded ones ends with {found}")
+            raise SimulationError(f"a load of {words} words from {coded} coded ones ends with {found}")
 
 
 def _parity_errors(collector: Collector) -> None:
@@ -380,7 +383,7 @@ def _parity_errors(collector: Collector) -> None:
         found = collector.read_unwritten(add_check(map(encode, code)))
         causes.add(found and found.cause)
     if Cause.SCRATCH_PARITY not in causes:
-        raise SystemExit(f"programs on unwritten memories end with {causes}")
+        raise SimulationError(f"programs on unwritten memories end with {causes}")
 
 
 def _constants(collector: Collector) -> None:
@@ -399,7 +402,7 @@ def _far_stores(collector: Collector) -> None:
         checked(WIDE, *stores), memory_base=_BELOW_CARRY, first_byte=_BELOW_CARRY, window_words=_ALL_WORDS
     )
     if found != Ending(Cause.WRITE_DECERR, Unit.STORE, 2):
-        raise SystemExit(f"a store where no memory is ends with {found}")
+        raise SimulationError(f"a store where no memory is ends with {found}")
 
 
 def _events(collector: Collector) -> None:
@@ -442,7 +445,17 @@ def _directed(collector: Collector) -> None:
             collector.save()
 
 
-def _measure(collector: Collector, seeds: range) -> None:
+def _measure(name: str, output: Path, seeds: range) -> None:
+    with temporary_folder("coverage") as runs:
+        os.environ[COVERAGE_VARIABLE] = str(runs)
+        _run_steps(Collector(name, output, runs), seeds)
+
+
+def _died(name: str) -> None:
+    raise SimulationError(f"the process that measured {name} died twice")
+
+
+def _run_steps(collector: Collector, seeds: range) -> None:
     wide = collector.params == WIDE
     # A program that fills the largest memories takes a minute, and the shapes have the same paths for constants.
     for step in (*_STEPS, *(_WIDE_STEPS if wide else (_constants,))):
@@ -464,17 +477,18 @@ def main() -> None:
     parser.add_argument("hardware", nargs="*", help=f"of {', '.join(HARDWARE)}; without any: all; the list is of all")
     parser.add_argument("--first", type=int, default=0, help="seed of the first random program")
     parser.add_argument("--count", type=int, default=80, help="random programs for each hardware")
+    parser.add_argument("--jobs", type=int, default=1, help="hardware that is measured at once, each in a process")
     parser.add_argument("--output", type=Path, default=Path("out/coverage"), help="folder of the list")
     options = parser.parse_args()
     if unknown := set(options.hardware) - set(HARDWARE):
         parser.error(f"there is no {', '.join(sorted(unknown))}")
     options.output.mkdir(parents=True, exist_ok=True)
-    with temporary_folder("coverage") as runs:
-        os.environ[COVERAGE_VARIABLE] = str(runs)
-        collectors = {name: Collector(params, options.output, runs) for name, params in HARDWARE.items()}
-        for name in options.hardware or HARDWARE:
-            print(name, flush=True)
-            _measure(collectors[name], range(options.first, options.first + options.count))
+    seeds = range(options.first, options.first + options.count)
+    work = Work[str, None](partial(_measure, output=options.output, seeds=seeds), str, _died)
+    # The first takes longest.
+    for name, _ in work.results(options.hardware or [*HARDWARE], Processes(options.jobs)):
+        print(f"{name} is measured", flush=True)
+    collectors = {name: Collector(name, options.output, options.output) for name in HARDWARE}
     _report(collectors, options.output / "missed.txt")
 
 
