@@ -27,6 +27,7 @@ from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec import timing
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, Kind, Unit, encode, make
+from intloom.hw.spec.norm import LARGEST_COUNT
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
@@ -40,11 +41,14 @@ from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.coverage.directed import directed_programs
 from tests.hw.coverage.fields import cover_points, reached
 from tests.hw.coverage.patterns import (
+    ILLEGAL,
+    UNMET,
     Series,
     end_series,
     field_series,
     index_series,
     long_series,
+    queued_series,
     transfers,
     wait_series,
 )
@@ -84,6 +88,7 @@ _BELOW_CARRY = 0x7FFF_FFFC_0000_1000
 HARDWARE = {"wide": WIDE, **SHAPES}
 """What is measured: the largest fields and memories, and every structural branch."""
 _CLOSING = (
+    ("CONTROL", 0xFFFF_FFFF ^ pack("CONTROL", start=1, reset=1)),
     *((r.name, value) for value in (0xFFFF_FFFF, 0) for r in REGISTERS if r.access in (Access.RW, Access.W1C)),
     ("CONTROL", pack("CONTROL", reset=1)),
     ("LENGTH", 4),
@@ -150,7 +155,7 @@ class Collector:
         self._collect()
         return found
 
-    def follow(self, series: Series, **settings: Any) -> None:
+    def follow(self, series: Series, **settings: Any) -> Ending | None:
         """Run programs one after the other, with a soft reset between them."""
         word, closing = PROGRAM_BYTE // self.params.word_bytes, list[tuple[str, int]]()
         for program, following in pairwise(series):
@@ -158,7 +163,7 @@ class Collector:
             start = (("CONTROL", _RESET), ("PROGRAM", word), ("LENGTH", len(following) // INSTRUCTION_BYTES))
             closing += [*start, ("CONTROL", pack("CONTROL", start=1)), *[_PAUSE] * _PAUSES]
         count = len(series[0]) // INSTRUCTION_BYTES
-        self.stop(b"".join(series), tuple(closing), instructions=count, **settings)
+        return self.stop(b"".join(series), tuple(closing), instructions=count, **settings)
 
     def once(self, step: Callable[[Collector], None]) -> None:
         """Make a step that an earlier call has not completed with this version of the RTL."""
@@ -314,9 +319,19 @@ def _indices(collector: Collector) -> None:
             collector.follow(series)
 
 
-def _high_indices(collector: Collector) -> None:
-    """The highest bits of the indices."""
-    for series in long_series(collector.params):
+def _high_counts(collector: Collector) -> None:
+    """The highest bits of indices, and of counts of finished instructions but the last: seconds for each thousand."""
+    params = collector.params
+    last, cause = (ILLEGAL, Cause.BAD_OPCODE) if params == WIDE else (UNMET, Cause.WATCHDOG)
+    series = long_series(params, last)
+    found = collector.follow(series, memory=MemorySettings(read_latency=1, write_latency=1))
+    if found is None or (found.cause, found.index) != (cause, len(series[0]) // INSTRUCTION_BYTES - 2):
+        raise SimulationError(f"a million instructions end with {found}")
+
+
+def _queued_moves(collector: Collector) -> None:
+    """Both values of all bits of loads and stores in every entry of small FIFOs."""
+    for series in queued_series(collector.params):
         collector.follow(series)
 
 
@@ -395,6 +410,24 @@ def _constants(collector: Collector) -> None:
             collector.run(program)
 
 
+def _norms(collector: Collector) -> None:
+    """Normalizations of the most channels, with the smallest and largest sums and squares."""
+    params = collector.params
+    if not params.vector_norm:
+        return
+    blocks = min(LARGEST_COUNT // params.rows, BY_KIND[Kind.VNORM].field("blocks").maximum)
+    limit, output = BY_KIND[Kind.VADD].field("c").maximum, 3 * blocks
+    # Two tensors of 127, then two of -128, so that one norm reads both values from the second and the third.
+    steps = [
+        make(Kind.VADD, c=c, blocks=2 * blocks, out_plane=1, out_base=n * 2 * blocks)
+        for n, c in enumerate((limit, -limit))
+    ]
+    same = {"a_plane": 1, "out_plane": 1, "blocks": blocks, "last_bytes": params.rows, "out_base": output}
+    for start, zero_point, center in product((0, 3 * blocks // 2, 2 * blocks), (-128, 0, 127), (0, 1)):
+        steps.append(make(Kind.VNORM, a_base=start, zp_in=zero_point, center=center, **same))
+    collector.run(random_program(1, params).with_steps([Step(i, NO_LAG) for i in steps]))
+
+
 def _far_stores(collector: Collector) -> None:
     """Stores on both sides of the address at which a carry changes all upper bits; there is no memory on the other."""
     stores = [encode(make(Kind.STORE, dram=word, n0=4)) for word in (0, (1 << 32) - 64)]
@@ -428,12 +461,15 @@ _WIDE_STEPS = (
     _waits,
     _end_waits,
     _indices,
-    _high_indices,
+    _high_counts,
     _unit_faults,
     _far_stores,
     _extremes,
 )
 """For both values of all bits of fields and counts: on the hardware with the widest ones."""
+_SHAPE_STEPS = (_constants, _norms)
+_NANO_STEPS = (_high_counts, _queued_moves)
+"""For bits of counts, indices and FIFO entries that all hardware has: on that which simulates fastest."""
 
 
 def _directed(collector: Collector) -> None:
@@ -458,7 +494,8 @@ def _died(name: str) -> None:
 def _run_steps(collector: Collector, seeds: range) -> None:
     wide = collector.params == WIDE
     # A program that fills the largest memories takes a minute, and the shapes have the same paths for constants.
-    for step in (*_STEPS, *(_WIDE_STEPS if wide else (_constants,))):
+    own = _WIDE_STEPS if wide else (*_SHAPE_STEPS, *_NANO_STEPS) if collector.name == "nano" else _SHAPE_STEPS
+    for step in (*_STEPS, *own):
         collector.once(step)
     if wide:
         # Not once: a later call continues while points are open.

@@ -31,8 +31,12 @@ _PATTERNS = 6
 _ALTERNATE = 0x5_5555
 """Every second bit of an instruction count."""
 _FIRST_OF_UNIT = {Unit.LOAD: Kind.LOAD, Unit.STORE: Kind.STORE, Unit.MAC: Kind.CONV, Unit.VEC: Kind.VTABLE}
-_ILLEGAL = bytes([7]) + bytes(INSTRUCTION_BYTES - 1)
+_SHORTEST = (Kind.LOAD, Kind.STORE, Kind.CONV, Kind.VCOPY)
+"""Of each unit, an instruction that takes no longer than its dispatch."""
+ILLEGAL = bytes([7]) + bytes(INSTRUCTION_BYTES - 1)
 """An instruction without a unit."""
+UNMET = encode(make(Kind.LOAD, wait_store=_ALTERNATE << 1))
+"""An instruction whose wait never ends."""
 _BURSTS_MORE = 8
 """Bursts of a transfer above those that may be outstanding."""
 _HIGH_INDICES = (1 << COUNT_BITS) - (1 << 13)
@@ -135,17 +139,31 @@ def index_series(params: HardwareParams, before: int) -> Iterator[Series]:
     """One instruction of every unit with an index above `before`, then with a small one; without and with a fault."""
     good = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()]
     faulty = [encode(_outside(kind, params)) for kind in _FIRST_OF_UNIT.values()]
-    for last in (good, *([code] for code in faulty), [_ILLEGAL]):
+    for last in (good, *([code] for code in faulty), [ILLEGAL]):
         yield checked(params, *[encode(begin(params))] * before, *last), checked(params, *last)
 
 
-def long_series(params: HardwareParams) -> Iterator[Series]:
-    """Instructions of every unit behind a million others, then an illegal one, or one whose wait never ends.
+def long_series(params: HardwareParams, last: bytes) -> Series:
+    """A quarter of a million instructions of each unit, some more of each, and one that raises a fault.
 
-    The same with small indices follows.
+    The same with small indices and counts follows.
     """
     # So many that each entry of a FIFO has held an index.
     good = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()] * (2 * params.axi_outstanding + _BURSTS_MORE)
-    before = [encode(begin(params))] * _HIGH_INDICES
-    for last in (_ILLEGAL, encode(make(Kind.LOAD, wait_store=_ALTERNATE))):
-        yield checked(params, *before, *good, last), checked(params, *good, last)
+    *most, fewest = (encode(make(kind)) for kind in _SHORTEST)
+    rounds = _HIGH_INDICES - len(_SHORTEST[1:]) * (1 << COUNT_BITS - 2)
+    before = [*most, fewest] * rounds + most * ((1 << COUNT_BITS - 2) - rounds)
+    return checked(params, *before, *good, last), checked(params, *good, last)
+
+
+def queued_series(params: HardwareParams) -> Iterator[Series]:
+    """For loads and stores, two values and their complements in all fields, in every entry of the FIFO of runs."""
+    for kind in (Kind.LOAD, Kind.STORE):
+        fields = [f for f in BY_KIND[kind].body if not f.requires or getattr(params, f.requires)]
+        small = encode(make(kind))
+        for before in range(params.runs_in_flight):
+            for pattern in (-1, _ALTERNATE):
+                values = {f.name: min(f.maximum, max(f.minimum, pattern & (1 << f.width) - 1)) for f in fields}
+                others = {f.name: complement(f, values[f.name]) for f in fields}
+                first, second = (checked(params, *[small] * before, encode(make(kind, **v))) for v in (values, others))
+                yield first, second, first
