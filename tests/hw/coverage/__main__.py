@@ -35,7 +35,7 @@ from intloom.sim.processes import Processes, Work
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import NO_LAG, RandomProgram, Step, random_program
 from intloom.sim.rtl.bare import COVERAGE_VARIABLE, bare_plan
-from intloom.sim.rtl.build import Build, build
+from intloom.sim.rtl.build import Build, BuildPlan, build
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.coverage.directed import directed_programs
@@ -48,6 +48,7 @@ from tests.hw.coverage.patterns import (
     field_series,
     index_series,
     long_series,
+    outside,
     queued_series,
     transfers,
     wait_series,
@@ -66,7 +67,11 @@ from tools.coverage.waivers import read_waivers
 
 # Verilator 5.48 crashes on Amaranth's Verilog with --coverage, which includes FSM coverage.
 _FLAGS = ("--coverage-line", "--coverage-toggle")
-_TOGGLES = Path(__file__).with_name("toggles.h")
+_TOGGLES, _ODD_HOST = (Path(__file__).with_name(name) for name in ("toggles.h", "odd_host.h"))
+_LAST_PORT = "top.s_axi_rready = 1;\n"
+"""Of those that the bare loop drives for its host."""
+_ODD_ACCESSES = 40
+"""Times that the odd host reads all registers, and writes those of `_CLOSING`."""
 _RANDOM_MEMORIES = ("--x-initial", "unique")
 _STALLS = (0, 100, 300)
 _REGISTER_RUNS = 12
@@ -95,8 +100,9 @@ _CLOSING = (
     ("LIMIT", 0xFFFF_FFFF),
     ("CONTROL", pack("CONTROL", start=1)),
     ("CONTROL", pack("CONTROL", reset=1)),
+    ("LOCK", 0xFFFF_FFFF),
 )
-"""Every bit of the registers both ways, a soft reset, and another one while fetch reads where no program is."""
+"""Every bit of the registers both ways, a soft reset, another one while fetch reads where no program is, and a lock."""
 _RESET = pack("CONTROL", reset=1)
 _ALL_WORDS = 0xFFFF_FFFF
 """A limit that no address of a short program exceeds."""
@@ -122,17 +128,34 @@ class Collector:
 
     @cached_property
     def _simulator(self) -> Build:
-        return self._built()
+        return build(self._plan())
 
     @cached_property
     def _unwritten(self) -> Build:
         """The simulator whose memories have random contents until they are written."""
-        return self._built(*_RANDOM_MEMORIES)
+        return build(self._plan(*_RANDOM_MEMORIES))
 
-    def _built(self, *flags: str) -> Build:
+    def _plan(self, *flags: str) -> BuildPlan:
         plan = bare_plan(verilog_of(self.params), optimize="-O1", flags=(*_FLAGS, *flags))
         generated = {**plan.generated, _TOGGLES.name: _TOGGLES.read_text(encoding="utf-8")}
-        return build(replace(plan, generated=generated, cxx_flags=("-include", _TOGGLES.name)))
+        return replace(plan, generated=generated, cxx_flags=("-include", _TOGGLES.name))
+
+    def access_oddly(self) -> None:
+        """Read and write registers as a host with odd accesses does; a program may run by chance."""
+        plan = self._plan()
+        ports = plan.generated["ports.h"].replace(_LAST_PORT, f"{_LAST_PORT}    odd_host(top, m);\n")
+        host = {"ports.h": ports, _ODD_HOST.name: _ODD_HOST.read_text(encoding="utf-8")}
+        flags = (*plan.cxx_flags, "-include", _ODD_HOST.name)
+        simulator = build(replace(plan, generated={**plan.generated, **host}, cxx_flags=flags))
+        ending(
+            simulator,
+            self.params,
+            checked(self.params),
+            _READ * _ODD_ACCESSES,
+            closing=_CLOSING * _ODD_ACCESSES,
+            limit=1,
+        )
+        self._collect()
 
     def run(self, program: RandomProgram, stalls: int = 0) -> None:
         """Run a program that ends well, on the simulator that counts if it is for its hardware."""
@@ -329,6 +352,11 @@ def _high_counts(collector: Collector) -> None:
         raise SimulationError(f"a million instructions end with {found}")
 
 
+def _odd_host(collector: Collector) -> None:
+    """Accesses to the registers that no driver makes."""
+    collector.access_oddly()
+
+
 def _queued_moves(collector: Collector) -> None:
     """Both values of all bits of loads and stores in every entry of small FIFOs."""
     for series in queued_series(collector.params):
@@ -410,6 +438,14 @@ def _constants(collector: Collector) -> None:
             collector.run(program)
 
 
+def _range_faults(collector: Collector) -> None:
+    """Accesses past the end of the scratchpad."""
+    for i in outside(collector.params):
+        found = collector.stop(checked(collector.params, encode(i)))
+        if found != Ending(Cause.SCRATCH_RANGE, i.unit, 1):
+            raise SimulationError(f"{i} ends with {found}")
+
+
 def _norms(collector: Collector) -> None:
     """Normalizations of the most channels, with the smallest and largest sums and squares."""
     params = collector.params
@@ -467,9 +503,9 @@ _WIDE_STEPS = (
     _extremes,
 )
 """For both values of all bits of fields and counts: on the hardware with the widest ones."""
-_SHAPE_STEPS = (_constants, _norms)
-_NANO_STEPS = (_high_counts, _queued_moves)
-"""For bits of counts, indices and FIFO entries that all hardware has: on that which simulates fastest."""
+_SHAPE_STEPS = (_constants, _norms, _range_faults)
+_NANO_STEPS = (_odd_host, _queued_moves, _high_counts)
+"""For what all hardware has, on that which simulates fastest: register accesses, counts, indices, FIFO entries."""
 
 
 def _directed(collector: Collector) -> None:

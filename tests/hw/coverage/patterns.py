@@ -135,6 +135,19 @@ def _outside(kind: Kind, params: HardwareParams) -> Instruction:
     return make(kind, **{name: params.scratch_words})
 
 
+def outside(params: HardwareParams) -> Iterator[Instruction]:
+    """Instructions with one address past the end of the scratchpad: of each unit, and of each of its accesses."""
+    end = params.scratch_words
+    accesses = {
+        Kind.LOAD: ({"local": end},),
+        Kind.STORE: ({"local": end},),
+        Kind.CONV: ({"out_base": end}, {"in_base": end}, {"residual": 1, "res_base": end}),
+        Kind.VCOPY: ({"a_base": end}, {"out_base": end}),
+        Kind.VADD: ({"b_base": end},),
+    }
+    return (make(kind, **fields) for kind, cases in accesses.items() for fields in cases)
+
+
 def index_series(params: HardwareParams, before: int) -> Iterator[Series]:
     """One instruction of every unit with an index above `before`, then with a small one; without and with a fault."""
     good = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()]
