@@ -29,7 +29,7 @@ write_json npu.json
 """
 _UNNAMED, _NAMED = "\\$", "\\net$"
 """Yosys keeps only names that do not start with a dollar sign."""
-_ANY = "x"
+ANY = "x"
 """The value of a bit that may change."""
 _REGISTER = "$_DFF_P_"
 Bit = int | str
@@ -38,7 +38,7 @@ Values = Mapping[Bit, str]
 
 
 def _not(a: str) -> str:
-    return {"0": "1", "1": "0"}.get(a, _ANY)
+    return {"0": "1", "1": "0"}.get(a, ANY)
 
 
 def _and(a: str, b: str) -> str:
@@ -50,7 +50,7 @@ def _or(a: str, b: str) -> str:
 
 
 def _xor(a: str, b: str) -> str:
-    return _ANY if _ANY in (a, b) else str(int(a != b))
+    return ANY if ANY in (a, b) else str(int(a != b))
 
 
 def _mux(a: str, b: str, s: str) -> str:
@@ -59,7 +59,7 @@ def _mux(a: str, b: str, s: str) -> str:
 
 def _join(a: str, b: str) -> str:
     """The value of a bit that has these two, one after the other."""
-    return a if a == b else _ANY
+    return a if a == b else ANY
 
 
 _GATES: dict[str, tuple[Callable[..., str], str]] = {
@@ -79,35 +79,38 @@ class _Gate(NamedTuple):
     output: Bit
 
 
-def constant_bits(verilog: str) -> dict[str, list[int]]:
-    """Of each signal, by path from the top module, the bits that have one value from reset on."""
+def constant_bits(verilog: str) -> dict[str, str]:
+    """Of each signal, by path from the top module, the values that its bits have from reset on, the lowest bit first.
+
+    Bits that may change are `ANY`; signals of such bits alone are missing.
+    """
     key = key_of("constants", verilog, Path(__file__).read_text(encoding="utf-8"))
-    found: dict[str, list[int]] = json.loads(
+    found: dict[str, str] = json.loads(
         cached_text(Kind.RESULT, key, "constants.json", lambda: json.dumps(_constants(verilog)), detail="constant bits")
     )
     return found
 
 
-def _constants(verilog: str) -> dict[str, list[int]]:
+def _constants(verilog: str) -> dict[str, str]:
     with temporary_folder("constants") as folder:
         (folder / "npu.v").write_text(verilog.replace(_UNNAMED, _NAMED), encoding="utf-8")
         run_yosys(_SCRIPT, folder)
         module = json.loads((folder / "npu.json").read_text(encoding="utf-8"))["modules"][TOP_NAME]
     values = fixed_values(module)
     nets = {name.replace(_NAMED.lstrip("\\"), "$"): net["bits"] for name, net in module["netnames"].items()}
-    fixed = {name: [n for n, bit in enumerate(bits) if values.get(bit, _ANY) != _ANY] for name, bits in nets.items()}
-    return {name: bits for name, bits in fixed.items() if bits}
+    words = {name: "".join(values.get(bit, ANY) for bit in bits) for name, bits in nets.items()}
+    return {name: word for name, word in words.items() if word.strip(ANY)}
 
 
 def fixed_values(module: Any) -> dict[Bit, str]:
-    """The value that each net of a netlist of gates has in every cycle, or `_ANY`.
+    """The value that each net of a netlist of gates has in every cycle, or `ANY`.
 
     A register has its initial value and all values of its input. So a bit is fixed if it has the same value as long as
     all others that are fixed have theirs, which is an induction over the cycles.
     """
-    values: dict[Bit, str] = {"0": "0", "1": "1", "x": _ANY, "z": _ANY, **dict(_initial(module))}
+    values: dict[Bit, str] = {"0": "0", "1": "1", "x": ANY, "z": ANY, **dict(_initial(module))}
     gates, others = _gates(module, values)
-    values |= dict.fromkeys(others, _ANY)
+    values |= dict.fromkeys(others, ANY)
     readers: dict[Bit, list[_Gate]] = defaultdict(list)
     for gate in gates:
         for bit in set(gate.operands):
@@ -115,7 +118,7 @@ def fixed_values(module: Any) -> dict[Bit, str]:
     waiting = [*gates]
     while waiting:
         gate = waiting.pop()
-        if values.get(gate.output) != _ANY and all(bit in values for bit in gate.operands):
+        if values.get(gate.output) != ANY and all(bit in values for bit in gate.operands):
             value = gate.function(*(values[bit] for bit in gate.operands))
             value = _join(values.get(gate.output, value), value)
             if value != values.get(gate.output):

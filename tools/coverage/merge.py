@@ -7,12 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tools.coverage.constants import constant_bits
+from tools.coverage.constants import ANY, constant_bits
 from tools.coverage.counts import Point
 from tools.netlist import Module, Names, modules, path_of
 
 _ENCODED = re.compile(r"__0([0-9a-fA-F]{2})")
-_FALLS = "1->0"
+_RISES = "0->1"
+_CONDITIONS = {
+    **dict.fromkeys(("if", "else"), re.compile(r"if \((!?)(\\\S+|\w+) ?(?:\[(\d+)\])? ?\)")),
+    **dict.fromkeys(("cond_then", "cond_else"), re.compile(r"= (!?)(\\\S+|\w+) ?(?:\[(\d+)\])? +\?")),
+}
+"""A condition that is one bit, inverted or not, in the line of a branch of this name."""
 _BIT = re.compile(r"(.*?)((?:\[\d+\])*(?::.*)?)")
 Key = tuple[str, ...]
 
@@ -41,7 +46,7 @@ class SharedPoint:
     count: int = 0
     """In all designs."""
     constant: bool = False
-    """No design can reach it: the bit is tied to a constant in each."""
+    """No design can reach it: the bit, or the condition of the branch, has one value in each."""
 
 
 class _Identities:
@@ -97,23 +102,41 @@ def _index(bit: str) -> int:
     return {0: 0, 1: numbers[0] if numbers else 0}.get(len(numbers), -1)
 
 
+def _value(words: Mapping[str, str], net: str, index: int) -> str:
+    """The value that a bit always has, or `ANY`."""
+    word = words.get(net, "")
+    return word[index] if 0 <= index < len(word) else ANY
+
+
+def _never_taken(name: str, text: str, words: Mapping[str, str], within: str) -> bool:
+    """Whether the condition of a branch always has the value for the other one."""
+    condition = _CONDITIONS[name].search(text) if name in _CONDITIONS else None
+    if condition is None:
+        return False
+    inverted, net, index = condition.groups()
+    value = _value(words, within + net.removeprefix("\\"), int(index or 0))
+    holds = (value == "1") != bool(inverted)
+    return value != ANY and holds != (name in ("if", "cond_then"))
+
+
 def _identified(design: Design) -> Iterator[tuple[Key, SharedPoint]]:
     lines = design.verilog.splitlines()
     identities = {path: _Identities(module) for path, module in modules(design.verilog).items()}
-    fixed = constant_bits(design.verilog)
+    words = constant_bits(design.verilog)
     for point, count in design.counts.items():
-        path, name, constant = path_of(point.module), point.name, False
+        path, name = path_of(point.module), point.name
+        text, where = lines[point.line - 1].strip(), f"{design.name}:{point.line}"
+        within = "".join(f"{part}." for part in point.module.split(".")[1:])
         if point.kind == "toggle":
             signal, bit = decoded(name)
             name, identity = f"{signal}{bit}", identities[path].signal(signal) + bit
-            net = ".".join((*point.module.split(".")[1:], signal))
-            constant = _index(bit) in fixed.get(net, ())
-            # A bit that is 1 rises once, when the simulation begins.
-            if constant and count and bit.endswith(_FALLS):
-                raise ValueError(f"{net}{bit} of {design.name} is counted {count} times, and the netlist has one value")
+            constant = _value(words, within + signal, _index(bit)) != ANY
         else:
             identity = f"{identities[path].statement(point.line)} {name}"
-        text, where = lines[point.line - 1].strip(), f"{design.name}:{point.line}"
+            constant = point.kind == "branch" and _never_taken(name, text, words, within)
+        # A bit that is 1 rises once, when the simulation begins.
+        if constant and count and not name.endswith(_RISES):
+            raise ValueError(f"{within}{name} of {where} is counted {count} times, and the netlist has one value")
         counted = 0 if constant else count
         yield (path, point.kind, identity), SharedPoint(path, point.kind, name, text, where, counted, constant)
 

@@ -34,7 +34,7 @@ class Share:
     missed: int = 0
     waived: int = 0
     constant: int = 0
-    """Not among the others: bits that no input can change."""
+    """Not among the others: bits that no input can change, and branches that only such a bit could take."""
 
     @property
     def percent(self) -> float:

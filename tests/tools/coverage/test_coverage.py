@@ -118,6 +118,9 @@ FIXED = r"""module npu(clk, a, sum, events, count, started);
     count <= count + 4'h2;
     started <= 1'h1;
     unread <= { a[0] & 1'h0, a[0] };
+    if (\$1 ) events <= 4'h1;
+    if (!\$1 ) started <= 1'h1;
+    if (!events[0]) started <= 1'h1;
   end
 endmodule
 """
@@ -125,7 +128,7 @@ endmodule
 
 def test_bits_with_one_value() -> None:
     """Bits above an operation's operands, a register that only clears bits, one that counts in twos, an unread one."""
-    fixed = {"sum": [5, 6, 7], "$1": [0], "events": [1, 2, 3], "count": [0], "unread": [1]}
+    fixed = {"sum": "xxxxx000", "$1": "0", "events": "x000", "count": "0xxx", "unread": "x0"}
     found = {name: constant_bits(FIXED).get(name) for name in ("a", "started", *fixed)}
     assert found == dict.fromkeys(("a", "started")) | fixed
 
@@ -138,8 +141,20 @@ def test_a_bit_with_one_value_that_falls_is_an_error() -> None:
         ("events[1]:0->1", 0, True),
     ]
     counts[Point("npu", "toggle", 7, "events[1]:1->0")] = 1
-    with pytest.raises(ValueError, match=r"events\[1\]:1->0 of one is counted 1 times"):
+    with pytest.raises(ValueError, match=r"events\[1\]:1->0 of one:7 is counted 1 times"):
         [*merged([Design("one", FIXED, counts)])]
+
+
+def test_a_branch_whose_condition_has_one_value_is_no_point() -> None:
+    first = FIXED.splitlines().index(r"    if (\$1 ) events <= 4'h1;") + 1
+    counts = {Point("npu", "branch", first + n, name): 0 for n in range(3) for name in ("if", "else")}
+    found = {(p.where, p.name): p.constant for p in merged([Design("one", FIXED, counts)])}
+    assert [key for key, constant in found.items() if constant] == [
+        (f"one:{first}", "if"),
+        (f"one:{first + 1}", "else"),
+    ]
+    with pytest.raises(ValueError, match=f"if of one:{first} is counted 3 times"):
+        [*merged([Design("one", FIXED, counts | {Point("npu", "branch", first, "if"): 3})])]
 
 
 def test_different_statements_are_different_points() -> None:
