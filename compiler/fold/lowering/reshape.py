@@ -8,7 +8,6 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Tensor
 from intloom.compiler.refusals import Refusal
 
 
@@ -31,6 +30,5 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         builder.bind(unit.output, x.tensor.name)
         builder.assign(unit, Target.PLACEMENT, "another view of the same bytes")
         return
-    plain = builder.tensor(unit.output, x.tensor.shape, builder.params(unit))
-    result = Tensor(plain.name, x.tensor.shape, plain.scale, plain.zero_point, plain.unsigned)
+    result = builder.tensor(unit.output, x.tensor.shape, builder.params(unit))
     builder.finish(unit, builder.table_node(unit_name(unit), x.tensor.name, table, result.name), result, Target.TABLE)

@@ -5,6 +5,8 @@ and -1 computes it for both channels, saturated to a byte: once as d + 127, whic
 d - 128, which distinguishes all d >= 0. A table on each gives one part of the result; an Add joins the parts.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -141,5 +143,5 @@ def _differences(
         table=table.tobytes(),
         origin=unit.origins,
     )
-    builder.emit(node, Tensor(name, result.shape, result.scale, result.zero_point, result.unsigned))
+    builder.emit(node, replace(result, name=name))
     return name

@@ -21,7 +21,7 @@ def finish_data_movement(
     if table is None:
         builder.finish(unit, replace(node, output=result.name), result, target)
         return
-    moved = Tensor(f"{result.name}/moved", result.shape, x.scale, x.zero_point, x.unsigned)
+    moved = replace(x, name=f"{result.name}/moved", shape=result.shape)
     builder.emit(replace(node, output=moved.name, origin=unit.origins), moved)
     builder.finish(
         unit, builder.table_node(f"{unit_name(unit)}/rescale", moved.name, table, result.name), result, target
