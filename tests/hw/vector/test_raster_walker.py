@@ -8,7 +8,7 @@ import pytest
 from amaranth.lib import data
 
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
+from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, PREFILL_BITS, RASTER_LAYOUT, RasterWalker
 from tests.hw.streams import made, run, sink
 from tests.hw.vector.rasters import large_rasters
 
@@ -21,10 +21,12 @@ def _fields(layout: data.StructLayout, bits: int) -> dict[str, Any]:
 
 
 def _raster(rng: random.Random) -> dict[str, int]:
-    sizes = {"blocks": rng.randint(1, 3), "lines": rng.randint(1, 4), "pixels": rng.randint(1, 5)}
+    # Half of the lines are longer than what fills a window.
+    pixels = rng.choice((rng.randint(1, 5), (1 << PREFILL_BITS) + 2))
+    sizes = {"blocks": rng.randint(1, 3), "lines": rng.randint(1, 4), "pixels": pixels}
     steps = {name: rng.getrandbits(SCRATCH_BITS) for name in ("base", "plane", "line", "step")}
     repeats = {"line_repeat": rng.randint(1, 3), "pixel_repeat": rng.randint(1, 3)}
-    addresses = {"line_at": rng.randint(-9, 9), "pixel_at": rng.randint(-9, 9), "prefill": rng.randint(0, 4)}
+    addresses = {"line_at": rng.randint(-9, 9), "pixel_at": rng.randint(-9, 9), "prefill": rng.getrandbits(PREFILL_BITS)}
     return {
         **sizes,
         **steps,
