@@ -8,7 +8,7 @@ from amaranth.lib import data
 
 from intloom.hw.mac.issue.decoder import InstructionDecoder
 from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, READOUT_DESCRIPTOR, WEIGHT_DESCRIPTOR, WRITE_DESCRIPTOR
-from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BYTES, Instruction, Kind, encode, make
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.random_programs.values import any_fields
 from tests.hw.streams import made, run, sink
@@ -129,10 +129,14 @@ def _refused(params: HardwareParams, conv: Instruction, index: int, rng: random.
     return cycles
 
 
-@pytest.mark.parametrize(("lane", "index"), [(1, 0x55555), (8, 0xAAAAA)])
-def test_an_illegal_instruction_yields_no_descriptors(lane: int, index: int, rng: random.Random) -> None:
-    params = SHAPES["tall"]
-    assert _refused(params, _conv(rng, params).with_fields(out_lane=lane), index, rng) == 2
+@pytest.mark.parametrize("name", SHAPES)
+def test_an_illegal_instruction_yields_no_descriptors(name: str, rng: random.Random) -> None:
+    """A lane that is not the first of a group."""
+    params = SHAPES[name]
+    for lane in range(1 << BY_KIND[Kind.CONV].field("out_lane").width):
+        conv, index = _conv(rng, params).with_fields(out_lane=lane), rng.getrandbits(COUNT_BITS)
+        legal = lane in range(0, params.rows, params.lanes)
+        assert _refused(params, conv, index, rng) == (None if legal else 2), lane
 
 
 @pytest.mark.parametrize(
