@@ -49,7 +49,8 @@ async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int])
 def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     planner = made(TilePlanner, NANO)
     single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1}
-    plans = [random_plan(rng, NANO, **single, strips=3, length=6, shorter=1, out_w=6)]
+    shortened = [(strips, shorter) for strips in range(2, 5) for shorter in range(strips)]
+    plans = [random_plan(rng, NANO, **single, strips=s, length=6, shorter=k, out_w=6) for s, k in shortened]
     plans += [random_plan(rng, NANO) for _ in range(7)]
     large = {"in_blocks": 1, "out_blocks": 1}
     plans.append(random_plan(rng, NANO, kernel_h=15, kernel_w=1, dilation_h=15, **large))
