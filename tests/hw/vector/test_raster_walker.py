@@ -26,12 +26,13 @@ def _raster(rng: random.Random) -> dict[str, int]:
     sizes = {"blocks": rng.randint(1, 3), "lines": rng.randint(1, 4), "pixels": pixels}
     steps = {name: rng.getrandbits(SCRATCH_BITS) for name in ("base", "plane", "line", "step")}
     repeats = {"line_repeat": rng.randint(1, 3), "pixel_repeat": rng.randint(1, 3)}
-    addresses = {"line_at": rng.randint(-9, 9), "pixel_at": rng.randint(-9, 9), "prefill": rng.getrandbits(PREFILL_BITS)}
     return {
         **sizes,
         **steps,
         **repeats,
-        **addresses,
+        "line_at": rng.randint(-9, 9),
+        "pixel_at": rng.randint(-9, 9),
+        "prefill": rng.getrandbits(PREFILL_BITS),
         "line_stride": rng.randint(1, 4),
         "pixel_stride": rng.randint(1, 4),
     }
