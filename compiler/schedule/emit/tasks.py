@@ -190,6 +190,7 @@ class StageTasks:
         self.stage = stage
         self.chunks = stage.layout(size)
         self._weights_of = [stage.weights(chunk) for chunk in self.chunks]
+        self._words_of = [stage.chunk_words(chunk) for chunk in self.chunks]
         self._constants_of = [stage.constants(chunk) for chunk in self.chunks]
         self._slot = slot
         self._needed = needed
@@ -247,7 +248,7 @@ class StageTasks:
         return _stored(region, self._slot, self._needed) if region.buffer in self._slot.local else [region]
 
     def _weights(self, chunk: Chunk, visit: int) -> BufferRequest | None:
-        weights, words = self._weights_of[chunk.index], self.stage.chunk_words(chunk)
+        weights, words = self._weights_of[chunk.index], self._words_of[chunk.index]
         if not weights:
             return None
         key = ("weights", self.stage, chunk.index, visit)

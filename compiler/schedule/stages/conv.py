@@ -185,11 +185,7 @@ class ConvStage(Stage):
     def weights(self, chunk: Chunk) -> bytes | tuple[LoadPart, ...]:
         """Table and residual constants, then parameters and weight tiles, of one CONV after the other."""
         head = self._head()
-        return b"".join(
-            head + self._run_bytes(number, run).tobytes()
-            for number, (_, weights) in enumerate(self.passes)
-            for run in self._chunk_runs(chunk, weights)
-        )
+        return b"".join(head + self._run_bytes(number, run).tobytes() for number, run, _ in self._convs(chunk))
 
     def _head(self) -> bytes:
         head = self.node.table or b""
@@ -271,11 +267,22 @@ class ConvStage(Stage):
 
     def compute(self, context: TileContext) -> None:
         """One CONV for each run of each pass that has pixels in the tile."""
+        for number, run, at in self._convs(context.chunk):
+            self._emit(context, self.passes[number][0], run, at)
+
+    @cached_property
+    def _convs(self) -> Callable[[Chunk], list[tuple[int, InputRun, int]]]:
+        """The CONVs of a chunk, which all its tiles share: number of the pass, run, and first word of the weights."""
+        return cache(self._convs_of)
+
+    def _convs_of(self, chunk: Chunk) -> list[tuple[int, InputRun, int]]:
+        convs: list[tuple[int, InputRun, int]] = []
         at = 0
-        for geometry, weights in self.passes:
-            for run in self._chunk_runs(context.chunk, weights):
-                self._emit(context, geometry, run, at)
+        for number, (_, weights) in enumerate(self.passes):
+            for run in self._chunk_runs(chunk, weights):
+                convs.append((number, run, at))
                 at += self._run_words(run, weights)
+        return convs
 
     def _emit(self, context: TileContext, g: Geometry, run: InputRun, at: int) -> None:
         """The CONV of a run whose weights begin at word `at` of the chunk's."""
