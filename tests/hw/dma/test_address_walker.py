@@ -64,12 +64,13 @@ WORD_BITS = Shape.cast(local_run_layout(PARAMS).members["words"]).width
 @pytest.mark.parametrize("bit", range(8, WORD_BITS))
 def test_a_long_run_goes_on(bit: int, rng: random.Random) -> None:
     """A run whose length, without one bit, would end soon: its first words, and not the next run."""
-    item = {"target": 1, "addr": rng.getrandbits(SCRATCH_BITS), "words": (1 << bit) + 9, "last": 1, "index": 5}
-    walker = made(AddressWalker, PARAMS)
-    taken: list[int] = []
-    offer = source(walker.i, [item, item], rng)
-    run(walker, sink(walker.o, taken, PREFIX, rng), background=[offer])
-    assert taken == [_bits(address) for address in islice(AddressWalker.model(item), PREFIX)]
+    for more in (1, 2, 9):
+        item = {"target": 1, "addr": rng.getrandbits(SCRATCH_BITS), "words": (1 << bit) + more, "last": 1, "index": 5}
+        walker = made(AddressWalker, PARAMS)
+        taken: list[int] = []
+        offer = source(walker.i, [item, item], rng)
+        run(walker, sink(walker.o, taken, PREFIX, rng), background=[offer])
+        assert taken == [_bits(address) for address in islice(AddressWalker.model(item), PREFIX)]
 
 
 def test_a_run_of_thousands_of_words_ends(rng: random.Random) -> None:

@@ -80,7 +80,7 @@ PREFIX = 100
 def _large(name: str) -> list[dict[str, int]]:
     """Walks in which only this member is large: with its top bit; a count also with every bit, other counts being 1.
 
-    A count of 2^n + 2 that lost bit n ends after two steps.
+    A count of 2^n + 1 or 2^n + 2 that lost bit n ends after one step or two: where it is loaded, or where it steps.
     """
     width = Shape.cast(WALK.members[name]).width
     found = [SMALL | {name: SMALL[name] | 1 << width - 1}]
@@ -88,7 +88,7 @@ def _large(name: str) -> list[dict[str, int]]:
         # The last rows are so far from the first one that the offset needs all of its bits.
         found.append(SMALL | dict.fromkeys(COUNTS, 1) | {"out_h": 12, "row": (1 << width) - 1})
     if name in COUNTS:
-        found += [SMALL | dict.fromkeys(COUNTS, 1) | {name: 1 << bit | 2} for bit in range(2, width)]
+        found += [SMALL | dict.fromkeys(COUNTS, 1) | {name: 1 << bit | n} for bit in range(2, width) for n in (1, 2)]
     return found
 
 
