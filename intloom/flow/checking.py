@@ -25,17 +25,6 @@ def check_golden(expected: Mapping[str, Int8], folded: FoldedModel, result: RunR
     return [compare_tensor(n, makers.get(n, ""), GOLDEN, seen[n], expected[n]) for n in seen if n in expected]
 
 
-def check_onnxruntime(
-    folded: FoldedModel, file: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]
-) -> list[Check]:
-    """Compare tensors of the integer graph with those of onnxruntime, which runs the whole model in integers.
-
-    onnxruntime runs the imported model where it computes this in integers, else its integer form
-    (see `intloom.compiler.reference_form`). The imported model is the file with unique names and without functions.
-    """
-    return compare_reference(folded, reference_tensors(folded, file, feeds, tensors), tensors)
-
-
 def compare_reference(
     folded: FoldedModel, reference: Mapping[str, Int8], tensors: Mapping[str, Int8], against: str = ONNXRUNTIME
 ) -> list[Check]:
@@ -79,7 +68,11 @@ def _compare_output(name: str, got: NDArray[Any], expected: NDArray[Any], agains
 
 
 def reference_model(folded: FoldedModel, file: onnx.ModelProto) -> tuple[onnx.ModelProto, frozenset[str]]:
-    """The model of the exact comparison, and the names of its uint8 values that are int8 in the file."""
+    """The model of the exact comparison, and the names of its uint8 values that are int8 in the file.
+
+    It is the imported model, the file with unique names and without functions, where onnxruntime computes this in
+    integers, else its integer form (see `intloom.compiler.reference_form`).
+    """
     form = folded.reference or folded.model
     if form is None:
         return file, frozenset()

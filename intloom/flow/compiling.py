@@ -44,6 +44,7 @@ def compile_model(
     require_static(folded, source if isinstance(source, Path) else model.name)
     tell("fold", 1, 1)
     _ = folded.graph  # an error if no node can be accelerated
+    _require_known(folded)
     try_host_parts(folded)
     programs = []
     for index, region in enumerate(folded.regions):
@@ -63,9 +64,7 @@ def require_static(folded: FoldedModel, name: Path | str) -> None:
     """Raise `UnsupportedError` with the way to a static quantization if the model `name` has none."""
     if folded.regions:
         return
-    unknown = next((a for a in folded.assignments if a.target is Target.UNSUPPORTED), None)
-    if unknown is not None:
-        raise UnsupportedError(f"node {unknown.name!r}: {unknown.reason}: {unknown.remedy}", unknown.row)
+    _require_known(folded)
     operators = [v.op for v in folded.assignments]
     if not is_quantized(operators):
         tflite = folded.model is not None and folded.model.tflite is not None
@@ -77,6 +76,13 @@ def require_static(folded: FoldedModel, name: Path | str) -> None:
             f"intloom quantize {name} --calibration IMAGES -o QUANTIZED.onnx",
             Refusal.DYNAMIC.number,
         )
+
+
+def _require_known(folded: FoldedModel) -> None:
+    """Raise `UnsupportedError` if neither the accelerator nor onnxruntime has an operator."""
+    unknown = next((a for a in folded.assignments if a.target is Target.UNSUPPORTED), None)
+    if unknown is not None:
+        raise UnsupportedError(f"node {unknown.name!r}: {unknown.reason}: {unknown.remedy}", unknown.row)
 
 
 def store(bundle: Bundle, target: Path) -> None:

@@ -11,7 +11,7 @@ from intloom.compiler import fold
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.files import write_bytes
-from intloom.flow.checking import check_onnxruntime
+from intloom.flow.checking import compare_reference, reference_tensors
 from intloom.flow.host import HostSide
 from intloom.flow.regions import all_inputs
 from intloom.hw.spec.arith import RoundingMode
@@ -29,6 +29,7 @@ from intloom.zoo import build
 def load_network(name: str, imgsz: int) -> Network:
     """The integer graph of a zoo network with seeded inputs, compared with onnxruntime."""
     path = quantized_network(name, imgsz)
+    file = load_onnx(path)
     folded = fold_model(load_model(path))
     host = HostSide(folded)
     feeds = {n: seeded_input(shape, 0) for n, shape in folded.inputs.items()}
@@ -36,7 +37,8 @@ def load_network(name: str, imgsz: int) -> Network:
 
     def compare(outputs: Arrays) -> Comparison:
         golden = run_graph(folded.graph, inputs, match=RoundingMode.ORT, keep=True)
-        return Comparison(tuple(check_onnxruntime(folded, load_onnx(path), feeds, {**inputs, **golden, **outputs})))
+        tensors = {**inputs, **golden, **outputs}
+        return Comparison(tuple(compare_reference(folded, reference_tensors(folded, file, feeds, tensors), tensors)))
 
     return Network(folded.graph, inputs, compare)
 

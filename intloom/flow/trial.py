@@ -5,10 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 
-from intloom.common.errors import ModelError, UnsupportedError, UsageError
-from intloom.compiler.frontend import FoldedModel, Target
+from intloom.common.errors import ModelError, UsageError
+from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.importer import Model
-from intloom.compiler.refusals import Refusal
 from intloom.flow.host import Int8
 from intloom.flow.reference import host_of
 from intloom.flow.regions import run_regions
@@ -22,16 +21,9 @@ def try_host_parts(folded: FoldedModel) -> None:
 
     Raises
     ------
-    UnsupportedError
-        Neither the accelerator nor onnxruntime has an operator.
     ModelError
         onnxruntime cannot load or run a host part.
     """
-    missing = [a for a in folded.assignments if a.target is Target.UNSUPPORTED]
-    if missing:
-        raise UnsupportedError(
-            f"node {missing[0].name!r}: {missing[0].reason}: {missing[0].remedy}", Refusal.OPERATOR.number
-        )
     host = host_of(folded)
     if folded.model is None or not _has_fixed_sizes(folded.model):
         return
