@@ -35,6 +35,8 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
     FileFormatError
         The file or its external data cannot be read, or it is not an ONNX model.
     ModelError
+        A function calls itself.
+    UnsupportedError
         The model has too many nodes.
     """
     if is_tflite_file(path):
