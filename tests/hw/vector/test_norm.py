@@ -79,8 +79,7 @@ def test_results_of_lines(shape: str, rng: random.Random) -> None:
     norm, word = made(Norm, params), params.word_bytes
     found: list[int] = []
     expected: list[int] = []
-    # As many channels as there may be where they take few cycles.
-    most = LARGEST_COUNT // word if word > 16 else 64 // word + 1
+    most = min(LARGEST_COUNT // word, (1 << len(norm.blocks)) - 1)
 
     async def bench(ctx: Any) -> None:
         for blocks, lines, width in ((1, 2, 3), (2, 1, LARGEST_LINE), (3, 2, 1), (most, 1, 2)):
