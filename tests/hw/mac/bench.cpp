@@ -112,6 +112,7 @@ int main(int argc, char** argv) {
         if (PORT(results, valid) && PORT(results, ready) && address_ok(address))
             for (int i = 0; i < ROWS; i++)
                 if (mask >> i & 1) scratch[address * ROWS + i] = payload[i];
+        if (PORT(unit, idle) && !PORT(unit, fault) && offered > done) { fprintf(stderr, "idle, and an instruction is in flight\n"); return 3; }
         if (offering && PORT(unit, ready)) {
             if (!offered) first = cycle;
             offered++;
