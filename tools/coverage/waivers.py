@@ -1,7 +1,7 @@
 """Points that need no coverage, each with a reason."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,3 +41,9 @@ def read_waivers() -> list[Waiver]:
 def waiver_of(point: SharedPoint, waivers: Sequence[Waiver]) -> Waiver | None:
     """The first waiver that covers a point."""
     return next((w for w in waivers if w.covers(point)), None)
+
+
+def unneeded(points: Iterable[SharedPoint], waivers: Sequence[Waiver]) -> list[Waiver]:
+    """Waivers without which no further point would be missed: all their points are reached, or waived before."""
+    needed = {waiver_of(point, waivers) for point in points if not point.count and not point.constant}
+    return [w for w in waivers if w not in needed]

@@ -16,6 +16,7 @@ from intloom.hw.spec.norm import LARGEST_COUNT
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
+from intloom.hw.spec.word_code import UNITS, WIDTH_BITS
 from intloom.sim.random_programs.program import NO_LAG, Step, random_program
 from intloom.sim.rtl.bare import COVERAGE_VARIABLE
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
@@ -248,6 +249,25 @@ def _broken_code(collector: Collector) -> None:
             raise SimulationError(f"a load of {words} words from {coded} coded ones ends with {found}")
 
 
+def _illegal_widths(collector: Collector) -> None:
+    """Coded words whose first unit has a width above 8, the smallest and the largest."""
+    params = collector.params
+    for width in (UNITS + 1, (1 << WIDTH_BITS) - 1) if params.word_code else ():
+        behind = (PROGRAM_BYTE + len(checked(params, UNMET))) // params.word_bytes
+        code = checked(params, encode(make(Kind.LOAD, coded=2, n0=1, dram=behind)))
+        widths = bytes([width << WIDTH_BITS | width] * params.word_bytes * 2)
+        found = collector.stop(code + widths, instructions=len(code) // INSTRUCTION_BYTES)
+        if found != Ending(Cause.BAD_FIELD, Unit.LOAD, 1):
+            raise SimulationError(f"a coded word of {width} units ends with {found}")
+
+
+def _unmet_wait(collector: Collector) -> None:
+    """A fault of the watchdog: memories with parity put further sources behind it."""
+    found = collector.stop(checked(collector.params, UNMET))
+    if found != Ending(Cause.WATCHDOG, Unit.LOAD, 1):
+        raise SimulationError(f"a wait that is never met ends with {found}")
+
+
 def _parity_errors(collector: Collector) -> None:
     """All units begin to read at once, words that nothing has written: their parity is random."""
     if not collector.params.memory_parity:
@@ -326,7 +346,18 @@ def _events(collector: Collector) -> None:
                 collector.close(f"coincidences {seed}")
 
 
-_STEPS = (_faults, _bus_errors, _broken_code, _transfers, _slides, _shifts, _table_in_a_halt, _parity_errors)
+_STEPS = (
+    _faults,
+    _bus_errors,
+    _broken_code,
+    _illegal_widths,
+    _unmet_wait,
+    _transfers,
+    _slides,
+    _shifts,
+    _table_in_a_halt,
+    _parity_errors,
+)
 _WIDE_STEPS = (
     _unmet_waits,
     _address_faults,

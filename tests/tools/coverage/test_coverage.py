@@ -11,7 +11,7 @@ from tools.coverage.constants import constant_bits
 from tools.coverage.counts import Point, add_up, load, save
 from tools.coverage.merge import Design, SharedPoint, merged
 from tools.coverage.summary import missed_text, shares, tallies, total
-from tools.coverage.waivers import Waiver, read_waivers, waiver_of
+from tools.coverage.waivers import Waiver, read_waivers, unneeded, waiver_of
 
 LINE = "C '\x01f\x02npu.v\x01l\x02{line}\x01n\x027\x01page\x02v_{kind}/walker\x01o\x02{name}\x01h\x02top.x' {count}\n"
 
@@ -56,6 +56,23 @@ def test_a_waiver_of_a_branch_names_text_of_its_line() -> None:
     waiver = Waiver("walker", "if", "why", "branch", r"\(store_stall_\w+\)")
     assert waiver_of(point, [waiver]) is waiver
     assert waiver_of(replace(point, text="if (a)"), [waiver]) is None
+
+
+def test_a_waiver_without_a_missed_point_is_not_needed() -> None:
+    points = [*bits(1, 0), *bits(0, constant=True), SharedPoint("walker", "line", "case", "default:", "a:7")]
+    reached, needed, again, constant, line, other = waivers = [
+        Waiver(module, name, "why", kind)
+        for module, name, kind in (
+            ("walker", r"at\[0\]", "toggle"),
+            ("walker", r"at\[1\]", "toggle"),
+            ("walk.*", r"at\[1\]", "toggle"),
+            ("walker", "at", "toggle"),
+            ("walker", "case", "line"),
+            ("raster", "case", "line"),
+        )
+    ]
+    assert unneeded(points, waivers) == [reached, again, constant, other]
+    assert unneeded(points, [again, needed, line]) == [needed]
 
 
 VERILOG = r"""module npu(clk, a, total);
