@@ -96,7 +96,7 @@ mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests d
 stale: $(READY)  ## figures of the docs that are older than their sources, with the commands that renew them; fails if there are any
 	$(BIN)/python -m tools.evidence_page
 
-unchanged: $(READY)  ## mark figures of FPGA and cell flows as of today's sources where Verilog and flow are as they were; a minute
+unchanged: $(READY)  ## mark figures of FPGA and cell flows and of long runs as of today's sources where Verilog and flow are as they were
 	$(BIN)/python -m tools.unchanged
 
 nightly: $(READY)  ## suites of regress nightly, every test in its full size, coverage, mutations for half an hour; two hours

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common import evidence
+from intloom.sim.random_programs.hardware import HARDWARE_COUNT, hardware_of
+from intloom.sim.rtl.verilog import verilog_of
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "docs" / "data" / "long-runs.json"
@@ -29,12 +31,17 @@ def totals(cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def content() -> str:
+    """The hash of the Verilog on which the suites run."""
+    return evidence.content_hash(verilog_of(hardware_of(number)).encode() for number in range(HARDWARE_COUNT))
+
+
 def main(folder: Path) -> None:
     """Record the suites of a regression that ran in a folder."""
     report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for suite in RECORDED:
         if cases := [case for case in report["cases"] if case["suite"] == suite]:
-            row = evidence.measured(totals(cases), "make nightly", ROOT, ("hw/npu.py",))
+            row = evidence.measured(totals(cases), "make nightly", ROOT, ("hw/npu.py",), content())
             evidence.record(RUNS, suite, row)
 
 

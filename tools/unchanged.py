@@ -1,6 +1,6 @@
-"""Marks figures of FPGA and cell flows as of today's sources if Verilog and flow have not changed: `make unchanged`.
+"""Marks figures of FPGA and cell flows, and of long runs, as of today's sources if Verilog and flow have not changed.
 
-A change of the sources that leaves the Verilog as it is needs no new layout.
+A change of the sources that leaves the Verilog as it is needs no new layout and no new run: `make unchanged`.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from intloom.hw.fpga.counts import verilog_for
 from intloom.hw.spec.params import changed, named_changes, preset
 from intloom.hw.verilog import generate_verilog_with_macros
 from intloom.sim.rtl.verilog import verilog_of
+from tools import long_runs
 
 ROOT = Path(__file__).parents[1]
 _DOCS = ROOT / "docs"
@@ -30,6 +31,9 @@ def figures() -> Iterator[tuple[Path, str, str]]:
         yield _DOCS / fpga.COUNTS, name, fpga.count_content(ROOT, evidence.content_hash([verilog.encode()]))
     for name in evidence.read(_DOCS / asic.DATA):
         yield _DOCS / asic.DATA, name, asic.content(ROOT, generate_verilog_with_macros(preset(name)))
+    of_runs = long_runs.content()
+    for name in evidence.read(long_runs.RUNS):
+        yield long_runs.RUNS, name, of_runs
 
 
 def main() -> None:

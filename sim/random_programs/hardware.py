@@ -6,11 +6,12 @@ from intloom.common.errors import ParameterError
 from intloom.hw.spec.params import DATA_BITS, PRESETS, HardwareParams, changed, from_dict
 
 RANDOM_SETS = 20
+HARDWARE_COUNT = len(PRESETS) + RANDOM_SETS
 
 
 def hardware_of(seed: int) -> HardwareParams:
     """The hardware of a random program: each preset and 20 random sets of parameters in turn."""
-    number = seed % (len(PRESETS) + RANDOM_SETS)
+    number = seed % HARDWARE_COUNT
     return [*PRESETS.values()][number] if number < len(PRESETS) else random_parameters(number)
 
 
