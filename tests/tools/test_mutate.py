@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from amaranth.hdl import Fragment, Module, Mux, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -16,7 +17,7 @@ from tools.mutate.__main__ import Sample, measuring_order
 from tools.mutate.__main__ import run as mutate
 from tools.mutate.bench import Bench
 from tools.mutate.equivalence import prove, write_netlist
-from tools.mutate.listed import read_list, unexplained
+from tools.mutate.listed import LIST, read_list, unexplained
 from tools.mutate.score import ROOT, Score, read_scores, write_score
 from tools.mutate.sites import INVERTED, STUCK_AT_0, STUCK_AT_1, Mutant, Site, draw, plant, sites
 from tools.mutate.subject import subject_of
@@ -172,6 +173,12 @@ def test_every_component_has_a_bench_or_a_reason() -> None:
     names = {name_of(c) for c in components()}
     assert targets().keys() == names - NOT_MUTATED.keys() and names > NOT_MUTATED.keys()
     assert not [bench for bench in targets().values() if not (ROOT / bench).exists()]
+
+
+def test_a_component_has_one_entry_in_the_list():
+    """A second one would replace it."""
+    names = [name.value for name, _ in yaml.compose(LIST.read_text(encoding="utf-8")).value]
+    assert len(names) == len({*names})
 
 
 def test_listed_faults_are_in_the_sources() -> None:
