@@ -4,7 +4,11 @@ All derive from `IntloomError`. A message states what was found, what is allowed
 kind of error.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from enum import IntEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -28,6 +32,14 @@ class IntloomError(Exception):
     """Base class; `exit_code` is the command line's exit code."""
 
     exit_code: ExitCode = ExitCode.INTERNAL
+
+    def __reduce__(self) -> tuple[Callable[..., IntloomError], tuple[Any, ...], dict[str, Any]]:
+        """As between processes: the fields come back without a call of `__init__`, whose arguments may be others."""
+        return _without_init, (type(self), *self.args), self.__dict__
+
+
+def _without_init(kind: type[IntloomError], *args: Any) -> IntloomError:
+    return kind.__new__(kind, *args)
 
 
 class MismatchError(IntloomError):

@@ -61,10 +61,6 @@ class StoppedSimulationError(SimulationError):
         self.killed = killed
         """A signal ended the process, so another attempt may succeed."""
 
-    def __reduce__(self) -> tuple[type[StoppedSimulationError], tuple[str, Status, bool]]:
-        # The default would call the constructor with the message alone.
-        return StoppedSimulationError, (str(self), self.status, self.killed)
-
 
 def record(
     bench: FastBench, simulator: Build, loaded: LoadedJob, files: RunFiles, watch: Watch | None = None
