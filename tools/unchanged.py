@@ -31,9 +31,10 @@ def figures() -> Iterator[tuple[Path, str, str]]:
         yield _DOCS / fpga.COUNTS, name, fpga.count_content(ROOT, evidence.content_hash([verilog.encode()]))
     for name in evidence.read(_DOCS / asic.DATA):
         yield _DOCS / asic.DATA, name, asic.content(ROOT, generate_verilog_with_macros(preset(name)))
-    of_runs = long_runs.content()
-    for name in evidence.read(long_runs.RUNS):
-        yield long_runs.RUNS, name, of_runs
+    # Only for runs that have one: it takes the Verilog of all random hardware.
+    if runs := [name for name, row in evidence.read(long_runs.RUNS).items() if row.content]:
+        of_runs = long_runs.content()
+        yield from ((long_runs.RUNS, name, of_runs) for name in runs)
 
 
 def main() -> None:

@@ -182,7 +182,7 @@ def _indices(collector: Collector) -> None:
 
 
 def _high_counts(collector: Collector) -> None:
-    """The highest bits of indices, and of counts of finished instructions but the last: seconds for each thousand."""
+    """The highest bits of indices, and all but the highest of counts of finished instructions."""
     params = collector.params
     last, cause = (ILLEGAL, Cause.BAD_OPCODE) if params == WIDE else (UNMET, Cause.WATCHDOG)
     series = long_series(params, last)
@@ -261,7 +261,7 @@ def _illegal_widths(collector: Collector) -> None:
             raise SimulationError(f"a coded word of {width} units ends with {found}")
 
 
-def _unmet_wait(collector: Collector) -> None:
+def _watchdog_fault(collector: Collector) -> None:
     """A fault of the watchdog: memories with parity put further sources behind it."""
     found = collector.stop(checked(collector.params, UNMET))
     if found != Ending(Cause.WATCHDOG, Unit.LOAD, 1):
@@ -351,7 +351,7 @@ _STEPS = (
     _bus_errors,
     _broken_code,
     _illegal_widths,
-    _unmet_wait,
+    _watchdog_fault,
     _transfers,
     _slides,
     _shifts,
