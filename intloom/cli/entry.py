@@ -28,6 +28,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         with prompt_interrupt() as interruption:
             return _run_command(words, terminal, interruption)
+    except KeyboardInterrupt as interrupt:
+        # The signal came before the command began, or after its end.
+        return _report(interrupt, terminal)
     finally:
         close_terminal()
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 from intloom.common.errors import ExitCode
 from intloom.common.signals import ignore_signals, processes
@@ -25,18 +26,17 @@ _KILLED_PATIENCE = 0.2
 
 @dataclass
 class Interruption:
-    """Whether a command was interrupted.
-
-    The command may raise another exception than KeyboardInterrupt: an extension module that is being imported, for
-    example, converts it into an ImportError.
-    """
+    """Whether a command was interrupted: library code may convert the KeyboardInterrupt into another exception."""
 
     received: bool = False
 
-    def receive(self, _number: int, _frame: FrameType | None) -> None:
+    def receive(self, _number: int, frame: FrameType | None) -> None:
         """Handler of the first signal. Further signals are ignored, because cleaning up has a time limit."""
         self.received = True
         ignore_signals(signal.SIGINT, signal.SIGTERM)
+        if _is_importing(frame):
+            # An extension module can crash when the exception passes through its initialization.
+            _end_process()
         raise KeyboardInterrupt
 
 
@@ -50,11 +50,13 @@ def prompt_interrupt() -> Iterator[Interruption]:
     watcher, wake = socket.socketpair()
     wake.setblocking(False)
     before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-    handlers = {n: signal.signal(n, interruption.receive) for n in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     finished, ending = threading.Event(), threading.Event()
     thread = threading.Thread(target=_watch, args=(watcher, finished, ending), daemon=True)
     thread.start()
     try:
+        for number in handlers:
+            signal.signal(number, interruption.receive)
         yield interruption
     finally:
         finished.set()
@@ -73,13 +75,25 @@ def _watch(watcher: socket.socket, finished: threading.Event, ending: threading.
         if {signal.SIGINT, signal.SIGTERM} & set(data):
             if not finished.wait(_PATIENCE):
                 ending.set()
-                end_children()
-                remove_tracked()
-                # What a child had no time to remove.
-                remove_abandoned()
-                os.write(2, b"intloom: interrupted\n")
-                os._exit(ExitCode.INTERRUPTED)
+                _end_process()
             return
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _end_process() -> NoReturn:
+    end_children()
+    remove_tracked()
+    # What a child had no time to remove.
+    remove_abandoned()
+    os.write(2, b"intloom: interrupted\n")
+    os._exit(ExitCode.INTERRUPTED)
 
 
 def end_children() -> None:

@@ -158,19 +158,52 @@ def test_a_second_interrupt_does_not_cut_the_cleaning_up_short(tmp_path, first):
     assert not end.left
 
 
-def test_what_a_loading_library_makes_of_an_interrupt_is_one(tmp_path, quantized_models):
-    """An extension module whose loading is interrupted ends in an ImportError of its own."""
+def test_an_interrupt_never_passes_through_a_library_that_loads(tmp_path, quantized_models):
+    """An extension module can crash in it."""
     (tmp_path / "onnx.py").write_text(
         "import os, signal, time\n"
         "try:\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(5)\n"
         "except KeyboardInterrupt:\n"
-        "    raise ImportError('initialization failed') from None\n"
+        "    os.kill(os.getpid(), signal.SIGSEGV)\n"
     )
     command = [sys.executable, "-m", "intloom", "inspect", str(quantized_models("tiny"))]
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "intloom: interrupted\n")
+
+
+INTERRUPTED_LIBRARY = """
+import os, signal, time
+from intloom.cli import entry
+def build_app(words):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    except KeyboardInterrupt:
+        raise ValueError("converted") from None
+entry.build_app = build_app
+raise SystemExit(entry.run(["inspect"]))
+"""
+
+INTERRUPTED_BEFORE = """
+import contextlib, os, signal, time
+from intloom.cli import entry
+@contextlib.contextmanager
+def prompt_interrupt():
+    with entry_interrupt() as interruption:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+        yield interruption
+entry_interrupt, entry.prompt_interrupt = entry.prompt_interrupt, prompt_interrupt
+raise SystemExit(entry.run(["inspect"]))
+"""
+
+
+@pytest.mark.parametrize("script", [INTERRUPTED_LIBRARY, INTERRUPTED_BEFORE], ids=["converted", "before the command"])
+def test_every_interrupt_ends_in_one_line(script):
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "intloom: interrupted\n")
 
 
