@@ -103,8 +103,9 @@ def update(docs: Path, name: str, result: Result, of: str = "") -> None:
 
 
 def update_size(docs: Path, name: str, device: str, used: Mapping[str, Resource], of: str = "") -> None:
-    """Record a design that was packed only, unless a routed result of it is recorded."""
-    if "mhz" not in read(docs).get(name, {}):
+    """Record a design that was packed only; it replaces a routed result if it no longer fits."""
+    fits = all(r.used <= r.available for r in used.values())
+    if not fits or "mhz" not in read(docs).get(name, {}):
         _write(docs, name, size_record(device, used), of)
 
 

@@ -86,6 +86,13 @@ def test_a_size_does_not_replace_a_routed_row(docs: Path) -> None:
     assert (docs / PAGE).read_text(encoding="utf-8") == before
 
 
+def test_a_design_that_no_longer_fits_loses_its_clock(docs: Path) -> None:
+    update(docs, "small", RESULT)
+    update_size(docs, "small", "LFE5U-25F", USED | {"DSP": Resource(29, 28)})
+    assert "mhz" not in read(docs / DATA)["small"].values
+    assert "| does not fit | does not fit |" in (docs / PAGE).read_text(encoding="utf-8")
+
+
 def test_a_preset_with_changes_has_its_own_row(docs: Path) -> None:
     name = changed_name("base", ("vector_norm=false", "lut_products=20"))
     update(docs, name, RESULT)
