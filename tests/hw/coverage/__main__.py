@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.hw.coverage", description=__doc__)
     parser.add_argument("hardware", nargs="*", help=f"of {', '.join(HARDWARE)}; without any: all; the list is of all")
     parser.add_argument("--first", type=int, default=0, help="seed of the first random program")
-    parser.add_argument("--count", type=int, default=80, help="random programs for each hardware")
+    parser.add_argument("--count", type=int, default=8, help="random programs for each hardware")
     parser.add_argument("--jobs", type=int, default=1, help="hardware that is measured at once, each in a process")
     parser.add_argument("--output", type=Path, default=Path("out/coverage"), help="folder of the list")
     options = parser.parse_args()
