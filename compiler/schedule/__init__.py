@@ -52,7 +52,7 @@ def compile_graph(
     stages = build_stages(rewrite(graph, params, keep_intermediates), params, keep_intermediates=keep_intermediates)
 
     def compiled(goal: Goal | None) -> Program:
-        return emit_program(graph, make_plan(stages, goal), memory, keep=keep_intermediates, progress=progress)
+        return emit_program(graph, stages, make_plan(stages, goal), memory, keep=keep_intermediates, progress=progress)
 
     if keep_intermediates or effort == 0:
         return compiled(None)

@@ -10,11 +10,10 @@ from intloom.compiler.program.memory import instruction_words, paired_name
 from intloom.compiler.program.program import Layer, LocalTensor, MemoryTiming, Program, Residence, Role, TensorBuffer
 from intloom.compiler.schedule.emit.dram import lay_out
 from intloom.compiler.schedule.emit.emitter import Emitter, dispatch_order
-from intloom.compiler.schedule.emit.order import interleave, slot_tasks
+from intloom.compiler.schedule.emit.order import image_constants, interleave, slot_tasks
 from intloom.compiler.schedule.emit.task_emitter import TaskEmitter
 from intloom.compiler.schedule.emit.tasks import Step
-from intloom.compiler.schedule.plan import Plan
-from intloom.compiler.schedule.plan.dataflow import Inside
+from intloom.compiler.schedule.plan.dataflow import Dataflow, Inside
 from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.stages.stage_list import Stages
 from intloom.hw.spec.formats import memory_words
@@ -25,25 +24,31 @@ Progress = Callable[[int, int], None]
 
 
 def emit_program(
-    graph: IntGraph, plan: Plan, memory: MemoryTiming, *, keep: bool, progress: Progress | None
+    graph: IntGraph,
+    stages: Stages,
+    slots: Sequence[Slot],
+    memory: MemoryTiming,
+    *,
+    keep: bool,
+    progress: Progress | None,
 ) -> Program:
-    """The program of a plan for the nodes of `graph`; with `keep`, every tensor is stored."""
-    tasks, constants = slot_tasks(plan)
-    tasks, first_writes = interleave(tasks, plan.slots)
-    dram = lay_out(plan, constants, first_writes, _whole_weights(tasks))
-    emitter = Emitter(plan.stages.params, dram.words)
-    emission = TaskEmitter(emitter, _layer_numbers(graph, plan.stages.graph), dram)
+    """The program of the slots for the nodes of `graph`; with `keep`, every tensor is stored."""
+    params, tasks = stages.params, slot_tasks(slots, stages.needed)
+    constants = image_constants(stages.stages, tasks)
+    tasks, first_writes = interleave(tasks, slots)
+    dram = lay_out(stages, slots, constants, first_writes, _whole_weights(tasks))
+    emitter = Emitter(params, dram.words)
+    emission = TaskEmitter(emitter, _layer_numbers(graph, stages.graph), dram)
     emitter.begin()
     emission.run(tasks, progress)
     emitter.end()
     dispatched = dispatch_order(emitter, memory)
     emitter.reorder(dispatched)
     emission.reorder(dispatched)
-    params = plan.stages.params
     expected = forecast(emitter.instructions, emitter.provenance, len(graph.nodes), params, memory)
     # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
     code_at = dram.words + -dram.words % instruction_words(1, params)
-    tensors = _tensors(graph, plan, emission, keep)
+    tensors = _tensors(graph, stages, emission, keep)
     program = Program(
         name=graph.name,
         params=params,
@@ -54,8 +59,8 @@ def emit_program(
         image=dram.image,
         memory_words=code_at + instruction_words(len(emitter.instructions), params),
         tensors=tensors,
-        residences=tuple(_residences(plan)),
-        local_tensors=_local_tensors(graph, plan, emission, {t.name for t in tensors}),
+        residences=tuple(_residences(stages, slots)),
+        local_tensors=_local_tensors(graph, stages, emission, {t.name for t in tensors}),
         local_results=tuple(emission.results),
         layers=_layers(graph, emitter, expected.layers),
         predicted_cycles=expected.cycles,
@@ -67,9 +72,9 @@ def emit_program(
 
 def _whole_weights(tasks: Iterable[Step]) -> list[bytes]:
     """Weights that are loaded as a whole, in order; of others, parts are read with strides."""
-    requests = [r for task in tasks for r in task.requests(Memory.WEIGHT)]
-    parts = {part.source for r in requests for part in r.parts}
-    return list(dict.fromkeys(r.constant for r in requests if r.constant is not None and r.constant not in parts))
+    contents = [r.content for task in tasks for r in task.requests(Memory.WEIGHT)]
+    parts = {part.source for content in contents if isinstance(content, tuple) for part in content}
+    return list(dict.fromkeys(c for c in contents if isinstance(c, bytes) and c not in parts))
 
 
 def _layer_numbers(graph: IntGraph, scheduled: IntGraph) -> dict[str, int]:
@@ -82,14 +87,14 @@ def _layer_numbers(graph: IntGraph, scheduled: IntGraph) -> dict[str, int]:
     return numbers
 
 
-def _own_tensors(graph: IntGraph, plan: Plan) -> list[str]:
+def _own_tensors(graph: IntGraph, stages: Stages) -> list[str]:
     """The graph's tensors that are stored in their own shape, or with pairs of pixels."""
-    stored = plan.stages.graph.tensors
+    stored = stages.graph.tensors
     return [n for name in graph.tensors for n in (name, paired_name(name)) if n in stored]
 
 
-def _tensors(graph: IntGraph, plan: Plan, emission: TaskEmitter, keep: bool) -> tuple[TensorBuffer, ...]:
-    stages, own = plan.stages, _own_tensors(graph, plan)
+def _tensors(graph: IntGraph, stages: Stages, emission: TaskEmitter, keep: bool) -> tuple[TensorBuffer, ...]:
+    own = _own_tensors(graph, stages)
     names = own if keep else [*graph.inputs, *graph.outputs, *(n for n in own if _is_stored(stages, emission, n))]
     buffers = []
     for name in dict.fromkeys(names):
@@ -115,14 +120,14 @@ def _tensors(graph: IntGraph, plan: Plan, emission: TaskEmitter, keep: bool) -> 
     return tuple(buffers)
 
 
-def _local_tensors(graph: IntGraph, plan: Plan, emission: TaskEmitter, stored: set[str]) -> tuple[LocalTensor, ...]:
+def _local_tensors(graph: IntGraph, stages: Stages, emission: TaskEmitter, stored: set[str]) -> tuple[LocalTensor, ...]:
     """Tensors that are only in the scratchpad, complete and at whole words."""
     local = []
-    for name in _own_tensors(graph, plan):
-        view = plan.stages.placement.view(name)
+    for name in _own_tensors(graph, stages):
+        view = stages.placement.view(name)
         number = emission.local_number(view)
         if name not in stored and number is not None and view.aligned:
-            shape = plan.stages.graph.tensors[name].shape
+            shape = stages.graph.tensors[name].shape
             local.append(LocalTensor(name=name, shape=shape, buffer=number, first_block=view.first_block))
     return tuple(local)
 
@@ -157,16 +162,15 @@ def _layers(graph: IntGraph, emitter: Emitter, cycles: Sequence[int]) -> tuple[L
     )
 
 
-def _residences(plan: Plan) -> Iterator[Residence]:
+def _residences(stages: Stages, slots: Sequence[Slot]) -> Iterator[Residence]:
     """One entry for each buffer, in the order of first use."""
-    slots = plan.slots
     slot_of = [slot.index for slot in slots for _ in slot.stages]
-    for inside in plan.flow.inside(0, len(plan.flow.stages)).values():
+    for inside in Dataflow(stages).inside(0, len(stages.stages)).values():
         own = [slots[k] for k in sorted({slot_of[a.index] for a in inside.accesses})]
         held = [s.local[inside.buffer] for s in own if inside.buffer in s.local]
         leaves = len(held) < len(own) or any(b.inside.stored or b.inside.loaded for b in held)
         between = slots[own[0].index : own[-1].index + 1]
-        reason = _reason(inside, between, plan.stages.params.scratch_words) if leaves else ""
+        reason = _reason(inside, between, stages.params.scratch_words) if leaves else ""
         yield Residence(
             tensor=inside.buffer.name,
             words=inside.buffer.words,

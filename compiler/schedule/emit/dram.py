@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from intloom.compiler.program.word_code import encode_words
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.plan import Plan
 from intloom.compiler.schedule.plan.packing import Packing, Span
 from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.stages.placement import Buffer
 from intloom.compiler.schedule.stages.stage import LoadPart
+from intloom.compiler.schedule.stages.stage_list import Stages
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -43,27 +43,31 @@ def coded_piece(params: HardwareParams) -> int:
 
 
 def lay_out(
-    plan: Plan, constants: Iterable[bytes], first_writes: Mapping[Buffer, int], weights: Iterable[bytes] = ()
+    stages: Stages,
+    slots: Sequence[Slot],
+    constants: Iterable[bytes],
+    first_writes: Mapping[Buffer, int],
+    weights: Iterable[bytes] = (),
 ) -> DramLayout:
-    """The layout of a plan's buffers, and of the constants of its tasks.
+    """The layout of the buffers of all slots, and of the constants of their tasks.
 
     `first_writes` names the slot during which a buffer is first written, where reordering moved that write forward.
     `weights` are constants that are loaded as `DramLayout.parts` says, and may be coded.
     """
-    params = plan.stages.params
+    params = stages.params
     word = params.word_bytes
     codes = {data: code for data in weights if params.word_code and (code := _code(data, params))}
     whole = (data for data in constants if data not in codes)
     stored = (piece for code in codes.values() for piece, _ in code)
-    image, offsets = _image([*plan.stages.constants.values(), *whole, *stored], word)
+    image, offsets = _image([*stages.constants.values(), *whole, *stored], word)
     first = len(image) // word
-    buffers = list(_stored_buffers(plan))
-    live, end = _live_ranges(plan, first_writes), len(plan.slots)
+    buffers = list(_stored_buffers(stages, slots))
+    live, end = _live_ranges(slots, first_writes), len(slots)
     # A pinned buffer overlaps every live range, so it shares memory with none.
-    spans = {b: Span(*((0, end + 1) if b in plan.stages.pinned else live[b]), b.words) for b in buffers}
+    spans = {b: Span(*((0, end + 1) if b in stages.pinned else live[b]), b.words) for b in buffers}
     starts, words = Packing(spans).first_fit()
     addresses = {buffer: first + starts[buffer] for buffer in buffers}
-    addresses |= {buffer: offsets[data] for buffer, data in plan.stages.constants.items()}
+    addresses |= {buffer: offsets[data] for buffer, data in stages.constants.items()}
     size = coded_piece(params)
     coded = {
         data: [
@@ -101,22 +105,18 @@ def _image(constants: Iterable[bytes], word: int) -> tuple[bytes, dict[bytes, in
     return b"".join(chunks), offsets
 
 
-def _stored_buffers(plan: Plan) -> Iterator[Buffer]:
+def _stored_buffers(stages: Stages, slots: Sequence[Slot]) -> Iterator[Buffer]:
     """Buffers that are in DRAM at some time: those that are not in the scratchpad wherever they are used."""
-    local = {b for slot in plan.slots for b in slot.local}
+    local = {b for slot in slots for b in slot.local}
     outside = {
         buffer
-        for slot in plan.slots
+        for slot in slots
         for buffer in _used(slot)
         # A buffer that one group keeps in the scratchpad may be stored for another, or by one that does not keep it.
         if (held := slot.local.get(buffer)) is None or held.inside.stored or held.inside.loaded
     }
-    for buffer in plan.stages.placement.buffers:
-        if (
-            buffer in plan.stages.needed
-            and buffer not in plan.stages.constants
-            and (buffer in outside or buffer not in local)
-        ):
+    for buffer in stages.placement.buffers:
+        if buffer in stages.needed and buffer not in stages.constants and (buffer in outside or buffer not in local):
             yield buffer
 
 
@@ -127,10 +127,10 @@ def _used(slot: Slot) -> Iterator[Buffer]:
         yield from (view.buffer for view in stage.operands)
 
 
-def _live_ranges(plan: Plan, first_writes: Mapping[Buffer, int]) -> dict[Buffer, tuple[int, int]]:
+def _live_ranges(slots: Sequence[Slot], first_writes: Mapping[Buffer, int]) -> dict[Buffer, tuple[int, int]]:
     """The half-open range of slots in which each buffer is live."""
     live: dict[Buffer, tuple[int, int]] = {}
-    for slot in plan.slots:
+    for slot in slots:
         for buffer in _used(slot):
             # Reads extend the range too: a load of the last reader must not meet the next tensor in these words.
             start, stop = live.get(buffer, (first_writes.get(buffer, slot.index), 0))

@@ -147,7 +147,7 @@ class WeightMemory(LocalMemory):
             if loaded + words < request.words:
                 words = free - free % self._piece
             # Each piece costs an instruction. The last piece of a chunk may be small.
-            least = request.words if request.parts else tuning.MIN_PIECE
+            least = tuning.MIN_PIECE if isinstance(request.content, bytes) else request.words
             if words < min(request.words - loaded, least):
                 return False
             start, self._next = self._next, (self._next + words) % self.size

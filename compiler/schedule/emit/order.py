@@ -11,98 +11,81 @@ from itertools import pairwise
 
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule import tuning
-from intloom.compiler.schedule.emit.tasks import Fill, Region, StageTasks, Step, Task, whole_rect
-from intloom.compiler.schedule.plan import Plan
+from intloom.compiler.schedule.emit.tasks import Fill, Region, Step, Task, stage_tasks, whole_rect
 from intloom.compiler.schedule.plan.dataflow import LocalBuffer
 from intloom.compiler.schedule.plan.residency import Slot
 from intloom.compiler.schedule.plan.stripes import Stripes, column_parts, columns_read
 from intloom.compiler.schedule.plan.tiling import tile_rects
 from intloom.compiler.schedule.stages.placement import Buffer, Rect
-from intloom.compiler.schedule.stages.stage import Stage
+from intloom.compiler.schedule.stages.stage import Chunk, Stage
 from intloom.hw.spec.isa import Unit
 
 
-def slot_tasks(plan: Plan) -> tuple[list[Step], list[bytes]]:
-    """The tasks of all slots in order, and what the constant image must hold for them."""
-    steps: list[Step] = []
-    constants: list[bytes] = []
-    for slot in plan.slots:
-        make = _tiled if slot.tiling else _striped
-        own, needed = make(plan, slot)
-        steps += own
-        constants += needed
-    return steps, constants
+def slot_tasks(slots: Iterable[Slot], needed: Mapping[Buffer, frozenset[int]]) -> list[Step]:
+    """The tasks of all slots in order; `needed` as in `stage_tasks`."""
+    return [task for slot in slots for task in (_tiled if slot.tiling else _striped)(slot, needed)]
 
 
-def _tiled(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
+def image_constants(stages: Iterable[Stage], tasks: Iterable[Step]) -> Iterator[bytes]:
+    """What the constant image must hold for the tasks, stage by stage: weights, then tables, then other constants."""
+    tasks_of: dict[Stage, list[Task]] = defaultdict(list)
+    for task in tasks:
+        if isinstance(task, Task):
+            tasks_of[task.stage].append(task)
+    for own in map(tasks_of.__getitem__, stages):
+        tables = [request for task in own for request in task.tables.values()]
+        for request in (*(task.weights for task in own), *tables, *(task.constants for task in own)):
+            yield from request.constants if request is not None else ()
+
+
+def _tiled(slot: Slot, needed: Mapping[Buffer, frozenset[int]]) -> Iterator[Step]:
     """A stage tile by tile."""
     stage, tiling = slot.stages[0], slot.tiling
     assert tiling is not None  # else the slot is `_striped`
-    rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
-    tasks = StageTasks(slot, stage, tiling.chunk, plan.stages.needed)
-    tiles = range(len(rects))
+    rects, chunks = tile_rects(stage, tiling.tile_h, tiling.tile_w), stage.layout(tiling.chunk)
     if tiling.chunks_outside:
-        order = [(c, b) for c in tasks.chunks for b in tiles]
+        tiles = [(rect, chunk, 0) for chunk in chunks for rect in rects]
     else:
-        order = [(c, b) for b in tiles for c in tasks.chunks]
-    # Weights that come once serve all tiles; else each tile loads them again.
-    once = tiling.chunks_outside or len(tasks.chunks) == 1
-    made = [tasks.make(rects[b], c, 0 if once else b) for c, b in order]
+        # Weights that come once serve all tiles; else each tile loads them again.
+        once = len(chunks) == 1
+        tiles = [(rect, chunk, 0 if once else k) for k, rect in enumerate(rects) for chunk in chunks]
     operands = dict.fromkeys(slot.local[v.buffer] for v in stage.operands if v.buffer in slot.local)
-    fills = [
-        fill(slot, local, stage, number, whole_rect(local.buffer))
-        for number, local in enumerate(operands)
-        if local.loaded and local.inside.reads[0].stage is stage
-    ]
-    return [*fills, *made], list(tasks.constants)
+    for number, local in enumerate(operands):
+        if local.loaded and local.inside.reads[0].stage is stage:
+            yield fill(slot, local, stage, number, whole_rect(local.buffer))
+    for tasks in stage_tasks(slot, stage, needed, [tiles]):
+        yield from tasks
 
 
-def _striped(plan: Plan, slot: Slot) -> tuple[list[Step], list[bytes]]:
+def _striped(slot: Slot, needed: Mapping[Buffer, frozenset[int]]) -> Iterator[Step]:
     """A group in stripes: in each step the last stage first.
 
     The rows that a buffer gets from DRAM for the next step are loaded as soon as the last reader of the step has run.
     """
     stripes = slot.stripes
     assert stripes is not None  # a slot has a tiling or stripes
-    tasks: list[list[list[list[Task]]]] = []
-    constants: list[bytes] = []
-    for stage, rows in zip(slot.stages, stripes.progress, strict=True):
-        made, needed = _stage_stripes(plan, slot, stage, rows.tolist())
-        tasks.append(made)
-        constants += needed
-    steps: list[Step] = []
+    tasks = [
+        stage_tasks(slot, stage, needed, _steps(slot, stripes, stage, rows.tolist()))
+        for stage, rows in zip(slot.stages, stripes.progress, strict=True)
+    ]
     every = [column_parts(stage, stripes.parts) for stage in slot.stages]
     arrivals = _arrivals(slot, stripes)
     for part in range(stripes.parts):
-        columns = [parts[part] for parts in every]
         for step in range(stripes.steps + 1):
-            for stage, own, part_columns in reversed(list(zip(slot.stages, tasks, columns, strict=True))):
-                steps += own[part][step]
-                steps += _fills(slot, stage, arrivals, part_columns, step)
-    return steps, constants
+            for stage, own, columns in reversed(list(zip(slot.stages, tasks, every, strict=True))):
+                yield from next(own)
+                yield from _fills(slot, stripes, stage, arrivals[stage], columns[part], step)
 
 
-def _stage_stripes(
-    plan: Plan, slot: Slot, stage: Stage, rows: Sequence[int]
-) -> tuple[list[list[list[Task]]], Iterable[bytes]]:
-    """The tasks of a stage in each part and step, after which these rows are finished, and its constants."""
-    assert slot.stripes is not None  # as in `_striped`
-    rings = list(_rings(slot, stage))
+def _steps(slot: Slot, stripes: Stripes, stage: Stage, rows: Sequence[int]) -> Iterator[list[tuple[Rect, Chunk, int]]]:
+    """The tasks of a stage in each step of each part, after which these rows are finished, for `stage_tasks`."""
+    rings, resident = list(_rings(slot, stage)), stripes.resident_weights
     pieces = [list(_pieces(rings, low, high)) for low, high in pairwise([0, *rows])]
-    resident = slot.stripes.resident_weights
-    tasks = StageTasks(slot, stage, _chunk_size(stage, resident=resident), plan.stages.needed)
-    made = [
-        [
-            [
-                tasks.make(Rect(top, bottom, *columns), chunk, 0 if resident else number)
-                for chunk in tasks.chunks
-                for top, bottom in step
-            ]
-            for number, step in enumerate(pieces)
-        ]
-        for columns in column_parts(stage, slot.stripes.parts)
-    ]
-    return made, tasks.constants
+    chunks = stage.layout(_chunk_size(stage, resident=resident))
+    for columns in column_parts(stage, stripes.parts):
+        for number, step in enumerate(pieces):
+            rects = [Rect(top, bottom, *columns) for top, bottom in step]
+            yield [(rect, chunk, 0 if resident else number) for chunk in chunks for rect in rects]
 
 
 def _pieces(rings: Iterable[tuple[LocalBuffer, int]], low: int, high: int) -> Iterator[tuple[int, int]]:
@@ -129,33 +112,33 @@ def _chunk_size(stage: Stage, *, resident: bool) -> int:
     return next((s for s in sizes if stage.weight_words(s) <= stage.params.weight_words // 2), sizes[-1])
 
 
-_Arrivals = Mapping[Stage, Sequence[tuple[Buffer, Sequence[int]]]]
-
-
-def _arrivals(slot: Slot, stripes: Stripes) -> _Arrivals:
-    """For each stage, the buffers of which it is the first reader, with their loaded rows after each step."""
-    arrivals: dict[Stage, list[tuple[Buffer, Sequence[int]]]] = {stage: [] for stage in slot.stages}
+def _arrivals(slot: Slot, stripes: Stripes) -> Mapping[Stage, Sequence[LocalBuffer]]:
+    """For each stage, the rings with rows from DRAM of which it is the first reader."""
+    arrivals: dict[Stage, list[LocalBuffer]] = {stage: [] for stage in slot.stages}
     readers = {v.buffer: stage for stage in reversed(slot.stages) for v in stage.operands}
     for buffer, ring in stripes.rings.items():
         if ring.arrival is not None:
-            arrivals[readers[buffer]].append((buffer, ring.arrival.tolist()))
+            arrivals[readers[buffer]].append(slot.local[buffer])
     return arrivals
 
 
-def _fills(slot: Slot, stage: Stage, arrivals: _Arrivals, columns: tuple[int, int], step: int) -> Iterator[Fill]:
-    """The loads of a step that follow a stage: those of buffers that no other stage of the step still reads.
+def _fills(
+    slot: Slot, stripes: Stripes, stage: Stage, rings: Iterable[LocalBuffer], columns: tuple[int, int], step: int
+) -> Iterator[Fill]:
+    """The loads of a step that follow a stage: of rings that no other stage of the step still reads.
 
     `columns` are those of the stage's result in this part of the image.
     """
-    assert slot.stripes is not None  # as in `_striped`
-    for buffer, rows in arrivals[stage]:
-        low, high = rows[step - 1] if step else 0, rows[step]
+    for ring in rings:
+        rows = stripes.rings[ring.buffer].arrival
+        assert rows is not None  # as in `_arrivals`
+        low, high = int(rows[step - 1]) if step else 0, int(rows[step])
         if low < high:
-            start, stop = 0, buffer.columns
-            if slot.stripes.parts > 1:
-                operand = [v.buffer for v in stage.operands].index(buffer)
+            start, stop = 0, ring.buffer.columns
+            if stripes.parts > 1:
+                operand = [v.buffer for v in stage.operands].index(ring.buffer)
                 start, stop = columns_read(stage, operand, columns)
-            yield fill(slot, slot.local[buffer], stage, step, Rect(low, high, start, stop))
+            yield fill(slot, ring, stage, step, Rect(low, high, start, stop))
 
 
 def fill(slot: Slot, local: LocalBuffer, stage: Stage, number: int, rect: Rect) -> Fill:

@@ -13,7 +13,7 @@ from intloom.compiler.schedule.emit.local_memory import LocalMemory, ScratchMemo
 from intloom.compiler.schedule.emit.tasks import BufferRequest, Fill, Region, Step, Task, tile_of
 from intloom.compiler.schedule.plan.dataflow import LocalBuffer
 from intloom.compiler.schedule.stages.placement import Buffer, Rect, Tile, View
-from intloom.compiler.schedule.stages.stage import LoadedTables, LoadPart, TileContext
+from intloom.compiler.schedule.stages.stage import LoadedTables, TileContext
 from intloom.hw.spec.isa import Kind, LoadTarget, Unit
 
 
@@ -103,15 +103,13 @@ class TaskEmitter:
 
     def _load(self, task: Step, request: BufferRequest, first: int, words: int, start: int) -> None:
         """Load `words` words of a request, from `first` on, to `start`."""
-        if request.region is not None:
-            region, row = request.region, request.row
-            address = self.dram.address(region.buffer)
-            fields = region.move(address, start + request.guard, region.local_rows * row, row)
+        content, row = request.content, request.row
+        if isinstance(content, Region):
+            address = self.dram.address(content.buffer)
+            fields = content.move(address, start + request.guard, content.local_rows * row, row)
             self._emit(task, "input", fields | {"target": LoadTarget.SCRATCH})
             return
-        parts: Sequence[LoadPart] = request.parts
-        if request.constant is not None:
-            parts = self.dram.parts(request.constant, first, words)
+        parts = self.dram.parts(content, first, words) if isinstance(content, bytes) else content
         if request.memory is Memory.WEIGHT:
             note, target, size = "weights", LoadTarget.WEIGHT, self._weights.size
         else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import count
 
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.plan.residency import Slot
@@ -61,19 +62,22 @@ class Region:
 
 @dataclass(frozen=True)
 class BufferRequest:
-    """Words of local memory under a key, shared by equal keys; `region` or `constant` is loaded there.
-
-    A region's rows are `row` words apart. With `parts`, these are loaded instead, all at once.
-    """
+    """Words of local memory under a key, shared by equal keys."""
 
     key: Hashable
     memory: Memory
     words: int
-    region: Region | None = None
-    constant: bytes | None = None
+    content: Region | bytes | tuple[LoadPart, ...] = ()
+    """What is loaded there: a region, a constant, in pieces where it does not fit yet, or parts, all at once."""
     guard: int = 0
     row: int = 0
-    parts: tuple[LoadPart, ...] = ()
+    """Words from one row of a region to the next."""
+
+    @property
+    def constants(self) -> list[bytes]:
+        """The constants that are loaded, or of which parts are."""
+        parts = self.content if isinstance(self.content, tuple) else ()
+        return [s for s in (self.content, *(part.source for part in parts)) if isinstance(s, bytes)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -162,7 +166,7 @@ def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tu
     words = operand_words(stage, operand, rect, chunk)
     key = (stage, view.buffer, part, region.first, blocks)
     guard, (_, row) = stage.operand_guard(operand), loaded_rows(stage, operand, part)
-    return BufferRequest(key, Memory.SCRATCH, words, region=region, guard=guard, row=row), region
+    return BufferRequest(key, Memory.SCRATCH, words, region, guard, row), region
 
 
 def _stored(region: Region, slot: Slot, needed: Mapping[Buffer, frozenset[int]]) -> list[Region]:
@@ -171,6 +175,11 @@ def _stored(region: Region, slot: Slot, needed: Mapping[Buffer, frozenset[int]])
     blocks = needed.get(region.buffer, frozenset()) if local is None else local.inside.stored
     runs = runs_of(blocks & set(range(region.first, region.first + region.blocks)))
     return [replace(region, first=first, blocks=count) for first, count in runs]
+
+
+def _stored_copy(region: Region, slot: Slot, needed: Mapping[Buffer, frozenset[int]]) -> list[Region]:
+    # Without a local buffer the copy is stored as a whole.
+    return _stored(region, slot, needed) if region.buffer in slot.local else [region]
 
 
 def _copies(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region | None]:
@@ -183,48 +192,35 @@ def _copies(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region | None]:
     return regions
 
 
-class StageTasks:
-    """Makes the tasks of a stage; those of equal `visit` share their weights."""
+def stage_tasks(
+    slot: Slot,
+    stage: Stage,
+    needed: Mapping[Buffer, frozenset[int]],
+    steps: Iterable[Sequence[tuple[Rect, Chunk, int]]],
+) -> Iterator[list[Task]]:
+    """The tasks of a stage in each step: one for a tile and a chunk; of equal numbers, they share the chunk's weights.
 
-    def __init__(self, slot: Slot, stage: Stage, size: int, needed: Mapping[Buffer, frozenset[int]]) -> None:
-        self.stage = stage
-        self.chunks = stage.layout(size)
-        self._weights_of = [stage.weights(chunk) for chunk in self.chunks]
-        self._words_of = [stage.chunk_words(chunk) for chunk in self.chunks]
-        self._constants_of = [stage.constants(chunk) for chunk in self.chunks]
-        self._slot = slot
-        self._needed = needed
-        self._count = 0
-        words = stage.params.table_words
-        self._tables = {
-            t: BufferRequest(("table", stage, t), Memory.SCRATCH, words, constant=t)
-            for t in dict.fromkeys(stage.vector_tables)
-        }
+    `needed` has the blocks of each buffer that some stage or the host reads in DRAM.
+    """
+    numbers = count()
+    weights_of, words_of, constants_of = cache(stage.weights), cache(stage.chunk_words), cache(stage.constants)
+    tables = {
+        table: BufferRequest(("table", stage, table), Memory.SCRATCH, stage.params.table_words, table)
+        for table in dict.fromkeys(stage.vector_tables)
+    }
 
-    @property
-    def constants(self) -> Iterator[bytes]:
-        """What the constant image must hold, in order."""
-        for weights in self._weights_of:
-            if isinstance(weights, bytes):
-                yield weights
-            else:
-                yield from (p.source for p in weights if isinstance(p.source, bytes))
-        yield from self._tables
-        yield from self._constants_of
-
-    def make(self, rect: Rect, chunk: Chunk, visit: int) -> Task:
-        """The next task."""
-        stage, slot, number = self.stage, self._slot, self._count
-        self._count += 1
-        words = work_words(stage, rect, chunk, slot.local)
+    def task(rect: Rect, chunk: Chunk, visit: int) -> Task:
+        number, words = next(numbers), work_words(stage, rect, chunk, slot.local)
+        weights, constants, key = weights_of(chunk), constants_of(chunk), (stage, chunk.index)
+        loaded = BufferRequest(("weights", *key, visit), Memory.WEIGHT, words_of(chunk), weights)
+        held = BufferRequest(("constants", *key), Memory.SCRATCH, len(constants) // stage.params.word_bytes, constants)
         reads = [_operand_request(stage, k, rect, chunk) for k in range(len(stage.operands))]
         results, kept = [], list[Region]()
         # Of chunks that add to the same sums, the last one makes the result.
         if stage.keep_result and chunk.last:
             first, blocks = stage.result_blocks(chunk)
-            region = Region(stage.out.buffer, stage.out.first_block + first, blocks, rect)
-            results.append(region)
-            kept = _stored(region, slot, self._needed)
+            results.append(Region(stage.out.buffer, stage.out.first_block + first, blocks, rect))
+            kept = _stored(results[0], slot, needed)
         copies = _copies(stage, rect, chunk) if chunk.last else [None] * len(stage.copies)
         return Task(
             stage=stage,
@@ -233,35 +229,18 @@ class StageTasks:
             chunk=chunk,
             slot=slot,
             operands=[None if region.buffer in slot.local else request for request, region in reads],
-            tables=self._tables,
-            constants=self._constants(chunk),
-            weights=self._weights(chunk, visit),
+            tables=tables,
+            constants=held if constants else None,
+            weights=loaded if weights else None,
             results_request=BufferRequest(("work", stage, number), Memory.SCRATCH, words) if words else None,
             reads=[region for _, region in reads],
             results=[*results, *(c for c in copies if c is not None)],
             kept=kept,
-            copied=[[] if c is None else self._stored_copy(c) for c in copies],
+            copied=[[] if c is None else _stored_copy(c, slot, needed) for c in copies],
         )
 
-    def _stored_copy(self, region: Region) -> list[Region]:
-        # Without a local buffer the copy is stored as a whole.
-        return _stored(region, self._slot, self._needed) if region.buffer in self._slot.local else [region]
-
-    def _weights(self, chunk: Chunk, visit: int) -> BufferRequest | None:
-        weights, words = self._weights_of[chunk.index], self._words_of[chunk.index]
-        if not weights:
-            return None
-        key = ("weights", self.stage, chunk.index, visit)
-        if isinstance(weights, bytes):
-            return BufferRequest(key, Memory.WEIGHT, words, constant=weights)
-        return BufferRequest(key, Memory.WEIGHT, words, parts=weights)
-
-    def _constants(self, chunk: Chunk) -> BufferRequest | None:
-        constants = self._constants_of[chunk.index]
-        if not constants:
-            return None
-        key, words = ("constants", self.stage, chunk.index), len(constants) // self.stage.params.word_bytes
-        return BufferRequest(key, Memory.SCRATCH, words, constant=constants)
+    for step in steps:
+        yield [task(*visit) for visit in step]
 
 
 def whole_rect(buffer: Buffer) -> Rect:

@@ -8,7 +8,8 @@ then stored as packed pixels.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -25,15 +26,6 @@ _CONV = BY_KIND[Kind.CONV]
 _ONE = scale_from_float(1.0)
 
 
-@dataclass(frozen=True)
-class _Selection:
-    """Pixels (y * step + start) of a tensor, along both axes."""
-
-    source: str
-    start: tuple[int, int]
-    step: tuple[int, int]
-
-
 def read_images(graph: IntGraph, params: HardwareParams) -> IntGraph:
     """The graph in which convolutions read the image whose pixels were selected, where this saves cycles."""
     merged = {n.name: made for n in graph.nodes if type(n) is Conv and (made := _merged(n, graph, params)) is not None}
@@ -42,37 +34,41 @@ def read_images(graph: IntGraph, params: HardwareParams) -> IntGraph:
     return without_dead_nodes(replace(graph, nodes=tuple(merged.get(n.name, n) for n in graph.nodes)))
 
 
-def _selection(node: Node | None, tensors: Mapping[str, Tensor]) -> _Selection | None:
-    """What a depthwise convolution with a single 1 in its kernel selects, if no pixel lies beyond the last selected."""
+def _selects(node: Node | None, tensors: Mapping[str, Tensor]) -> TypeGuard[Conv]:
+    """Whether a depthwise convolution has a single 1 in its kernel, and no pixel lies beyond the last it selects."""
     if type(node) is not Conv or node.table is not None or any(node.pads) or node.dilations != (1, 1):
-        return None
+        return False
     x, out = tensors[node_input(node)], tensors[node.output]
     height, width = node.strides
     if node.weights.shape[1] != 1 or not node.group == len(node.weights) == x.channels:
-        return None
+        return False
     taps = np.argwhere(node.weights[0, 0])
     same = bool(np.all(node.weights == node.weights[:1])) and taps.shape == (1, 2) and node.weights.sum() == x.channels
     plain = bool(np.all(node.mantissa == _ONE.mantissa) and np.all(node.shift == _ONE.shift))
     exact = plain and node.zp_in == node.zp_out and bool(np.all(node.bias == -node.zp_in))
     if not (same and exact) or (x.height, x.width) != (out.height * height, out.width * width):
-        return None
-    row, column = (int(n) for n in taps[0])
-    inside = row < height and column < width
-    return _Selection(x.name, (row, column), node.strides) if inside else None
+        return False
+    row, column = _start(node)
+    return row < height and column < width
 
 
-def _selections(node: Conv, graph: IntGraph) -> list[_Selection] | None:
+def _start(node: Conv) -> tuple[int, int]:
+    """The first pixel that a convolution selects."""
+    row, column = np.argwhere(node.weights[0, 0])[0]
+    return int(row), int(column)
+
+
+def _selections(node: Conv, graph: IntGraph) -> list[Conv] | None:
     """The selections of one tensor that only this convolution reads, in the order of its channels."""
     read = node_input(node)
     joined = graph.producer(read)
     parts = joined.inputs if isinstance(joined, Concat) else (read,)
     if any(len(graph.consumers(t)) > 1 or t in graph.outputs for t in (read, *parts)):
         return None
-    selections = [_selection(graph.producer(part), graph.tensors) for part in parts]
-    whole = [s for s in selections if s is not None]
-    same = len({(s.source, s.step) for s in whole}) == 1 and len(whole) == len(selections)
+    selections = [n for part in parts if _selects(n := graph.producer(part), graph.tensors)]
+    same = len({(node_input(s), s.strides) for s in selections}) == 1 and len(selections) == len(parts)
     # Two weights of one pixel might not fit a byte.
-    return whole if same and len({s.start for s in whole}) == len(whole) else None
+    return selections if same and len({_start(s) for s in selections}) == len(selections) else None
 
 
 def _merged(node: Conv, graph: IntGraph, params: HardwareParams) -> Conv | None:
@@ -80,7 +76,7 @@ def _merged(node: Conv, graph: IntGraph, params: HardwareParams) -> Conv | None:
     selections = _selections(node, graph) if node.group == 1 and node.dilations == (1, 1) else None
     if selections is None:
         return None
-    image, out = graph.tensors[selections[0].source], graph.tensors[node_input(node)]
+    image, out = graph.tensors[node_input(selections[0])], graph.tensors[node_input(node)]
     made = _convolution(node, selections, image)
     alone = len(graph.consumers(image.name)) == len(selections)
     packed = alone and image.name in graph.inputs and image.channels <= PIXEL_CHANNELS and params.pixels_per_word > 1
@@ -94,14 +90,15 @@ def _merged(node: Conv, graph: IntGraph, params: HardwareParams) -> Conv | None:
     return made if node_cycles(made, graph.tensors, params, packed=packed) < before else None
 
 
-def _convolution(node: Conv, selections: list[_Selection], image: Tensor) -> Conv:
+def _convolution(node: Conv, selections: list[Conv], image: Tensor) -> Conv:
     """The convolution with each weight at its own pixel of the image."""
-    (rows, columns), channels = selections[0].step, image.channels
+    (rows, columns), channels = selections[0].strides, image.channels
     outputs, _, height, width = node.weights.shape
     weights: Weights = np.zeros((outputs, channels, height * rows, width * columns), node.weights.dtype)
     for number, selection in enumerate(selections):
         part = node.weights[:, number * channels : (number + 1) * channels]
-        weights[..., selection.start[0] :: rows, selection.start[1] :: columns] += part
+        row, column = _start(selection)
+        weights[..., row::rows, column::columns] += part
     top, left, bottom, right = node.pads
     return replace(
         node,

@@ -1,7 +1,5 @@
 """Plan: which stages run together, what stays in the scratchpad, and how each stage is cut into tiles."""
 
-from dataclasses import dataclass
-
 from intloom.compiler.schedule.plan.dataflow import Dataflow
 from intloom.compiler.schedule.plan.groups import Goal, Group, find_groups
 from intloom.compiler.schedule.plan.residency import Slot, choose_slots
@@ -9,17 +7,8 @@ from intloom.compiler.schedule.plan.tiling import choose_tilings
 from intloom.compiler.schedule.stages.stage_list import Stages
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """The slots of a program, in order."""
-
-    stages: Stages
-    flow: Dataflow
-    slots: tuple[Slot, ...]
-
-
-def make_plan(stages: Stages, goal: Goal | None) -> Plan:
-    """The plan with the cheapest groups; without a goal, every tensor goes through DRAM.
+def make_plan(stages: Stages, goal: Goal | None) -> tuple[Slot, ...]:
+    """The slots with the cheapest groups, in order; without a goal, every tensor goes through DRAM.
 
     Raises
     ------
@@ -31,4 +20,4 @@ def make_plan(stages: Stages, goal: Goal | None) -> Plan:
         groups = [Group(k, k + 1) for k in range(len(stages.stages))]
     else:
         groups = find_groups(flow, stages.params, tilings, goal)
-    return Plan(stages, flow, choose_slots(flow, groups, tilings, stages.params, keep=goal is not None))
+    return choose_slots(flow, groups, tilings, stages.params, keep=goal is not None)

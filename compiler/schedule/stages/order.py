@@ -4,10 +4,9 @@ Groups are consecutive stages. The Softmax of one matrix takes the vector unit l
 so layers of another matrix come just before it: in stripes, both units then work on both matrices.
 """
 
-from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
 
 from intloom.compiler.schedule import tuning
 from intloom.compiler.schedule.stages.placement import Buffer, View
@@ -46,62 +45,50 @@ def overlap_vector_unit(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     As soon as such products can run, they do; other stages wait until they can overlap with some, or nothing is ready.
     """
     sources = _sources(stages)
-    runs = _runs(stages, sources)
-    if not any(run.spare for run in runs):
+    spare = _spare_cycles(stages, sources)
+    if not spare:
         return tuple(stages)
-    waiting = _Waiting(stages, sources, runs)
+    waiting = _Waiting(stages, sources, spare)
     while waiting.ready:
-        long = next((run for run in waiting.ready if run.spare), None)
+        long = next((run for run in waiting.ready if run in spare), None)
         if long is None:
             # The vector unit has most to do.
             waiting.emit(waiting.first_of_vector_unit() or waiting.ready[0])
         else:
-            waiting.fill(long.spare)
+            waiting.fill(spare[long])
             waiting.emit(long)
     return tuple(stages[k] for k in waiting.order)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """Stages that stay together, by position: one, or products before and after a long one of the vector unit."""
-
-    members: tuple[int, ...]
-    spare: int = 0
-    """Cycles in which the vector unit works on it and the array does not."""
-
-    @property
-    def first(self) -> int:
-        """The first stage."""
-        return self.members[0]
+_Run = tuple[int, ...]
+"""Stages that stay together, by position: one, or products before and after a long one of the vector unit."""
 
 
 class _Waiting:
     """Runs that are not yet in the order; `ready` are those whose sources are, the earliest first."""
 
-    def __init__(self, stages: Sequence[Stage], sources: Sequence[Sequence[int]], runs: Sequence[_Run]) -> None:
+    def __init__(self, stages: Sequence[Stage], sources: Sequence[Sequence[int]], spare: Mapping[_Run, int]) -> None:
         self._stages = stages
         self._sources = sources
-        run_of = {k: run for run in runs for k in run.members}
-        self._missing = {run: {run_of[n] for k in run.members for n in sources[k]} - {run} for run in runs}
-        self._readers: dict[_Run, list[_Run]] = defaultdict(list)
-        for run, needed in self._missing.items():
-            for source in needed:
-                self._readers[source].append(run)
-        self.ready = [run for run in runs if not self._missing[run]]
+        self._spare = spare
+        together = {k for run in spare for k in run}
+        run_of = {k: run for run in (*spare, *((k,) for k in range(len(stages)) if k not in together)) for k in run}
+        needed = {run: {run_of[n] for k in run for n in sources[k]} - {run} for run in run_of.values()}
+        self._sorter = TopologicalSorter(needed)
+        self._sorter.prepare()
+        self.ready = sorted(self._sorter.get_ready())
         self.order: list[int] = []
 
     def emit(self, run: _Run) -> None:
         """Append a run that is ready to the order."""
-        self.order += run.members
+        self.order += run
         self.ready.remove(run)
-        for reader in self._readers[run]:
-            self._missing[reader].discard(run)
-            if not self._missing[reader]:
-                insort(self.ready, reader, key=lambda r: r.members)
+        self._sorter.done(run)
+        self.ready = sorted((*self.ready, *self._sorter.get_ready()))
 
     def first_of_vector_unit(self) -> _Run | None:
         """The earliest stage of the vector unit that is ready."""
-        return next((run for run in self.ready if not run.spare and not self._cycles(run)), None)
+        return next((run for run in self.ready if run not in self._spare and not self._cycles(run)), None)
 
     def fill(self, spare: int) -> None:
         """Append stages for this many cycles of the array; stages of the vector unit if more of the array need them."""
@@ -117,20 +104,22 @@ class _Waiting:
 
     def _may_overlap(self, run: _Run, begin: int) -> bool:
         """Whether a stage may run in stripes with those from `begin` on: it has none of their results as weights."""
-        weights = bool(self._stages[run.first].weight_operands)
-        return not run.spare and not (weights and not set(self._sources[run.first]).isdisjoint(self.order[begin:]))
+        weights = bool(self._stages[run[0]].weight_operands)
+        return run not in self._spare and not (
+            weights and not set(self._sources[run[0]]).isdisjoint(self.order[begin:])
+        )
 
     def _cycles(self, run: _Run) -> int:
-        return _array_cycles(self._stages[run.first])
+        return _array_cycles(self._stages[run[0]])
 
 
-def _runs(stages: Sequence[Stage], sources: Sequence[Sequence[int]]) -> list[_Run]:
-    """All stages in runs, in order."""
+def _spare_cycles(stages: Sequence[Stage], sources: Sequence[Sequence[int]]) -> dict[_Run, int]:
+    """The runs around long vector stages, with the cycles in which the vector unit works and the array does not."""
     readers: dict[int, list[int]] = defaultdict(list)
     for k, needed in enumerate(sources):
         for source in needed:
             readers[source].append(k)
-    taken, runs = set[int](), []
+    taken, spare_cycles = set[int](), dict[_Run, int]()
     for k, stage in enumerate(stages):
         if not stage.overlaps_array:
             continue
@@ -142,9 +131,8 @@ def _runs(stages: Sequence[Stage], sources: Sequence[Sequence[int]]) -> list[_Ru
         spare = cycles - sum(_array_cycles(stages[n]) for n in (*before, *after))
         if before and after and spare > tuning.SPARE_PART * cycles and taken.isdisjoint(members):
             taken.update(members)
-            runs.append(_Run(members, spare))
-    runs += [_Run((k,)) for k in range(len(stages)) if k not in taken]
-    return sorted(runs, key=lambda run: run.members)
+            spare_cycles[members] = spare
+    return spare_cycles
 
 
 def _array_cycles(stage: Stage) -> int:

@@ -23,7 +23,7 @@ class Memory:
 
     def acquire(self, words, low=0):
         """The address of a new request, or None; a new one each time, so one that waits stays."""
-        request = BufferRequest(self.count, self.made.memory, words)
+        request = BufferRequest(self.count, self.made.memory, words, b"weights")
         task = SimpleNamespace(requests=lambda memory: [request])
         self.count += 1
         self.made.expect([task])
@@ -107,7 +107,7 @@ def test_ring_space_freed_out_of_order_comes_back_with_the_oldest():
 def test_a_chunk_larger_than_the_free_ring_is_loaded_in_pieces():
     memory = Memory(WeightMemory, 1000, piece=64)
     memory.acquire(500)
-    request = BufferRequest("large", memory.made.memory, 900)
+    request = BufferRequest("large", memory.made.memory, 900, b"weights")
     task = SimpleNamespace(requests=lambda memory: [request])
     memory.made.expect([task])
     assert not memory.made.acquire(task)
@@ -126,7 +126,7 @@ def test_the_pieces_of_a_chunk_follow_each_other_around_the_ring(before, others,
     for _ in range(others):
         memory.acquire(45)
     first = len(memory.loads)
-    request = BufferRequest("large", memory.made.memory, words)
+    request = BufferRequest("large", memory.made.memory, words, b"weights")
     task = SimpleNamespace(requests=lambda memory: [request])
     memory.made.expect([task])
     while not memory.made.acquire(task):

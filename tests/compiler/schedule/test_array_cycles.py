@@ -28,7 +28,8 @@ def test_the_estimate_of_all_tiles_is_the_cost_of_their_instructions(name: str, 
     inputs, outputs, kernel, fields = SHAPES[shape]
     maker = GraphMaker(1)
     graph = maker.graph(maker.conv(maker.input(inputs, 12, 10), outputs, kernel, **fields))
-    tasks, _ = slot_tasks(make_plan(build_stages(graph, params, keep_intermediates=True), None))
+    stages = build_stages(graph, params, keep_intermediates=True)
+    tasks = slot_tasks(make_plan(stages, None), stages.needed)
     program = compile_graph(graph, params, keep_intermediates=True)
     spent = sum(conv_busy(i, params) for i in program.instructions if i.kind is Kind.CONV)
     assert spent == sum(t.stage.tile_cycles(t.rect, t.chunk.out_blocks) for t in tasks)

@@ -35,7 +35,7 @@ BASE = preset("base")
 
 def slots_of(graph, params: HardwareParams) -> tuple[Slot, ...]:
     stages = build_stages(graph, params, keep_intermediates=False)
-    return make_plan(stages, Goal(memory=MemoryTiming(), word_beats=1, stripe_heights=1)).slots
+    return make_plan(stages, Goal(memory=MemoryTiming(), word_beats=1, stripe_heights=1))
 
 
 def check_addresses(slots: Sequence[Slot], params: HardwareParams) -> None:

@@ -67,8 +67,8 @@ def test_layers_of_another_branch_come_before_the_products_of_a_softmax():
 
 def test_they_run_in_stripes_with_it():
     made, goal = Branches(), Goal(memory=DEFAULT_MEMORY, word_beats=BASE.word_beats, stripe_heights=1)
-    plan = make_plan(stages_of(made.graph), goal)
-    groups = [{s.name for s in slot.stages} for slot in plan.slots if slot.stripes is not None]
+    slots = make_plan(stages_of(made.graph), goal)
+    groups = [{s.name for s in slot.stages} for slot in slots if slot.stripes is not None]
     assert any({made.attention[1][1], *made.after[0]} <= group for group in groups)
 
 
