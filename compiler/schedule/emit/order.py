@@ -65,8 +65,8 @@ def _striped(slot: Slot, needed: Mapping[Buffer, frozenset[int]]) -> Iterator[St
     stripes = slot.stripes
     assert stripes is not None  # a slot has a tiling or stripes
     tasks = [
-        stage_tasks(slot, stage, needed, _steps(slot, stripes, stage, rows.tolist()))
-        for stage, rows in zip(slot.stages, stripes.progress, strict=True)
+        stage_tasks(slot, stage, needed, _steps(slot, stripes, stage, done.rows[: stripes.steps + 1].tolist()))
+        for stage, done in zip(slot.stages, stripes.progress, strict=True)
     ]
     every = [column_parts(stage, stripes.parts) for stage in slot.stages]
     arrivals = _arrivals(slot, stripes)

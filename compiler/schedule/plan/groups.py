@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from math import ceil, inf
-from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -70,20 +69,6 @@ class Group(NamedTuple):
     """Those of a group that the search has chosen."""
 
 
-class _Steps(NamedTuple):
-    """Stages in stripes before their buffers are known."""
-
-    progress: list[StageRows]
-    work: list[list[tuple[int, int]]]
-    """Array and vector cycles of each stage in each step."""
-    cycles: int
-    """Of the unit that has more to do, if it never waits."""
-    tasks: int
-    moved: int
-    transient: int
-    """Words of the largest tile that are in no buffer."""
-
-
 class GroupCosts:
     """Costs of groups of one program. They are kept, so ask for those of the group that `earliest` gives."""
 
@@ -110,9 +95,9 @@ class GroupCosts:
         self._on_chip = cache(self._whole)
         self._moved = cache(self._words_moved)
         self.minimum = cache(self._minimum_cost)
-        # The cost in steps is asked for just before what else the same steps need.
-        self._steps = lru_cache(maxsize=1)(self._in_steps)
         self._progress = RowProgress(flow)
+        # The cost without waits is asked for just before what else the same rows need.
+        self._rows = lru_cache(maxsize=1)(self._progress.of)
         self._stage_work = cache(self._work_of_stage)
         self._whole_work = cache(self._sum_of_work)
         self._without_waits = cache(self._cost_without_waits)
@@ -278,19 +263,26 @@ class GroupCosts:
         """Words of tensors that move between DRAM and the chip."""
         return sum(inside.moved for inside in self._flow.inside(first, stop).values())
 
-    def _in_steps(self, first: int, stop: int, rows: int) -> _Steps | None:
-        progress = self._progress.of(first, stop, rows)
-        if progress is None:
-            return None
-        resident, steps = self._resident(first, stop), max(done.steps for done in progress)
-        fused = stop - first > 1
+    def _busiest(self, first: int, progress: Sequence[StageRows]) -> int:
+        """Cycles in stripes of the unit that has more to do, if it never waits."""
+        fused = len(progress) > 1
+        work = [self._whole_work(k, done, fused) for k, done in enumerate(progress, first)]
+        return max(sum(array for array, _ in work), sum(vector for _, vector in work))
+
+    def _cycles_with_waits(self, first: int, progress: Sequence[StageRows]) -> int:
+        """Cycles in stripes in which each unit waits for the other one's rows."""
+        steps, fused = max(done.steps for done in progress), len(progress) > 1
         each = [self._stage_work(k, done, fused) for k, done in enumerate(progress, first)]
-        array, vector = zip(*(self._whole_work(k, done, fused) for k, done in enumerate(progress, first)), strict=True)
-        weights, tasks = self._weights[first:stop], [done.tasks for done in progress]
-        moved = self._moved(first, stop) + sum(weights if resident else map(mul, weights, tasks))
         work = [own + [(0, 0)] * (steps - len(own)) for own in each]
-        transient = max(map(self._transient, self._flow.stages[first:stop], [done.largest for done in progress]))
-        return _Steps(progress, work, max(sum(array), sum(vector)), sum(tasks), moved, transient)
+        return stripe_cycles(self._flow, first, first + len(progress), work)
+
+    def _words_in_steps(self, first: int, progress: Sequence[StageRows]) -> int:
+        """Words that move; weights move in each step, unless all of them stay."""
+        stop = first + len(progress)
+        weights = self._weights[first:stop]
+        if not self._resident(first, stop):
+            weights = [words * done.tasks for words, done in zip(weights, progress, strict=True)]
+        return self._moved(first, stop) + sum(weights)
 
     def _work_of_stage(self, index: int, done: StageRows, fused: bool) -> list[tuple[int, int]]:
         """Array and vector cycles in each step until its last row."""
@@ -304,28 +296,32 @@ class GroupCosts:
 
     def _cost_without_waits(self, first: int, stop: int, rows: int) -> float | None:
         """The cost if no unit waits for the other one and all buffers fit; None if some rows are never complete."""
-        steps = self._steps(first, stop, rows)
-        if steps is None:
+        progress = self._rows(first, stop, rows)
+        if progress is None:
             return None
-        return self._stripes_cost(steps.cycles, steps.tasks, steps.moved, self._weights[first])
+        tasks, moved = sum(done.tasks for done in progress), self._words_in_steps(first, progress)
+        return self._stripes_cost(self._busiest(first, progress), tasks, moved, self._weights[first])
 
     def _striped_cost(self, first: int, stop: int, rows: int) -> float | None:
-        stages, steps = self._flow.stages[first:stop], self._steps(first, stop, rows)
-        assert steps is not None  # its cost without waits is known
-        rings = self._progress.rings(first, stop, steps.progress)
-        if sum(ring.words for ring in rings) + self._other_words(first, stop, steps) > self._params.scratch_words:
+        stages, progress = self._flow.stages[first:stop], self._rows(first, stop, rows)
+        assert progress is not None  # its cost without waits is known
+        rings = self._progress.rings(first, stop, progress)
+        if sum(ring.words for ring in rings) + self._other_words(first, progress) > self._params.scratch_words:
             return None
         overlaps = any(s.overlaps_array for s in stages)
         # A pace that is too slow for these stages may suit more of them.
         if not overlaps and rows * stages[0].extent[1] < tuning.MIN_STEP_PIXELS:
             return inf
-        cycles = stripe_cycles(self._flow, first, stop, steps.work) if overlaps else steps.cycles
+        cycles = self._cycles_with_waits(first, progress) if overlaps else self._busiest(first, progress)
+        tasks, moved = sum(done.tasks for done in progress), self._words_in_steps(first, progress)
         loads = self._weights[first] + sum(ring.first_load * ring.buffer.columns for ring in rings)
-        return self._stripes_cost(cycles, steps.tasks, steps.moved, loads)
+        return self._stripes_cost(cycles, tasks, moved, loads)
 
-    def _other_words(self, first: int, stop: int, steps: _Steps) -> int:
+    def _other_words(self, first: int, progress: Sequence[StageRows]) -> int:
         """Scratchpad words of stages in stripes besides their rings, as `stripe_words`."""
-        return 2 * steps.transient + self._table_words(first, stop) + sum(self._constants[first:stop])
+        stop = first + len(progress)
+        transient = max(map(self._transient, self._flow.stages[first:stop], [done.largest for done in progress]))
+        return 2 * transient + self._table_words(first, stop) + sum(self._constants[first:stop])
 
     def in_parts(self, first: int, limit: float) -> Group | None:
         """A depthwise convolution and the one that reads it, in the fewest parts that fit, at the slowest pace."""
@@ -333,21 +329,21 @@ class GroupCosts:
         if not paces or not self._may_be_in_parts(first) or self.minimum(first, first + 2) > limit:
             return None
         rows = paces[-1]
-        steps = self._steps(first, first + 2, rows)
-        if steps is None:
+        progress = self._rows(first, first + 2, rows)
+        if progress is None:
             return None
-        rings = self._progress.rings(first, first + 2, steps.progress)
+        rings = self._progress.rings(first, first + 2, progress)
         # A part has as many pixels in a step as stripes of whole rows.
         for parts in range(2, rows * self._flow.stages[first].extent[1] // tuning.MIN_STEP_PIXELS + 1):
             local = [of_part(ring, parts) for ring in rings]
-            words = sum(b.words for b in local) + self._other_words(first, first + 2, steps)
+            words = sum(b.words for b in local) + self._other_words(first, progress)
             if words <= self._params.scratch_words:
-                cycles = stripe_cycles(self._flow, first, first + 2, steps.work)
-                moved = steps.moved + sum(
+                cycles, tasks = self._cycles_with_waits(first, progress), sum(done.tasks for done in progress)
+                moved = self._words_in_steps(first, progress) + sum(
                     (parts * b.part - b.buffer.columns) * b.buffer.height * sum(n for _, n in b.loaded) for b in local
                 )
                 loads = sum(b.first_load * b.part for b in local)
-                cost = self._stripes_cost(cycles, parts * steps.tasks, moved, loads)
+                cost = self._stripes_cost(cycles, parts * tasks, moved, loads)
                 return Group(first, first + 2, cost, rows, parts)
         return None
 
@@ -385,7 +381,7 @@ def stripe_words(stages: Sequence[Stage], stripes: Stripes) -> tuple[int, int]:
     """Scratchpad words of stages in stripes besides their buffers: of a tile, and of their tables and constants."""
     tables = len({t for s in stages for t in s.vector_tables}) * stages[0].params.table_words
     constants = sum(s.constant_words(s.out.blocks) for s in stages)
-    return max(map(transient_words, stages, stripes.largest_steps)), tables + constants
+    return max(map(transient_words, stages, [done.largest for done in stripes.progress])), tables + constants
 
 
 def _paces(stage: Stage) -> list[int]:

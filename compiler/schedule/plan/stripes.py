@@ -35,30 +35,6 @@ def of_part(ring: LocalBuffer, parts: int) -> LocalBuffer:
 
 
 @dataclass(frozen=True, eq=False)
-class Stripes:
-    """Stages that run depth-first: the finished rows of each after every step, and the rings between them."""
-
-    progress: Rows
-    """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
-    rings: Mapping[Buffer, LocalBuffer]
-    parts: int
-    """Parts of the image, cut along columns, that are computed one after the other, each in all steps."""
-    resident_weights: bool
-    """Weights are loaded once; else in every step."""
-
-    @property
-    def steps(self) -> int:
-        """Number of steps, without step 0."""
-        return int(self.progress.shape[1]) - 1
-
-    @cached_property
-    def largest_steps(self) -> list[int]:
-        """For each stage, the most rows that it computes in a step."""
-        most: list[int] = np.diff(self.progress).max(axis=1).tolist()
-        return most
-
-
-@dataclass(frozen=True, eq=False)
 class StageRows:
     """Finished rows of a stage after each step, until long after its last one."""
 
@@ -81,6 +57,24 @@ class StageRows:
     def largest(self) -> int:
         """The most rows in a step."""
         return max(self.each)
+
+
+@dataclass(frozen=True, eq=False)
+class Stripes:
+    """Stages that run depth-first, and the rings between them."""
+
+    progress: Sequence[StageRows]
+    """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
+    rings: Mapping[Buffer, LocalBuffer]
+    parts: int
+    """Parts of the image, cut along columns, that are computed one after the other, each in all steps."""
+    resident_weights: bool
+    """Weights are loaded once; else in every step."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, without step 0."""
+        return max(done.steps for done in self.progress)
 
 
 class RowProgress:
@@ -193,10 +187,8 @@ class RowProgress:
         progress = self.of(first, stop, rows_per_step)
         if progress is None:
             return None
-        used = 1 + max(done.steps for done in progress)
-        finished = np.stack([done.rows[:used] for done in progress])
         rings = {ring.buffer: of_part(ring, parts) for ring in self.rings(first, stop, progress)}
-        return Stripes(finished, rings, parts, resident_weights)
+        return Stripes(progress, rings, parts, resident_weights)
 
 
 def _repeats(progress: Sequence[StageRows]) -> bool:

@@ -181,7 +181,7 @@ def test_a_ring_holds_every_row_until_its_last_read_and_no_more(rows):
 def all_reads_find_their_rows(plan, inside, rows):
     """Replay all steps on a ring of `rows` rows: whether each read finds the rows that were written."""
     held = {}
-    writers = [(plan.progress[w.index], w.factor, w.blocks) for w in inside.writes]
+    writers = [(plan.progress[w.index].rows, w.factor, w.blocks) for w in inside.writes]
     arrival = plan.rings[inside.buffer].arrival
     if arrival is not None:
         writers.append((arrival, 1, sorted(inside.loaded)))
@@ -202,7 +202,7 @@ def all_reads_find_their_rows(plan, inside, rows):
 
 def finds_its_rows(plan, read, steps, held, rows):
     """Whether all rows that a read needs between two steps are in a ring."""
-    done = plan.progress[read.index]
+    done = plan.progress[read.index].rows
     for y in range(done[steps[0]], done[steps[1]]):
         low, high = (int(bound[y]) for bound in read.windows)
         for block in read.blocks:
@@ -216,10 +216,10 @@ def test_a_stage_never_needs_rows_of_the_same_step():
     flow, plan = planned(maker.graph(everything(maker)), 2)
     for inside in flow.inside(0, len(flow.stages)).values():
         for read in inside.reads:
-            done = plan.progress[read.index]
+            done = plan.progress[read.index].rows
             for write in inside.writes:
                 if set(write.blocks) & set(read.blocks):
-                    made = plan.progress[write.index] * write.factor
+                    made = plan.progress[write.index].rows * write.factor
                     for step in range(1, plan.steps + 1):
                         if done[step]:
                             assert read.windows[1][done[step] - 1] <= made[step - 1]
