@@ -48,11 +48,13 @@ def run(component: str, tests: str, sample: Sample, folder: Path) -> Score:
         # After each fault, so that progress and the first holes can be read while the others are planted.
         write_outcomes(folder / "outcomes.txt", mutants[: len(outcomes)], outcomes)
     survivors = [m for m, outcome in zip(mutants, outcomes, strict=True) if not outcome.found]
-    holes = unexplained(component, survivors)
-    same = equivalent(bench, holes, folder)
-    for hole, proved in zip(holes, same, strict=True):
-        print(f"  {'equivalent' if proved else 'not found'}: {hole}")
-    listed = len(survivors) - len(holes)
+    # Listed ones too: a proof is worth more than a reason.
+    same = equivalent(bench, survivors, folder)
+    others = [m for m, proved in zip(survivors, same, strict=True) if not proved]
+    holes = unexplained(component, others)
+    for survivor, proved in zip(survivors, same, strict=True):
+        print(f"  {'equivalent' if proved else 'not found' if survivor in holes else 'listed'}: {survivor}")
+    listed = len(others) - len(holes)
     seconds = round(time.monotonic() - started)
     score = Score(len(mutants), len(mutants) - len(survivors), sum(same), listed, sample.seed, seconds)
     print(

@@ -21,7 +21,7 @@ class Score:
     found: int = 0
     """A test of the bench fails."""
     harmless: int = 0
-    """Proved to change no output and no register."""
+    """Proved to change no output and no register that one depends on."""
     listed: int = 0
     """Listed with a reason why they change nothing that matters."""
     seed: int = 1
