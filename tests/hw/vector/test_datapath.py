@@ -12,6 +12,7 @@ from intloom.hw.vector.datapath import Datapath
 from intloom.hw.vector.operand_stage import OperandStage
 from intloom.hw.vector.slicer import Slicer
 from intloom.hw.vector.word_assembler import WordAssembler
+from tests.hw.idle import check_idle
 from tests.hw.streams import made, run
 from tests.hw.vector.slices import WIDTHS, as_int8, idle_cycles, record, to_bytes, with_lanes
 
@@ -128,3 +129,8 @@ def test_products_and_sums_are_scaled_too(function: str, lanes: int, rng: random
         expected.append(WordAssembler.model(ByteTable.model(sums, bytes(256), False), 0))
     assert len({*expected}) > 6
     assert [to_bytes(n, 8) for n in found] == expected
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+def test_registers_keep_their_values_without_work(lanes: int, rng: random.Random) -> None:
+    check_idle(Datapath(with_lanes(lanes)), rng, "valid", "bytes_valid", "table_en")

@@ -128,6 +128,9 @@ def _large() -> list[Config]:
     for name in ("out_h", "out_w", "kernel_h"):
         least = {"out_h": 1, "out_w": 1, "kernel_h": 1}
         configs += [_SMALL | least | {name: 1 << bit | n} for bit in range(2, _width(name)) for n in (1, 2)]
+    # Up to what a field holds, which is more than an instruction may have.
+    for name in ("stride_h", "stride_w", "kernel_w"):
+        configs += [_SMALL | {"out_h": 3, "out_w": 3, name: n} for n in range(1, 1 << _width(name))]
     for name, corner in (("in_h", "iy0"), ("in_w", "ix0")):
         configs += [_SMALL | {name: 1 << bit, corner: (1 << bit) - 2} for bit in range(2, _width(name))]
         configs.append(_SMALL | {name: (1 << _width(name)) - 1, corner: -1})

@@ -15,6 +15,8 @@ from tests.hw.streams import made, run
 
 NANO = preset("nano")
 _CORRECTIONS = (0, 1, -1, 12345, (1 << 31) - 1, -(1 << 31))
+_BLOCKS = 10
+"""So many that any two channels are written in both orders: the later one would overwrite the other."""
 Channels = list[tuple[int, int, int]]
 
 
@@ -62,7 +64,7 @@ async def _read_block(
 def test_channels_are_read_while_others_are_written(lanes: int, cols: int, acc_bits: int, rng: random.Random) -> None:
     params = NANO.replace(lanes=lanes, cols=cols, strip=32, acc_bits=acc_bits)
     store = made(ChannelStore, params)
-    biases = [[rng.randrange(-(1 << 31), 1 << 31) for _ in range(params.cols)] for _ in range(4)]
+    biases = [[rng.randrange(-(1 << 31), 1 << 31) for _ in range(params.cols)] for _ in range(_BLOCKS)]
     scales = [
         [rng.getrandbits(rng.choice((24, rng.randint(1, 24)))) | rng.getrandbits(6) << 24 for _ in block]
         for block in biases

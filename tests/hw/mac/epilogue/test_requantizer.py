@@ -4,6 +4,7 @@ import random
 import struct
 import subprocess
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -141,10 +142,31 @@ def _between_significands(rng: random.Random) -> Vector:
     return rng.choice((1, -1)) * (middle << surplus - 1), 0, Scale(scale, shift + surplus), 0
 
 
+def _long_runs(rng: random.Random) -> Iterator[Vector]:
+    """Products whose first 24 bits are those of a tie but for one bit, at any distance from a whole number of any size.
+
+    On one side of it the bits that follow are zeros, on the other ones.
+    """
+    for size in range(9):
+        shift = 47 - size
+        for distance, above, zeros in product(range(1, 24 - size), (False, True), (False, True)):
+            whole = rng.getrandbits(size) | 1 << size >> 1
+            bit = 1 << shift - 1 - distance
+            target = (2 * whole + 1 << shift - 1) + (bit if above else -bit)
+            rest = scale = 1 << 24
+            while rest >= 1 << 22:
+                scale = rng.getrandbits(24) | 1 << 23
+                rest = -target % scale if zeros else target % scale
+            total = (target + rest if zeros else target - rest) // scale
+            surplus = rng.randint(0, 6)
+            yield rng.choice((1, -1)) * total << surplus, 0, Scale(scale, shift + surplus), 0
+
+
 @pytest.mark.parametrize("form", _FORMS)
 def test_a_tie_is_told_from_products_near_it(form: str, rng: random.Random) -> None:
     vectors = [make(rng) for make in (_near_a_tie, _between_significands) for _ in range(1000)]
     vectors += _full_width_near_ties(rng)
+    vectors += [vector for _ in range(3) for vector in _long_runs(rng)]
     expected = [RequantizerLane.model(*v, _FORMS[form].match) for v in vectors]
     results = _run(_FORMS[form], list(vectors))
     assert not [(v, e, r) for v, e, r in zip(vectors, expected, results, strict=True) if e != r]

@@ -132,24 +132,23 @@ class Environment:
         return self._content[item["word"]] >> 8 * item["byte"] & (1 << 8 * self.params.lanes) - 1
 
 
+async def _offer(ctx: Any, readout: AccumulatorReadout, strips: int) -> None:
+    """Strips of one pixel with the parameters of their blocks; from then on all that an item waits for is there."""
+    once = (readout.strip_ready, readout.strip_ends, readout.channels_loaded)
+    ever = (readout.run, readout.credit_available, readout.epilogue_idle, readout.residual.ready)
+    for port in (*ever, *once):
+        ctx.set(port, 1)
+    ctx.set(readout.strip_length, 1)
+    await ctx.tick().repeat(strips)
+    for port in once:
+        ctx.set(port, 0)
+
+
 def test_the_first_item_has_the_stated_latency(rng: random.Random) -> None:
     readout = made(AccumulatorReadout, NANO)
 
     async def bench(ctx: Any) -> None:
-        for port in (
-            readout.run,
-            readout.credit_available,
-            readout.epilogue_idle,
-            readout.residual.ready,
-            readout.strip_ready,
-            readout.strip_ends,
-            readout.channels_loaded,
-        ):
-            ctx.set(port, 1)
-        ctx.set(readout.strip_length, 1)
-        await ctx.tick()
-        for port in (readout.strip_ready, readout.strip_ends, readout.channels_loaded):
-            ctx.set(port, 0)
+        await _offer(ctx, readout, 1)
         ctx.set(readout.descriptors.payload, _readout_descriptor(rng))
         ctx.set(readout.descriptors.valid, 1)
         for _ in range(AccumulatorReadout.LATENCY):
@@ -159,6 +158,45 @@ def test_the_first_item_has_the_stated_latency(rng: random.Random) -> None:
             if taken:
                 ctx.set(readout.descriptors.valid, 0)
         assert ctx.get(readout.item)
+
+    run(readout, bench)
+
+
+@pytest.mark.parametrize("residuals", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_only_around_a_residual_an_instruction_waits_for_the_epilogue(
+    residuals: tuple[int, int], rng: random.Random
+) -> None:
+    readout = made(AccumulatorReadout, NANO)
+    one = {"out_h": 1, "out_w": 1, "out_blocks": 1}
+
+    async def taken(ctx: Any, cycles: int) -> bool:
+        for _ in range(cycles):
+            *_, ready = await ctx.tick().sample(readout.descriptors.ready)
+            if ready:
+                ctx.set(readout.descriptors.valid, 0)
+                return True
+        return False
+
+    async def offer(ctx: Any, residual: int) -> None:
+        ctx.set(readout.descriptors.payload, _readout_descriptor(rng) | one | {"residual": residual})
+        ctx.set(readout.descriptors.valid, 1)
+
+    async def bench(ctx: Any) -> None:
+        await _offer(ctx, readout, 2)
+        await offer(ctx, residuals[0])
+        assert await taken(ctx, AccumulatorReadout.LATENCY)
+        await offer(ctx, residuals[1])
+        cycles = NANO.cols // NANO.lanes + 2 * AccumulatorReadout.LATENCY
+        if residuals[0]:
+            # An item that waits for its operand has not entered the epilogue.
+            ctx.set(readout.residual.ready, 0)
+            assert not await taken(ctx, cycles)
+            ctx.set(readout.residual.ready, 1)
+        # The first instruction's items are in the epilogue for as long as it takes.
+        ctx.set(readout.epilogue_idle, 0)
+        assert await taken(ctx, cycles) != any(residuals)
+        ctx.set(readout.epilogue_idle, 1)
+        assert not any(residuals) or await taken(ctx, AccumulatorReadout.LATENCY)
 
     run(readout, bench)
 
