@@ -1,9 +1,10 @@
 // Drives a MAC unit: offers instructions, serves its ports by their contracts, and reports memory and cycle counts.
 //
-// The job file holds, little-endian: 8 words of settings (instructions, scratchpad words, weight words, percent of cycles
-// in which the results and the residual port are ready, percent in which an instruction is offered, seed, most cycles), the
-// scratchpad, the weight memory, the instructions. The result file: 8 words (cycles from first taken to last done, done,
-// started, busy cycles, fault, cause, fault index, stalls for weights) and the scratchpad.
+// The job file holds, little-endian: 9 words of settings (instructions, scratchpad words, weight words, percent of time
+// in which the results and the residual port are ready, percent in which an instruction is offered, seed, most cycles,
+// most cycles for which the results port stays ready or not), the scratchpad, the weight memory, the instructions. The
+// result file: 8 words (cycles from first taken to last done, done, started, busy cycles, fault, cause, fault index,
+// stalls for weights) and the scratchpad.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -33,6 +34,20 @@ static uint32_t random32() {
 }
 static bool chance(uint32_t percent) { return random32() % 100 < percent; }
 
+// A port that is ready, or not, for up to `longest` cycles at a time.
+struct Grants {
+    uint32_t percent, longest, left = 0;
+    bool ready = false;
+    bool next() {
+        if (!left) {
+            left = 1 + random32() % longest;
+            ready = chance(percent);
+        }
+        left--;
+        return ready;
+    }
+};
+
 // Data comes so many cycles after a read; in all other cycles there is noise.
 template <int LATENCY> struct Pipe {
     uint8_t stage[LATENCY][ROWS];
@@ -56,8 +71,8 @@ struct Holds {
 
 int main(int argc, char** argv) {
     FILE* in = fopen(argv[1], "rb");
-    uint32_t s[8];
-    if (argc != 3 || !in || fread(s, 4, 8, in) != 8) return 2;
+    uint32_t s[9];
+    if (argc != 3 || !in || fread(s, 4, 9, in) != 9) return 2;
     uint32_t count = s[0], words = s[1], weight_words = s[2];
     Bytes scratch(words * ROWS), weights(weight_words * ROWS), program(count * 64);
     if (fread(scratch.data(), 1, scratch.size(), in) != scratch.size()) return 2;
@@ -68,6 +83,7 @@ int main(int argc, char** argv) {
     Vtop top;
     Pipe<BENCH_READ_LATENCY> act0{}, act1{}, residual{};
     Pipe<BENCH_WEIGHT_LATENCY> weight{};
+    Grants results{s[3], s[8]};
     Holds write_holds, residual_holds;
     uint32_t offered = 0, done = 0, started = 0, busy = 0, stalls = 0;
     uint64_t first = 0, last = 0, cycle = 0;
@@ -84,7 +100,7 @@ int main(int argc, char** argv) {
         if (offering) memcpy(&PORT(unit, instruction)[0], &program[offered * 64], 64);
         PORT(act0, ready) = PORT(act1, ready) = 1;
         PORT(residual, ready) = chance(s[4]);
-        PORT(results, ready) = chance(s[3]);
+        PORT(results, ready) = results.next();
         put(PORT(act0, data), act0.stage[0]);
         put(PORT(act1, data), act1.stage[0]);
         put(PORT(residual, data), residual.stage[0]);

@@ -16,7 +16,7 @@ from intloom.hw.spec.isa import Instruction, encode
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.build import BuildPlan, build
 
-_SETTINGS = "<8I"
+_SETTINGS, _REPORT = "<9I", "<8I"
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,12 @@ class Bench:
         offered: int = 100,
         seed: int = 1,
         most_cycles: int = 1_000_000,
+        longest_wait: int = 1,
     ) -> Outcome:
-        """Run the instructions one after the other, as fast as the unit takes them."""
+        """Run the instructions one after the other, as fast as the unit takes them.
+
+        The results port is ready, or not, for up to `longest_wait` cycles at a time.
+        """
         p = self.params
         settings = (
             len(program),
@@ -77,6 +81,7 @@ class Bench:
             offered,
             seed,
             most_cycles,
+            longest_wait,
         )
         encoded = b"".join(map(encode, program))
         with tempfile.TemporaryDirectory() as folder:
@@ -85,5 +90,5 @@ class Bench:
             finished = subprocess.run([self._binary, job, result], capture_output=True, text=True, check=False)
             assert finished.returncode == 0, finished.stderr
             data = result.read_bytes()
-        size = struct.calcsize(_SETTINGS)
-        return Outcome(*struct.unpack(_SETTINGS, data[:size]), np.frombuffer(data[size:], np.int8).reshape(-1, p.rows))
+        size = struct.calcsize(_REPORT)
+        return Outcome(*struct.unpack(_REPORT, data[:size]), np.frombuffer(data[size:], np.int8).reshape(-1, p.rows))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from intloom.hw.mac.unit import RESULTS_DEPTH
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
@@ -75,6 +76,8 @@ def test_random_programs(name: str, group: int) -> None:
             residual_ready=5 if pixels else (100, 40)[seed % 2],
             offered=(100, 3)[seed // 2 % 2],
             seed=seed,
+            # Waits in which the FIFO of results fills up, too.
+            longest_wait=(1, 4 * RESULTS_DEPTH)[seed // 3 % 2],
         )
         assert (outcome.done, outcome.started, outcome.fault) == (len(case.program), len(case.program), 0), seed
         wrong = np.argwhere(outcome.scratch != expected)

@@ -54,7 +54,9 @@ class Bench:
         for number in range(len(works) or 40):
             self.program.append(works[number] if works else _with_waits(rng, _work(rng, PARAMS), counts))
             counts[self.program[-1].unit] += 1
-        self.end = isa.make("END", **{f"wait_{u.name.lower()}": n for u, n in zip(QUEUED_UNITS, counts, strict=True)})
+        # The program ends after all of its instructions, whether END waits for them or not.
+        waits = {f"wait_{u.name.lower()}": rng.randint(0, n) for u, n in zip(QUEUED_UNITS, counts, strict=True)}
+        self.end = isa.make("END", **waits)
         self.queued = {u: [(i, k) for k, i in enumerate(self.program) if i.unit is u] for u in QUEUED_UNITS}
         self.taken, self.finished = list[int](), list[int]()
         self.pauses = 0.4
