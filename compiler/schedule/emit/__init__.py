@@ -39,7 +39,6 @@ def emit_program(
     dram = lay_out(stages, slots, constants, first_writes, _whole_weights(tasks))
     emitter = Emitter(params, dram.words)
     emission = TaskEmitter(emitter, _layer_numbers(graph, stages.graph), dram)
-    emitter.begin()
     emission.run(tasks, progress)
     emitter.end()
     dispatched = dispatch_order(emitter, memory)

@@ -22,7 +22,7 @@ _WAITS = tuple(f"wait_{u.name.lower()}" for u in QUEUED_UNITS)
 
 @dataclass
 class Emitter:
-    """Instructions and their provenance so far."""
+    """Instructions and their provenance so far; the first one is BEGIN."""
 
     params: HardwareParams
     tensor_words: int
@@ -36,12 +36,8 @@ class Emitter:
     def __post_init__(self) -> None:
         self._tracker = AccessTracker(self.params, self.tensor_words)
         self._order = Order()
-
-    def begin(self) -> None:
-        """The first instruction of a program."""
-        self._append(
-            make(Kind.BEGIN, version=ISA_VERSION, fingerprint=self.params.fingerprint()), Provenance(layer=-1, tile=-1)
-        )
+        begin = make(Kind.BEGIN, version=ISA_VERSION, fingerprint=self.params.fingerprint())
+        self._append(begin, Provenance(layer=-1, tile=-1))
 
     def end(self) -> None:
         """The last instruction of a program."""

@@ -189,7 +189,7 @@ class TaskEmitter:
         stores += [(r, _part(result, r, first)) for r in task.kept]
         copies, at = self._copy_tiles(task, at, stores)
         context = TileContext(
-            add=lambda kind, note, **fields: self._emit(task, note, fields, kind),
+            emit=lambda kind, note="", **fields: self._emit(task, note, fields, kind),
             rect=rect,
             chunk=chunk,
             operands=operands,

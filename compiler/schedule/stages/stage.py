@@ -75,8 +75,8 @@ class LoadedTables:
 class TileContext:
     """Where a tile's pieces lie while it is worked on."""
 
-    add: Callable[..., object]
-    """Adds an instruction: its kind, a note on its purpose (empty: none), and its fields."""
+    emit: Callable[..., object]
+    """Adds an instruction of this tile: its kind, a note on its purpose if it needs one, and its fields."""
     rect: Rect
     chunk: Chunk
     operands: list[Tile]
@@ -87,10 +87,6 @@ class TileContext:
     constants: int
     tables: dict[bytes, int]
     held: LoadedTables
-
-    def emit(self, kind: Kind, note: str = "", /, **fields: int) -> None:
-        """Add an instruction of this tile."""
-        self.add(kind, note, **fields)
 
     def use_exponentials(self, parts: list[bytes]) -> None:
         """Bring exponentials into the vector unit, byte by byte from the lowest on."""
