@@ -186,12 +186,16 @@ def test_only_around_a_residual_an_instruction_waits_for_the_epilogue(
         await offer(ctx, residuals[0])
         assert await taken(ctx, AccumulatorReadout.LATENCY)
         await offer(ctx, residuals[1])
-        cycles = NANO.cols // NANO.lanes + 2 * AccumulatorReadout.LATENCY
-        if residuals[0]:
-            # An item that waits for its operand has not entered the epilogue.
+        items = NANO.cols // NANO.lanes
+        cycles = items + 2 * AccumulatorReadout.LATENCY
+        for _ in range(items if residuals[0] else 0):
+            # An item that waits for its operand keeps its instruction, even if the epilogue has finished the others.
             ctx.set(readout.residual.ready, 0)
+            ctx.set(readout.epilogue_idle, 1)
             assert not await taken(ctx, cycles)
             ctx.set(readout.residual.ready, 1)
+            ctx.set(readout.epilogue_idle, 0)
+            assert not await taken(ctx, 1)
         # The first instruction's items are in the epilogue for as long as it takes.
         ctx.set(readout.epilogue_idle, 0)
         assert await taken(ctx, cycles) != any(residuals)

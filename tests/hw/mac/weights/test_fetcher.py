@@ -121,7 +121,18 @@ class Array:
 @pytest.mark.parametrize("rate", RATES)
 def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.Random) -> None:
     params = WEIGHT_SHAPES[name]
-    descriptors = [_descriptor(rng) for _ in range(3 if params.cols < 16 else 1)]
+    _check(params, [_descriptor(rng) for _ in range(3 if params.cols < 16 else 1)], rng, rate)
+
+
+@pytest.mark.parametrize("name", WEIGHT_SHAPES)
+def test_each_word_of_zero_points_waits_until_it_may_be_read(name: str, rng: random.Random) -> None:
+    """With so many blocks that each word has to wait in some of them."""
+    ones = dict.fromkeys(("kernel_h", "kernel_w", "in_blocks", "strips"), 1)
+    _check(WEIGHT_SHAPES[name], [_descriptor(rng, zero_points=1) | ones | {"out_blocks": 8}], rng, min(RATES))
+
+
+def _check(params: HardwareParams, descriptors: list[dict[str, int]], rng: random.Random, rate: float) -> None:
+    """Reads and requests of these instructions, and when each tile is ready and taken."""
     fetcher = made(WeightFetcher, params)
     array = Array(fetcher, params, _words(descriptors, params), rng, rate)
     requests: list[int] = []
@@ -183,6 +194,16 @@ def test_all_bits_of_the_number_of_blocks_count(bit: int, rng: random.Random) ->
     near = {"first_tile": (1 << WEIGHT_ADDRESS_BITS - 1) - 2}
     descriptor = _descriptor(rng, zero_points=0) | ones | near | {"out_blocks": 1 << bit | 1}
     _check_tiles(descriptor, [block * (params.cols + params.channel_words) for block in range(3)], rng)
+
+
+@pytest.mark.parametrize("name", ["kernel_h", "kernel_w", "in_blocks"])
+def test_all_bits_of_the_number_of_tiles_count(name: str, rng: random.Random) -> None:
+    """2^n + 1 tiles; without bit n the second one would be the first one of the next strip."""
+    ones = dict.fromkeys(("kernel_h", "kernel_w", "in_blocks"), 1)
+    cols = next(iter(WEIGHT_SHAPES.values())).cols
+    for bit in range(1, Shape.cast(WEIGHT_DESCRIPTOR.members[name]).width):
+        descriptor = _descriptor(rng, zero_points=0) | ones | {"out_blocks": 2, "strips": 2, name: 1 << bit | 1}
+        _check_tiles(descriptor, [tile * cols for tile in range(3)], rng)
 
 
 @pytest.mark.parametrize("bit", [2, 15, STRIPS_BITS - 1])
