@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import ResetInserter, Signal
 
-from intloom.hw.control.counters import Counters
+from intloom.hw.control.counters import STATES, Counters
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.regs import COUNTER_BITS, COUNTERS, SHORT_COUNTER_BITS, Stall, stall_counter
 from tests.hw.streams import made, run
@@ -110,21 +110,27 @@ def test_only_ends_of_instructions_count_while_no_program_runs() -> None:
 
 
 def test_a_value_is_exact_at_its_turn() -> None:
-    """While a program runs, too: what is read is the count `LATENCY` cycles ago, carried beyond the short count."""
+    """While a program runs, too: what is read is the count `LATENCY` cycles ago, carried beyond the short count.
+
+    A pause in each scan, so that the scan reads every short count.
+    """
     bench = made(Counters)
     readings: list[tuple[int, int]] = []
 
     async def body(ctx: Any) -> None:
         await _launch(ctx, bench)
-        ctx.set(bench.running, 1)
-        for cycle in range(40 * Counters.SCAN_PERIOD):
+        counts: list[int] = [0]
+        for cycle in range((len(STATES) + 2) * Counters.SCAN_PERIOD):
+            runs = cycle % Counters.SCAN_PERIOD > 0
+            ctx.set(bench.running, runs)
             if ctx.get(bench.scan_index) == CYCLES and cycle > Counters.SCAN_PERIOD:
-                readings.append((cycle, ctx.get(bench.value)))
+                readings.append((counts[cycle - Counters.LATENCY], ctx.get(bench.value)))
+            counts.append(counts[-1] + runs)
             await ctx.tick()
 
     _simulate(bench, body)
-    assert len(readings) >= 38
-    assert all(value == cycle - Counters.LATENCY for cycle, value in readings)
+    assert {count % len(STATES) for count, _ in readings} == {*range(len(STATES))}
+    assert all(value == count for count, value in readings)
 
 
 async def _preload(ctx: Any, bench: Counters, high: int) -> list[int]:

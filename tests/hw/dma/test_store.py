@@ -76,15 +76,18 @@ class StoreBench:
             ctx.set(unit.w.ready, int(self.rng.random() < self.rate))
             ctx.set(unit.b.valid, int(owed > 0 and self.rng.random() < self.rate))
             ctx.set(unit.b.payload.resp, self.errors.get(self.answered, 0))
-            *_, addressed, aw, sent, w, answered, done = await ctx.tick().sample(
+            *_, offered, addressed, aw, sent, w, accepts, answered, done = await ctx.tick().sample(
+                unit.aw.valid,
                 unit.aw.valid & unit.aw.ready,
                 unit.aw.payload,
                 unit.w.valid & unit.w.ready,
                 unit.w.payload,
+                unit.b.ready,
                 unit.b.valid & unit.b.ready,
                 unit.unit.done,
             )
             self.cycles += 1
+            assert offered or len(self.bursts) > self.answered or not accepts, "a response to no burst is not accepted"
             if done:
                 self.done_after.append(self.answered)
             if addressed:
