@@ -24,6 +24,8 @@ _TARGET = 1024
 _INPUTS, _MAC_RESULTS, _VECTOR_RESULTS, _LOADED = range(48), range(48, 64), range(64, 80), range(80, 128)
 """Words of the scratchpad."""
 _WEIGHT_WORDS = 96
+_CONVS = 5
+"""Of a program of CONVs that all differ."""
 _WEIGHTS_AT = 256
 """Word in memory of the weights."""
 _TABLES = {Kind.VTABLE, Kind.VEXP, Kind.VSOFTMAX}
@@ -70,6 +72,33 @@ class _Writer:
         self.add(drain, **self.all_waits(Unit.STORE))
         self.instructions.append(make(Kind.END, **self.all_waits(Unit.CONTROL)))
 
+    def convs(self) -> dict[int, bytes]:
+        """CONVs of one block, each with constants and results of its own; returns the constants by weight word.
+
+        All add a residual. The next one's constants are loaded before the results of a short CONV are read.
+        """
+        constants: dict[int, bytes] = {}
+        convs: list[Instruction] = []
+        at, results = 0, len(_INPUTS)
+        for number in range(_CONVS):
+            own = {"weights": at, "out_base": results, "out_blocks": 1}
+            own |= self._residual_fields() | {"table": TableUse.LOAD if number == 1 else TableUse.NONE}
+            conv = self._random(Kind.CONV).with_fields(**own)
+            stream = conv_stream(conv, self._params)
+            constants[at + stream.residual_start] = _residual(self._rng)
+            constants[at + stream.blocks_start] = _channels(self._rng, self._params)
+            convs.append(conv)
+            at, results = at + stream.words, results + conv["out_plane"]
+        # Results too, which have gaps.
+        self.add(make(Kind.LOAD, n0=results))
+        self.add(make(Kind.LOAD, dram=_WEIGHTS_AT, n0=at, target=1))
+        for conv in convs:
+            self.add(conv, wait_load=2)
+        drain = make(Kind.STORE, local=len(_INPUTS), dram=_TARGET, n0=results - len(_INPUTS))
+        self.add(drain, **self.all_waits(Unit.STORE))
+        self.instructions.append(make(Kind.END, **self.all_waits(Unit.CONTROL)))
+        return constants
+
     def _random(self, kind: Kind) -> Instruction:
         rng = self._rng
         if kind in (Kind.LOAD, Kind.STORE):
@@ -96,10 +125,14 @@ class _Writer:
         options = {"weight_zero_points": rng.getrandbits(1), "zp_out": rng.randint(-128, 127)}
         options["table"] = TableUse.LOAD if rng.random() < 0.2 else TableUse.NONE
         if rng.getrandbits(1):
-            residual = {"res_base": rng.randrange(12), "res_row": 4, "res_plane": rng.randint(0, 12)}
-            options |= residual | {"residual": 1, "res_shift": 9, "res_even": rng.getrandbits(1)}
+            options |= self._residual_fields()
         stream = conv_stream(make(Kind.CONV, **options), self._params)
         return options | {"weights": _blocks_at(self._params) - stream.blocks_start}
+
+    def _residual_fields(self) -> dict[str, int]:
+        rng = self._rng
+        residual = {"res_base": rng.randrange(12), "res_row": 4, "res_plane": rng.randint(0, 12)}
+        return residual | {"residual": 1, "res_shift": 9, "res_even": rng.getrandbits(1)}
 
     def _vector_fields(self, kind: Kind) -> dict[str, int]:
         """Operands and constants."""
@@ -140,20 +173,26 @@ class Program:
     watchdog: int = 600
 
 
-def _memory(rng: random.Random, params: HardwareParams, code: bytes, first_word: int) -> bytes:
-    memory = bytearray(rng.randbytes(MEMORY_WORDS * params.word_bytes))
+def _channels(rng: random.Random, params: HardwareParams) -> bytes:
+    """Channel constants of an output block."""
     biases = [rng.randint(-3000, 3000) for _ in range(params.cols)]
-    scales = [Scale(rng.getrandbits(params.mantissa_bits), params.mantissa_bits + 8) for _ in biases]
-    blocks = _WEIGHTS_AT + _blocks_at(params)
-    residual = pack_residual(Affine(rng.randint(50, 400), rng.randint(50, 400), rng.randint(-900, 900), 9))
-    for word, data in (
-        (blocks - params.residual_words, residual),
-        (blocks, pack_channels(biases, scales)),
-        (first_word, code),
-    ):
+    return pack_channels(
+        biases, [Scale(rng.getrandbits(params.mantissa_bits), params.mantissa_bits + 8) for _ in biases]
+    )
+
+
+def _residual(rng: random.Random) -> bytes:
+    """Residual constants."""
+    return pack_residual(Affine(rng.randint(50, 400), rng.randint(50, 400), rng.randint(-900, 900), 9))
+
+
+def _with_words(memory: bytes, params: HardwareParams, words: dict[int, bytes]) -> bytes:
+    """The memory with data from these words on."""
+    changed = bytearray(memory)
+    for word, data in words.items():
         at = word * params.word_bytes
-        memory[at : at + len(data)] = data
-    return bytes(memory)
+        changed[at : at + len(data)] = data
+    return bytes(changed)
 
 
 def _result(params: HardwareParams, memory: bytes, program: list[Instruction]) -> bytes:
@@ -192,5 +231,17 @@ def random_short_program(rng: random.Random, params: HardwareParams, kind: int) 
         codes[-1] = encode(program[-1].with_fields(wait_vec=100))
     length = len(codes) - (kind == 5) + 40 * (kind == 1)
     first_word = rng.choice(_PROGRAM_WORDS)
-    memory = _memory(rng, params, add_check(codes), first_word)
+    memory, blocks = rng.randbytes(MEMORY_WORDS * params.word_bytes), _WEIGHTS_AT + _blocks_at(params)
+    constants = {blocks: _channels(rng, params), blocks - params.residual_words: _residual(rng)}
+    memory = _with_words(memory, params, constants | {first_word: add_check(codes)})
     return Program(first_word, length, memory, _result(params, memory, program) if kind < 2 else b"")
+
+
+def program_of_different_convs(rng: random.Random, params: HardwareParams) -> Program:
+    """A program whose CONVs follow each other, so that constants of one are loaded while others are in use."""
+    writer = _Writer(rng, params)
+    constants = {_WEIGHTS_AT + word: data for word, data in writer.convs().items()}
+    program, first_word = writer.instructions, rng.choice(_PROGRAM_WORDS)
+    memory = rng.randbytes(MEMORY_WORDS * params.word_bytes)
+    memory = _with_words(memory, params, constants | {first_word: add_check(encode(i) for i in program)})
+    return Program(first_word, len(program), memory, _result(params, memory, program))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -20,13 +21,25 @@ from amaranth.sim import Simulator
 from intloom.hw.bus.axi4 import Resp
 from intloom.hw.control import counters as counters_module
 from intloom.hw.control.counters import Counters
+from intloom.hw.control.dispatch import Dispatch
+from intloom.hw.control.fetch import Fetch
+from intloom.hw.control.watchdog import Watchdog
+from intloom.hw.control.window import Window
+from intloom.hw.dma.load import LoadUnit
+from intloom.hw.dma.store import StoreUnit
+from intloom.hw.memory.scratchpad import READERS, WRITERS, Scratchpad
+from intloom.hw.memory.weights import WeightMemory
 from intloom.hw.spec import regs
-from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, TableUse, Unit, decode, encode, make
 from intloom.hw.spec.regs import COUNTER_BITS, COUNTERS, SHORT_COUNTER_BITS, Cause
 from intloom.sim.rtl.counter_checks import BenchCounts, contradictions
 from tests.hw.memory.stored import stored_words
-from tests.hw.npu.short_programs import MEMORY_WORDS, Program, random_short_program
+from tests.hw.npu.short_programs import (
+    MEMORY_WORDS,
+    Program,
+    program_of_different_convs,
+    random_short_program,
+)
 from tests.sim.random_programs.short_runs import DONE, Ending, altered, checked
 from tests.support.shapes import SHAPES
 from tools.timing_diagrams.system import DOMAINS, System
@@ -41,14 +54,19 @@ _WATCHDOG = 220
 without the end of an instruction: both must count."""
 _PAUSES = 0.2
 """Chance that a side of the bus pauses in a cycle."""
-_INDICES = (0b0101, 0b1010)
+_INDICES = (0x55555, 0xAAAAA)
 """Of faulty instructions: bits with both values for each unit."""
+_FAULT_WATCHDOG = 100
+"""More cycles than such a program is without progress before the fault."""
 _FAR = MEMORY_WORDS // 2 + 3
-"""Word in memory of data that a silent memory does not answer."""
+"""Word in memory of data that a channel refuses."""
 _PATIENCE = 50
 """Cycles in which a soft reset does not end while the bus is busy."""
+_LONG_ROW, _LONG_ROWS = 16, 12
+"""Of a result that takes more cycles than the watchdog allows."""
 _FLAGS = regs.pack("IRQ_STATUS", done=1, error=1)
 _BUSY = regs.pack("STATUS", busy=1)
+_REGISTER_BITS = 8 * regs.REGISTER_BYTES
 _RESET, _START = (regs.pack("CONTROL", **{name: 1}) for name in ("reset", "start"))
 
 
@@ -59,8 +77,16 @@ class Machine(System):
     memory: bytearray = field(default_factory=bytearray)
     responses: dict[int, Resp] = field(default_factory=dict)
     """Of words that do not respond with OKAY."""
-    silent: bool = False
-    """Data in the upper half of the memory gets no response."""
+    refused: str = ""
+    """Channel that transfers nothing of the upper half of the memory."""
+    reading: deque[tuple[int, bool]] = field(default_factory=deque)
+    """Address of each beat that has been requested, and whether it is a burst's last."""
+    writing: deque[int] = field(default_factory=deque)
+    """Offset of the next beat of each burst."""
+    written: deque[int] = field(default_factory=deque)
+    """Offset of the last beat of each burst without a response."""
+    next_window: dict[str, int] = field(default_factory=dict)
+    """Registers that are written while a program runs, which keeps its window."""
     beats: dict[str, int] = field(default_factory=lambda: {"read_beats": 0, "write_beats": 0})
     """Beats that the memory saw."""
     cycles: int = 0
@@ -69,12 +95,18 @@ class Machine(System):
     done: Counter[Unit] = field(default_factory=Counter)
     """Pulses of the trace port."""
     rng: random.Random = field(default_factory=lambda: random.Random(1))
+    next_index: int | None = None
+    """Index of the instruction after BEGIN, which counts from there on: no short program reaches the upper bits."""
 
     def _pauses(self) -> bool:
         return self.rng.random() < _PAUSES
 
-    def _answers(self, offset: int) -> bool:
-        return not (self.silent and offset >= len(self.memory) // 2)
+    def _takes(self, channel: str, offset: int) -> bool:
+        return not (self.refused == channel and offset >= len(self.memory) // 2)
+
+    def _takes_address(self, ctx: Any, channel: str) -> bool:
+        offer, address = (getattr(self.npu, f"m_axi_{channel}{wire}") for wire in ("valid", "addr"))
+        return not ctx.get(offer) or self._takes(channel, ctx.get(address) - _BASE)
 
     def _word(self, address: int) -> int:
         size = self.params.word_bytes
@@ -98,17 +130,17 @@ class Machine(System):
     async def read_memory(self, ctx: Any) -> None:
         """Answer read bursts in order."""
         npu: Any = self.npu
-        addresses: deque[tuple[int, bool]] = deque()
+        addresses = self.reading
         offered = False
         while True:
-            offered = bool(addresses) and self._answers(addresses[0][0] - _BASE) and (offered or not self._pauses())
+            offered = bool(addresses) and self._takes("r", addresses[0][0] - _BASE) and (offered or not self._pauses())
             ctx.set(npu.m_axi_rvalid, offered)
             if offered:
                 address, last = addresses[0]
                 ctx.set(npu.m_axi_rdata, self._word(address))
                 ctx.set(npu.m_axi_rresp, self.responses.get((address - _BASE) // self.params.word_bytes, Resp.OKAY))
                 ctx.set(npu.m_axi_rlast, last)
-            ctx.set(npu.m_axi_arready, not self._pauses())
+            ctx.set(npu.m_axi_arready, self._takes_address(ctx, "ar") and not self._pauses())
             *_, ar, address, length, r = await ctx.tick().sample(
                 npu.m_axi_arvalid & npu.m_axi_arready, npu.m_axi_araddr, npu.m_axi_arlen, npu.m_axi_rready
             )
@@ -124,16 +156,15 @@ class Machine(System):
         """Accept write bursts of whole words and answer them."""
         npu: Any = self.npu
         size = self.params.word_bytes
-        bursts: deque[int] = deque()
-        written: deque[int] = deque()
+        bursts, written = self.writing, self.written
         offered = False
         while True:
-            offered = bool(written) and self._answers(written[0]) and (offered or not self._pauses())
+            offered = bool(written) and self._takes("b", written[0]) and (offered or not self._pauses())
             ctx.set(npu.m_axi_bvalid, offered)
             if offered:
                 ctx.set(npu.m_axi_bresp, self.responses.get(written[0] // size, Resp.OKAY))
-            ctx.set(npu.m_axi_awready, not self._pauses())
-            ctx.set(npu.m_axi_wready, bool(bursts) and not self._pauses())
+            ctx.set(npu.m_axi_awready, self._takes_address(ctx, "aw") and not self._pauses())
+            ctx.set(npu.m_axi_wready, bool(bursts) and self._takes("w", bursts[0]) and not self._pauses())
             *_, aw, address, w, data, strobes, last, b = await ctx.tick().sample(
                 npu.m_axi_awvalid & npu.m_axi_awready,
                 npu.m_axi_awaddr,
@@ -166,6 +197,19 @@ class Machine(System):
             self.done.update(unit for unit in QUEUED_UNITS if done >> unit & 1)
             assert self.done <= self.started
 
+    async def write_next_window(self, ctx: Any) -> None:
+        """Write the registers of a window while a program runs."""
+        while True:
+            await ctx.tick()
+            while self.next_window:
+                await self.write(ctx, *self.next_window.popitem())
+
+    async def skip_indices(self, ctx: Any, index: Any) -> None:
+        """After BEGIN, set the index of the instruction in dispatch."""
+        async for *_, now in ctx.tick().sample(index):
+            if now == 1 and self.next_index is not None:
+                ctx.set(index, self.next_index)
+
     async def read_counters(self, ctx: Any, upper: Any) -> dict[str, int]:
         """Read all counters while other upper bits, which no short program reaches, are in their memory."""
         await ctx.tick().repeat(Counters.SCAN_PERIOD + Counters.LATENCY)
@@ -182,27 +226,44 @@ class Machine(System):
     async def reset(self, ctx: Any) -> None:
         """Soft reset; it waits for the memory, which answers in the end."""
         await self.write(ctx, "CONTROL", _RESET)
-        if self.silent:
+        if self.refused:
             await ctx.tick().repeat(_PATIENCE)
-            assert await self.read(ctx, "STATUS") & _BUSY and await self.read(ctx, "OUTSTANDING")
-            self.silent = False
+            assert await self.read(ctx, "STATUS") & _BUSY
+            offers = (self.npu.m_axi_arvalid, self.npu.m_axi_awvalid, self.npu.m_axi_wvalid)
+            outstanding = {
+                "reads": sum(last for _, last in self.reading),
+                "writes": len(self.writing) + len(self.written),
+                "offered": sum(ctx.get(offer) << bit for bit, offer in enumerate(offers)),
+            }
+            assert any(outstanding.values())
+            assert regs.unpack("OUTSTANDING", await self.read(ctx, "OUTSTANDING")) == outstanding
+            self.refused = ""
         for _ in range(_LIMIT):
             if not await self.read(ctx, "STATUS") & _BUSY:
                 break
         assert not await self.read(ctx, "STATUS") and not await self.read(ctx, "OUTSTANDING")
 
-    async def run(self, ctx: Any, memory: bytes, first_word: int, instructions: int, limit: int = MEMORY_WORDS) -> None:
+    async def run(
+        self,
+        ctx: Any,
+        memory: bytes,
+        first_word: int,
+        instructions: int,
+        limit: int = MEMORY_WORDS,
+        watchdog: int = _WATCHDOG,
+    ) -> None:
         """Run a program to its interrupt."""
         self.memory[:] = memory
         self.beats = dict.fromkeys(self.beats, 0)
         self.started.clear()
         self.done.clear()
         settings = {"BASE_LOW": _BASE, "LIMIT": limit, "PROGRAM": first_word, "LENGTH": instructions}
-        settings |= {"IRQ_STATUS": _FLAGS, "IRQ_ENABLE": _FLAGS, "WATCHDOG": _WATCHDOG}
+        settings |= {"IRQ_STATUS": _FLAGS, "IRQ_ENABLE": _FLAGS, "WATCHDOG": watchdog}
         for name, value in settings.items():
             await self.write(ctx, name, value)
         assert not ctx.get(self.npu.irq)
         await self.write(ctx, "CONTROL", _START)
+        self.next_window = {"BASE_LOW": ~_BASE & (1 << _REGISTER_BITS) - 1, "LIMIT": 0}
         for self.cycles in range(_LIMIT):
             *_, interrupt = await ctx.tick().sample(self.npu.irq)
             if interrupt:
@@ -249,15 +310,50 @@ def _clock_enables(fragment: Fragment) -> Iterator[Signal]:
         yield from _clock_enables(inner)
 
 
-async def _check_results(
-    machine: Machine, ctx: Any, fits: Callable[[Program], bool], upper: Any, enables: Sequence[Signal]
-) -> None:
-    """A program leaves what the instruction simulator leaves, counters and trace agree, and clocks stop."""
+def _first_program(fits: Callable[[Program], bool]) -> Program:
     programs = (random_short_program(random.Random(seed), PARAMS, 0) for seed in count())
-    program = next(filter(fits, programs))
+    return replace(next(filter(fits, programs)), watchdog=_WATCHDOG)
+
+
+def _parts(fragment: Fragment) -> Iterator[tuple[type[Any], Any]]:
+    """All components inside a design, by class."""
+    for inner, _name, _location in fragment.subfragments:
+        yield from ((type(origin), origin) for origin in inner.origins or ())
+        yield from _parts(inner)
+
+
+def _requests(parts: dict[type[Any], Any]) -> list[Signal]:
+    """Requests of all units to the memories."""
+    weights = parts[WeightMemory]
+    ports = [getattr(parts[Scratchpad], name) for name in (*READERS, *WRITERS)]
+    return [port.valid for port in (*ports, weights.read, weights.write)]
+
+
+async def _check_configuration(machine: Machine, ctx: Any, parts: dict[type[Any], Any]) -> None:
+    """Every bit of the registers reaches the components that use it."""
+    fetch = parts[Fetch]
+    names = ("BASE_LOW", "LIMIT", "PROGRAM", "LENGTH", "WATCHDOG")
+    values = {name: machine.rng.getrandbits(_REGISTER_BITS) for name in names}
+    for inverted in (0, (1 << _REGISTER_BITS) - 1):
+        for name, value in values.items():
+            await machine.write(ctx, name, value ^ inverted)
+        await ctx.tick().repeat(Window.LATENCY)
+        base, limit, program, length, watchdog = (value ^ inverted for value in values.values())
+        assert ctx.get(fetch.program) == program % (1 << len(fetch.program))
+        assert ctx.get(fetch.length) == length
+        assert ctx.get(parts[Watchdog].limit) == watchdog
+        window = Window.model(base // PARAMS.word_bytes, limit % (1 << len(fetch.window.limit)), PARAMS)
+        for unit in (fetch, parts[LoadUnit], parts[StoreUnit]):
+            assert {name: ctx.get(getattr(unit.window, name)) for name in window} == window
+
+
+async def _check_results(
+    machine: Machine, ctx: Any, program: Program, upper: Any, enables: Sequence[Signal], requests: Sequence[Signal]
+) -> None:
+    """A program leaves what the instruction simulator leaves, counters and trace agree, clocks and requests stop."""
     # The program is the last that is read: with a smaller limit it does not run.
     limit = program.first_word + program.instructions * INSTRUCTION_BYTES // PARAMS.word_bytes
-    await machine.run(ctx, program.before, program.first_word, program.instructions, limit)
+    await machine.run(ctx, program.before, program.first_word, program.instructions, limit, program.watchdog)
     assert await machine.end(ctx) == DONE
     assert machine.memory == program.after
     instructions = _instructions(program)
@@ -266,6 +362,7 @@ async def _check_results(
     seen = BenchCounts(cycles=machine.cycles, **machine.beats)
     assert not [*contradictions(counters, instructions, seen)]
     assert enables and not any(ctx.get(enable) for enable in enables)
+    assert not any(ctx.get(request) for request in requests)
 
 
 @dataclass(frozen=True)
@@ -276,11 +373,15 @@ class Faulty:
     cause: Cause
     unit: Unit
     responses: dict[int, Resp] = field(default_factory=dict)
-    silent: bool = False
+    refused: str = ""
 
 
 def _faulty() -> Iterator[Faulty]:
     outside = {Kind.LOAD: "local", Kind.STORE: "local", Kind.CONV: "out_base", Kind.VCOPY: "a_base"}
+    size = {"out_w": _LONG_ROW, "out_h": _LONG_ROWS, "out_row": _LONG_ROW}
+    for kind, inputs in ((Kind.CONV, {"in_w": _LONG_ROW, "in_h": _LONG_ROWS, "in_row": _LONG_ROW}), (Kind.VCOPY, {})):
+        i = make(kind, **size, **inputs)
+        yield from [Faulty(encode(i), Cause.WATCHDOG, i.unit)] * len(_INDICES)
     for kind, name in outside.items():
         i = make(kind, **{name: PARAMS.scratch_words})
         yield Faulty(encode(i), Cause.SCRATCH_RANGE, i.unit)
@@ -291,18 +392,19 @@ def _faulty() -> Iterator[Faulty]:
         i = make(kind, dram=_FAR, n0=3)
         for cause, response in zip(causes, (Resp.SLVERR, Resp.DECERR), strict=True):
             yield Faulty(encode(i), cause, i.unit, responses={_FAR + 2: response})
-        yield Faulty(encode(i), Cause.WATCHDOG, i.unit, silent=True)
+        for channel in ("ar", "r") if kind is Kind.LOAD else ("aw", "w", "b"):
+            yield Faulty(encode(i), Cause.WATCHDOG, i.unit, refused=channel)
     yield Faulty(altered(make(Kind.LOAD), "opcode", 7), Cause.BAD_OPCODE, Unit.CONTROL)
 
 
 async def _check_faults(machine: Machine, ctx: Any) -> None:
     """Faults have their cause, unit and index."""
     for number, faulty in enumerate(_faulty()):
-        index = _INDICES[number % len(_INDICES)]
-        program = checked(PARAMS, *[encode(begin(PARAMS))] * (index - 1), faulty.code)
+        index = machine.next_index = _INDICES[number % len(_INDICES)]
+        program = checked(PARAMS, faulty.code)
         memory = program.ljust(MEMORY_WORDS * PARAMS.word_bytes, b"\0")
-        machine.responses, machine.silent = faulty.responses, faulty.silent
-        await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES)
+        machine.responses, machine.refused = faulty.responses, faulty.refused
+        await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES, watchdog=_FAULT_WATCHDOG)
         assert await machine.end(ctx) == Ending(faulty.cause, faulty.unit, index)
         await machine.reset(ctx)
     await machine.run(ctx, memory, 0, len(program) // INSTRUCTION_BYTES, limit=2)
@@ -313,17 +415,22 @@ def test_results_counters_and_faults_of_short_programs(monkeypatch: pytest.Monke
     """One test, since the simulator takes as long to build as to run."""
     machine, created = Machine([], PARAMS), stored_words(monkeypatch, counters_module)
     fragment = Fragment.get(machine.npu, None)
-    enables = [*_clock_enables(fragment)]
+    enables, parts = [*_clock_enables(fragment)], dict(_parts(fragment))
+    programs = [*map(_first_program, (_connects_all, _finds_old_data))]
+    programs.append(program_of_different_convs(random.Random(1), PARAMS))
     simulator = Simulator(fragment)
     for domain in DOMAINS:
         simulator.add_clock(1e-6, domain=domain)
 
     async def bench(ctx: Any) -> None:
-        for fits in (_connects_all, _finds_old_data):
-            await _check_results(machine, ctx, fits, created[0], enables)
+        await _check_configuration(machine, ctx, parts)
+        for program in programs:
+            await _check_results(machine, ctx, program, created[0], enables, _requests(parts))
         await _check_faults(machine, ctx)
 
     simulator.add_testbench(bench)
-    for process in (machine.read_memory, machine.write_memory, machine.watch_trace):
+    skip_indices = partial(machine.skip_indices, index=parts[Dispatch].index)
+    memory = (machine.read_memory, machine.write_memory)
+    for process in (*memory, machine.watch_trace, machine.write_next_window, skip_indices):
         simulator.add_testbench(process, background=True)
     simulator.run()
