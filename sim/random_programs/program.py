@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from math import ceil
 from typing import NamedTuple
 
@@ -253,10 +253,12 @@ def _coded_load(rng: random.Random, params: HardwareParams, runs: Sequence[_Code
     # A pair of runs takes equally many words of memory.
     steps = [rng.choice((0, room)), 0]
     rng.shuffle(steps)
-    n1, n2 = rng.randint(1, 2), rng.randint(1, 2)
     local_s1, local_s2 = words + rng.randint(0, 3), 2 * words + rng.randint(0, 9)
     target = rng.choice([*LoadTarget])
     size = params.scratch_words if target is LoadTarget.SCRATCH else params.weight_words
+    # The smallest weight memories do not hold four copies.
+    extents = {(n1, n2): words + (n1 - 1) * local_s1 + (n2 - 1) * local_s2 for n1, n2 in product((1, 2), repeat=2)}
+    (n1, n2), extent = rng.choice([item for item in extents.items() if item[1] <= size])
     return make(
         Kind.LOAD,
         target=target,
@@ -267,7 +269,7 @@ def _coded_load(rng: random.Random, params: HardwareParams, runs: Sequence[_Code
         n2=n2,
         dram_s1=steps[0],
         dram_s2=steps[1],
-        local=rng.randrange(size - (words + (n1 - 1) * local_s1 + (n2 - 1) * local_s2)),
+        local=rng.randint(0, size - extent),
         local_s1=local_s1,
         local_s2=local_s2,
     )

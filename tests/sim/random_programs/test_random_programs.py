@@ -7,11 +7,11 @@ from itertools import combinations
 import pytest
 
 from intloom.hw.spec.arith import RoundingMode
-from intloom.hw.spec.isa import BY_KIND, QUEUED_UNITS, Kind, make
+from intloom.hw.spec.isa import BY_KIND, QUEUED_UNITS, Kind, LoadTarget, make
 from intloom.hw.spec.params import FIELD_TYPES, POWERS, RANGES, HardwareParams, preset
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.compare import compare, simulator_of
-from intloom.sim.random_programs.hardware import hardware_of, random_parameters
+from intloom.sim.random_programs.hardware import HARDWARE_COUNT, hardware_of, random_parameters
 from intloom.sim.random_programs.program import NO_LAG, Step, constant_area, is_legal, random_program
 from intloom.sim.random_programs.shrink import shrink
 from tests.hw.npu.disturbed import simulator
@@ -107,6 +107,19 @@ def test_programs_are_legal_and_hold_every_kind() -> None:
     assert set(kinds) == {s.kind for s in BY_KIND.values() if s.unit in QUEUED_UNITS}
     assert min(kinds.values()) >= 8
     assert coded >= 8
+
+
+def test_coded_loads_fit_the_smallest_weight_memory() -> None:
+    sets = (hardware_of(number) for number in range(HARDWARE_COUNT))
+    params = min((p for p in sets if p.word_code), key=lambda p: p.weight_words)
+    ends = set()
+    for number in range(200):
+        for step in random_program(number, params).steps:
+            i = step.instruction
+            if i.kind is Kind.LOAD and i["coded"] and LoadTarget(i["target"]) is LoadTarget.WEIGHT:
+                copies = (i["n1"] - 1) * i["local_s1"] + (i["n2"] - 1) * i["local_s2"]
+                ends.add(i["local"] + copies + i["n0"])
+    assert max(ends) == params.weight_words
 
 
 def test_instructions_overlap_and_bases_need_the_highest_address_bits() -> None:
