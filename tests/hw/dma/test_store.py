@@ -208,10 +208,11 @@ def test_an_error_response_stops_its_instruction(number: int, rng: random.Random
         assert bench.done_after == [BURSTS * (k + 1) for k in range(number)]
 
 
+@pytest.mark.parametrize("name", ["nano", "base"])
 @pytest.mark.parametrize("number", [0, 2, 3], ids=["first", "middle", "last"])
-def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rng: random.Random) -> None:
+def test_an_address_outside_the_scratchpad_stops_its_instruction(name: str, number: int, rng: random.Random) -> None:
     """Words from outside are not written: the strobes of their beats are low."""
-    params = preset("nano").replace(axi_burst=4)
+    params = preset(name).replace(axi_burst=4)
     moves = list(MOVES)
     moves[number] = isa.make("STORE", dram=7, local=params.scratch_words - 2, n0=6)
     bench = StoreBench(params, moves, rng, 0.7)
