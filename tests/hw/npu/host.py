@@ -47,7 +47,7 @@ class Poison:
         self.response = AxiResp.OKAY
 
     def set(self, low: int, high: int, response: AxiResp) -> None:
-        """Answer accesses to words from byte `low` up to `high` with `response`."""
+        """Answer accesses to the port's words whose first byte is from `low` up to `high` with `response`."""
         self.low, self.high, self.response = low, high, response
 
     def hits(self, address: int) -> bool:
