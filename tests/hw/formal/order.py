@@ -7,6 +7,7 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Elaboratable, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 
+from intloom.hw.bus.axi4 import LENGTH_BITS
 from intloom.hw.bus.skid_buffer import SkidBuffer
 
 
@@ -87,6 +88,35 @@ class OrderCheck:
             m.d.sync += [self.watching.eq(1), self.chosen.eq(entering), self.ahead.eq(self.inside - leave)]
         with m.Elif(self.watching & leave):
             m.d.sync += [self.ahead.eq(self.ahead - 1), self.watching.eq(self.ahead != 0)]
+
+
+class BurstsInFlight:
+    """Lengths of bursts in flight: from their address to their last beat."""
+
+    CAPACITY = 4
+    """More than may be in flight in each direction."""
+
+    def __init__(self, m: Module, name: str) -> None:
+        self.lengths = [Signal(LENGTH_BITS, name=f"{name}_length{n}") for n in range(self.CAPACITY)]
+        self.count, self.beats = Signal(range(self.CAPACITY + 1), name=f"{name}_count"), Signal(LENGTH_BITS, name=name)
+        self._m = m
+
+    @property
+    def is_last(self) -> Value:
+        """The next beat is the last one of the first burst."""
+        return self.beats == self.lengths[0]
+
+    def follow(self, address: Value, length: Value, beat: Value) -> None:
+        """An address passes; a beat of the first burst passes."""
+        m, ends = self._m, beat & self.is_last
+        m.d.sync += self.count.eq(self.count + address - ends)
+        with m.If(beat):
+            m.d.sync += self.beats.eq(Mux(self.is_last, 0, self.beats + 1))
+        with m.If(ends):
+            m.d.sync += [one.eq(following) for one, following in zip(self.lengths, self.lengths[1:], strict=False)]
+        for number, one in enumerate(self.lengths):
+            with m.If(address & (self.count - ends == number)):
+                m.d.sync += one.eq(length)
 
 
 def second_item(m: Module, buffer: SkidBuffer) -> Any:

@@ -14,15 +14,15 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Fragment, Module, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Fragment, Module, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 
 from intloom.hw import engine, npu
-from intloom.hw.bus.axi4 import BOUNDARY_BYTES, CHANNELS, LENGTH_BITS
+from intloom.hw.bus.axi4 import BOUNDARY_BYTES, CHANNELS
 from intloom.hw.npu import Npu
 from intloom.hw.spec.isa import BY_KIND, Kind, Unit
 from intloom.hw.spec.params import preset
-from tests.hw.formal.order import Free, assume_stream_holds, free_inputs
+from tests.hw.formal.order import BurstsInFlight, Free, assume_stream_holds, free_inputs
 from tests.hw.formal.planted import each_night, planted
 from tests.hw.formal.prover import prove
 
@@ -33,8 +33,6 @@ _FREE = {
     npu: ("Registers", "Counters", "Outstanding"),
 }
 _COUNTS = ("n0", "n1", "n2")
-_BURSTS = 4
-"""More than may be in flight in each direction."""
 
 
 class FreeQueues(Free):
@@ -54,32 +52,6 @@ class FreeQueues(Free):
 
 def _freed(component: Callable[..., wiring.Component], free: type[Free] = Free) -> Callable[..., Free]:
     return lambda *arguments: free(component(*arguments))
-
-
-class _Bursts:
-    """Lengths of bursts in flight: from their address to their last beat."""
-
-    def __init__(self, m: Module, name: str) -> None:
-        self.lengths = [Signal(LENGTH_BITS, name=f"{name}_length{n}") for n in range(_BURSTS)]
-        self.count, self.beats = Signal(range(_BURSTS + 1), name=f"{name}_count"), Signal(LENGTH_BITS, name=name)
-        self._m = m
-
-    @property
-    def is_last(self) -> Value:
-        """The next beat is the last one of the first burst."""
-        return self.beats == self.lengths[0]
-
-    def follow(self, address: Value, length: Value, beat: Value) -> None:
-        """An address passes; a beat of the first burst passes."""
-        m, ends = self._m, beat & self.is_last
-        m.d.sync += self.count.eq(self.count + address - ends)
-        with m.If(beat):
-            m.d.sync += self.beats.eq(Mux(self.is_last, 0, self.beats + 1))
-        with m.If(ends):
-            m.d.sync += [one.eq(following) for one, following in zip(self.lengths, self.lengths[1:], strict=False)]
-        for number, one in enumerate(self.lengths):
-            with m.If(address & (self.count - ends == number)):
-                m.d.sync += one.eq(length)
 
 
 class Bench(Elaboratable):
@@ -106,7 +78,11 @@ class Bench(Elaboratable):
         m.d.comb += [*free_inputs(top), Assume(~ResetSignal())]
         channels = {name: _channel(top, name) for name in CHANNELS}
         fires = {name: valid & ready for name, (valid, ready, _) in channels.items()}
-        reads, writes, responses = _Bursts(m, "reads"), _Bursts(m, "writes"), Signal(range(_BURSTS + 1))
+        reads, writes, responses = (
+            BurstsInFlight(m, "reads"),
+            BurstsInFlight(m, "writes"),
+            Signal(range(BurstsInFlight.CAPACITY + 1)),
+        )
         reads.follow(fires["ar"], top.m_axi_arlen, fires["r"])
         writes.follow(fires["aw"], top.m_axi_awlen, fires["w"])
         m.d.sync += responses.eq(responses + (fires["w"] & top.m_axi_wlast) - fires["b"])
@@ -119,7 +95,7 @@ class Bench(Elaboratable):
         breaches = [*_moved_offers(m, top), *_illegal_bursts(top)]
         breaches += [
             top.m_axi_wvalid & ((writes.count == 0) | (top.m_axi_wlast != writes.is_last)),
-            (reads.count > PARAMS.axi_outstanding) | (writes.count + responses > _BURSTS),
+            (reads.count > PARAMS.axi_outstanding) | (writes.count + responses > BurstsInFlight.CAPACITY),
         ]
         broken, breach = Signal(), Signal()
         m.d.comb += [breach.eq(Cat(breaches).any()), Assert(~(broken | breach))]
