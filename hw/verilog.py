@@ -4,10 +4,11 @@ import gc
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache, partial
+from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 from unittest.mock import patch
@@ -142,14 +143,17 @@ _PMUX = re.compile(r"\\\$(procmux)\$(\d+) ")
 _DONT_CARE = re.compile(r"(\d+)'hx+")
 
 
-def generate_verilog(params: HardwareParams) -> str:
-    """The accelerator as one Verilog-2005 file with top module `npu`; deterministic."""
-    return _design(params, OneModule(arrays=True))
+def generate_verilog(params: HardwareParams, *, source_lines: bool = False) -> str:
+    """The accelerator as one Verilog-2005 file with top module `npu`; deterministic.
+
+    With `source_lines`, attributes `src` name the lines of the Python source; paths begin in this folder.
+    """
+    return _design(params, OneModule(arrays=True), source_lines)
 
 
-def _design(params: HardwareParams, platform: OneModule) -> str:
+def _design(params: HardwareParams, platform: OneModule, source_lines: bool) -> str:
     # Yosys translates the accelerator while Python elaborates the modules below it.
-    with _translation(Npu(params), TOP_NAME, platform=platform) as accelerator:
+    with _translation(Npu(params), TOP_NAME, source_lines=source_lines, platform=platform) as accelerator:
         modules = array_module(params)
         if params.clock_gating:
             modules += CLOCK_GATE.format(module=GATE_MODULE)
@@ -158,9 +162,9 @@ def _design(params: HardwareParams, platform: OneModule) -> str:
         return accelerator() + modules
 
 
-def generate_verilog_with_macros(params: HardwareParams) -> str:
+def generate_verilog_with_macros(params: HardwareParams, *, source_lines: bool = False) -> str:
     """`generate_verilog` with large memories as instances of `RAM_MODULE`, which is the last module of the text."""
-    return _design(params, MemoryMacros(arrays=True)) + "\n" + RAM_VERILOG
+    return _design(params, MemoryMacros(arrays=True), source_lines) + "\n" + RAM_VERILOG
 
 
 def array_module(params: HardwareParams) -> str:
@@ -188,15 +192,24 @@ def translated(component: wiring.Component, name: str, **options: Any) -> str:
 
 
 @contextmanager
-def _translation(component: wiring.Component, name: str, **options: Any) -> Iterator[Callable[[], str]]:
+def _translation(
+    component: wiring.Component, name: str, *, source_lines: bool = False, **options: Any
+) -> Iterator[Callable[[], str]]:
     """Elaborate a component and start Yosys, which runs while the block does; the function waits for the Verilog."""
     # No memory is read before it is written. The initial words of a memory of 1 MiB take Amaranth 8 s and Yosys 10 s.
     with _garbage_kept(), patch.object(rtlil.ModuleEmitter, "emit_memory", _nothing):
-        design: str = rtlil.convert(component, name=name, emit_src=False, **options)
+        design: str = rtlil.convert(component, name=name, emit_src=source_lines, **options)
     with _yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""])) as output:
         # Icarus 11 parses a function whose name starts with a dollar sign as a system function. The default of a
         # one-hot multiplexer is never selected, so its x becomes 0.
-        yield lambda: _DONT_CARE.sub(r"\1'h0", _PMUX.sub(r"\1_\2 ", _without_attributes(output())))
+        kept = {*KEPT_ATTRIBUTES, *(["src"] if source_lines else [])}
+        folder = f"{Path(__file__).parent}/"
+
+        def verilog() -> str:
+            text = _with_attributes(output(), kept).replace(folder, "")
+            return _DONT_CARE.sub(r"\1'h0", _PMUX.sub(r"\1_\2 ", text))
+
+        yield verilog
 
 
 def _nothing(*_args: object) -> None:
@@ -215,11 +228,11 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def _without_attributes(verilog: str) -> str:
-    """Remove attributes that only Yosys itself uses."""
+def _with_attributes(verilog: str, names: Container[str]) -> str:
+    """Remove all other attributes."""
 
     def kept(match: re.Match[str]) -> str:
-        return match[0] if match[1] in KEPT_ATTRIBUTES else ""
+        return match[0] if match[1] in names else ""
 
     return _ATTRIBUTE.sub(kept, _ATTRIBUTE_LINE.sub(kept, verilog))
 

@@ -24,16 +24,17 @@ def _generator() -> str:
     return digest.hexdigest()
 
 
-def verilog_of(params: HardwareParams) -> str:
-    """The Verilog for `params`, from the cache or generated now."""
-    return cached_text(Kind.VERILOG, _key(params), "npu.v", lambda: _generated(params), detail="an accelerator")
+def verilog_of(params: HardwareParams, *, source_lines: bool = False) -> str:
+    """The Verilog for `params`, from the cache or generated now; with the lines of the Python source on request."""
+    key = _key(params) + ("-lines" if source_lines else "")
+    return cached_text(Kind.VERILOG, key, "npu.v", lambda: _generated(params, source_lines), detail="an accelerator")
 
 
-def _generated(params: HardwareParams) -> str:
+def _generated(params: HardwareParams, source_lines: bool) -> str:
     # Here, since the generator takes a quarter of the time to import all that a run needs.
     from intloom.hw.generate import generate_verilog
 
-    return generate_verilog(params)
+    return generate_verilog(params, source_lines=source_lines)
 
 
 def is_generated(params: HardwareParams) -> bool:

@@ -30,7 +30,8 @@ from tests.hw.formal.prover import prove
 from tests.support.nightly import with_nightly
 
 pytestmark = pytest.mark.slow
-PARAMS = preset("nano").replace(axi_burst=4, axi_outstanding=2)
+PARAMS = preset("nano").replace(axi_burst=8, axi_outstanding=2)
+"""A block has more words than there may be runs in flight, so that a burst may wait for runs."""
 PATIENCE = 1
 """Cycles that memory, scratchpad or dispatch let a request, or data that is due, wait at most."""
 

@@ -97,7 +97,8 @@ def test_yosys_check_bites(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_top_has_the_documented_ports(package: Path) -> None:
     text = (package / "npu.v").read_text()
-    ports = set(re.search(r"module npu\((.*?)\);", text, re.DOTALL)[1].replace("\n", "").replace(" ", "").split(","))
+    header = re.search(r"^module npu \((.*?)\);", text, re.DOTALL | re.MULTILINE)[1]
+    ports = set(re.findall(r"^  (?:in|out)put .*?(\w+)(?: = .*?)?,?$", header, re.MULTILINE))
     assert {"clk", "rst", "irq", "m_axi_awaddr", "m_axi_rdata", "s_axi_awaddr", "s_axi_wstrb"} <= ports
     trace = {"trace_started", "trace_done"}
     assert ports & trace == (trace if _shape(package).trace else set())
