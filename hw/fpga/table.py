@@ -1,6 +1,6 @@
 """Measurements of the FPGA flow, and the tables of `docs/fpga.md` that are derived from them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def row(preset: str, of: Mapping[str, Any]) -> str:
     if "mhz" in of:
         clocks = [f"{of['mhz'][str(grade)]:.1f}" for grade in GRADES]
     else:
-        clocks = ["not routed" if all(r.used <= r.available for r in used) else "does not fit"] * len(GRADES)
+        clocks = ["not routed" if _fits(used) else "does not fit"] * len(GRADES)
     return line(preset, of["device"], *used, *clocks, of.get("minutes", ""))
 
 
@@ -104,8 +104,7 @@ def update(docs: Path, name: str, result: Result, of: str = "") -> None:
 
 def update_size(docs: Path, name: str, device: str, used: Mapping[str, Resource], of: str = "") -> None:
     """Record a design that was packed only; it replaces a routed result if it no longer fits."""
-    fits = all(r.used <= r.available for r in used.values())
-    if not fits or "mhz" not in read(docs).get(name, {}):
+    if not _fits(used.values()) or "mhz" not in read(docs).get(name, {}):
         _write(docs, name, size_record(device, used), of)
 
 
@@ -144,6 +143,10 @@ def rendered(docs: Path) -> str:
     for name, lines in tables.items():
         text = filled(text, name, table(_HEADS[name], lines))
     return text
+
+
+def _fits(used: Iterable[Resource]) -> bool:
+    return all(resource.used <= resource.available for resource in used)
 
 
 def _command(name: str, family: str = "") -> str:

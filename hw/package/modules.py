@@ -1,4 +1,4 @@
-"""The accelerator's Verilog for readers: named wires, plain module names, and a comment before each module."""
+"""The accelerator's Verilog for readers: with the order, the comments and the names of the Python source."""
 
 import inspect
 import re
@@ -137,40 +137,8 @@ def _unseen_names(parts: Parts) -> Iterator[tuple[str, str]]:
             yield unnamed[0], unseen[0]
 
 
-def readable_modules(params: HardwareParams, *, memory_macros: bool = False) -> dict[str, str]:
-    """Text of every module by its name, the top module first; deterministic.
-
-    The logic is that of `generate_verilog`: names, the order of items and the form of the header differ, states of FSMs
-    are local parameters, and comments are added. With `memory_macros` large memories are instances of `RAM_MODULE`.
-    """
-    generate = generate_verilog_with_macros if memory_macros else generate_verilog
-    verilog = generate(params, source_lines=True)
-    own = _OWN.search(verilog)
-    design = verilog[: own.start()] if own else verilog
-    found = {m[1]: m[0] for m in _MODULE.finditer(design)}
-    plain = _plain_names([*found])
-    sources = _sources(params)
-    names = _names(found, sources)
-    modules = {}
-    for name in sorted(found, key=lambda name: name != TOP_NAME):
-        source = sources.get(_path(name), _Source())
-        wires, ports = names[name]
-        text = _MODULE_NAME.sub(lambda m: plain.get(m[0], m[0]), renamed(found[name], wires, ports))
-        parts, constants = _with_states(parts_of(text), source.states)
-        modules[plain[name]] = _comment(source.documentation) + render(parts, source.files, constants)
-    # Modules in several forms for synthesis and simulation: their text has macros and a comment already.
-    verilog = without_sources(verilog)
-    starts = [*_OWN.finditer(verilog)]
-    for start, end in zip(starts, [*(m.start() for m in starts[1:]), len(verilog)], strict=True):
-        modules[start[1]] = verilog[start.start() : end]
-    return modules
-
-
-_Names = dict[str, tuple[Mapping[str, str], Mapping[str, Mapping[str, str]]]]
-
-
-def _names(modules: Mapping[str, str], sources: Mapping[str, _Source]) -> _Names:
-    """New names of each module's wires, and of the ports of its instances: from the top module down."""
+def _names(modules: Mapping[str, str], sources: Mapping[str, _Source]) -> dict[str, Mapping[str, str]]:
+    """New names of each module's wires and ports: from the top module down."""
     wanted: dict[str, dict[str, str]] = {name: {} for name in modules}
     chosen: dict[str, Mapping[str, str]] = {}
 
@@ -186,4 +154,32 @@ def _names(modules: Mapping[str, str], sources: Mapping[str, _Source]) -> _Names
             visit(kind)
 
     visit(TOP_NAME)
-    return {name: (names, chosen) for name, names in chosen.items()}
+    return chosen
+
+
+def readable_modules(params: HardwareParams, *, memory_macros: bool = False) -> dict[str, str]:
+    """Text of every module by its name, the top module first; deterministic.
+
+    The logic is that of `generate_verilog`: names, the order of items and the form of the header differ, states of FSMs
+    are local parameters, and comments are added. With `memory_macros` large memories are instances of `RAM_MODULE`.
+    """
+    generate = generate_verilog_with_macros if memory_macros else generate_verilog
+    verilog = generate(params, source_lines=True)
+    own = _OWN.search(verilog)
+    design = verilog[: own.start()] if own else verilog
+    texts = {m[1]: m[0] for m in _MODULE.finditer(design)}
+    plain = _plain_names([*texts])
+    sources = _sources(params)
+    names = _names(texts, sources)
+    modules = {}
+    for name in sorted(texts, key=lambda name: name != TOP_NAME):
+        source = sources.get(_path(name), _Source())
+        text = _MODULE_NAME.sub(lambda m: plain.get(m[0], m[0]), renamed(texts[name], names[name], names))
+        parts, constants = _with_states(parts_of(text), source.states)
+        modules[plain[name]] = _comment(source.documentation) + render(parts, source.files, constants)
+    # Modules in several forms for synthesis and simulation: their text has macros and a comment already.
+    verilog = without_sources(verilog)
+    starts = [*_OWN.finditer(verilog)]
+    for start, end in zip(starts, [*(m.start() for m in starts[1:]), len(verilog)], strict=True):
+        modules[start[1]] = verilog[start.start() : end]
+    return modules
