@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(SEED_VARIABLE, str(random.SystemRandom().randrange(1 << 32)))
     # Elaboration makes millions of objects: at Python's own threshold half of its time is garbage collection.
     gc.set_threshold(100_000, 50, 50)
+
+
+def pytest_sessionfinish() -> None:
+    """Write what coverage has counted: xdist kills a worker that takes more than ten seconds to end."""
+    coverage = sys.modules.get("coverage")
+    if coverage is not None and (counts := coverage.Coverage.current()) is not None:
+        counts.save()
 
 
 _PYTHON_PACKAGES = ("fusesoc", "litex")
