@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from intloom.hw.package.names import IDENTIFIER
 from intloom.hw.package.sections import Section, section_at
 
 _MODULE = re.compile(
@@ -23,7 +24,6 @@ _DECLARATION = re.compile(
 )
 _CLOCK_OR_RESET = re.compile(r"(^|_)(clk|rst)$")
 _CONTINUES = ("  end", "  )")
-_WORD = re.compile(r"\\\S+(?= )|(?<![\w'$\\.])[A-Za-z_]\w*")
 _TARGETS = (
     re.compile(r"^  assign (\{.*?\}|\\\S+|\w+)", re.MULTILINE),
     re.compile(r"(\{[^{}]*\}|\\\S+|\w+) *(?:\[[^]]*\])* <= "),
@@ -41,16 +41,18 @@ class Item:
     """Files and lines of the Python source that it comes from."""
 
     @property
-    def declared(self) -> str | None:
-        """The name of a port or net that it declares."""
-        match = _DECLARATION.search(self.text)
-        return match["name"] if match else None
+    def declaration(self) -> re.Match[str] | None:
+        """The declaration of a port or net, with its `name`, if it is one."""
+        return _DECLARATION.search(self.text)
 
     @property
     def targets(self) -> set[str]:
         """Nets and functions that it defines."""
         return {
-            word for pattern in _TARGETS for part in pattern.findall(self.text) for word in _WORD.findall(f"{part} ")
+            word
+            for pattern in _TARGETS
+            for part in pattern.findall(self.text)
+            for word in IDENTIFIER.findall(f"{part} ")
         }
 
 
@@ -100,7 +102,7 @@ def render(parts: Parts, files: Sequence[str], constants: Sequence[str] = ()) ->
     attributes: dict[str, str] = {}
     rest = []
     for item in parts.items:
-        if declaration := _DECLARATION.search(item.text):
+        if declaration := item.declaration:
             declared.setdefault(declaration["name"], []).append(declaration)
             attributes[declaration["name"]] = attributes.get(declaration["name"], "") + item.text[: declaration.start()]
         else:
@@ -125,7 +127,7 @@ def _ports(ports: Sequence[str], declared: Mapping[str, list[re.Match[str]]], at
 
 
 class _Waiting:
-    """Items without a place of their own: each is written before the first that needs it."""
+    """Items without a line of their own: each is written before the first that needs it."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = {id(item): item for item in items}
@@ -133,7 +135,7 @@ class _Waiting:
 
     def needed_by(self, item: Item) -> Iterator[Item]:
         """Items that this one needs, and those that they need, in order."""
-        for word in dict.fromkeys(_WORD.findall(item.text)):
+        for word in dict.fromkeys(IDENTIFIER.findall(item.text)):
             needed = self._by_target.get(word)
             if needed is not None and id(needed) in self._items:
                 del self._items[id(needed)]
@@ -146,8 +148,8 @@ class _Waiting:
         return list(self._items.values())
 
 
-def _place(item: Item, files: Sequence[str]) -> tuple[int, Section, int] | None:
-    """File, function and line that an item comes from; what a constructor declares has no place of its own."""
+def _origin(item: Item, files: Sequence[str]) -> tuple[int, Section, int] | None:
+    """File, function and line that an item comes from; what a constructor declares has no line of its own."""
     for path, line in item.lines:
         section = section_at(path, line) if path in files else None
         if section is not None and section.name != "__init__":
@@ -157,11 +159,11 @@ def _place(item: Item, files: Sequence[str]) -> tuple[int, Section, int] | None:
 
 def _arranged(items: Sequence[Item], files: Sequence[str]) -> Iterator[str]:
     """Items in the order of these files, under the titles and comments of their functions."""
-    places = {id(item): _place(item, files) for item in items}
-    waiting = _Waiting([item for item in items if places[id(item)] is None])
-    placed = [(*place, item) for item in items if (place := places[id(item)])]
-    placed.sort(key=lambda entry: (entry[0], entry[1].first, entry[2]))
-    for section, entries in groupby(placed, key=lambda entry: entry[1]):
+    origins = [(item, _origin(item, files)) for item in items]
+    waiting = _Waiting([item for item, origin in origins if origin is None])
+    ordered = [(*origin, item) for item, origin in origins if origin is not None]
+    ordered.sort(key=lambda entry: (entry[0], entry[1].first, entry[2]))
+    for section, entries in groupby(ordered, key=lambda entry: entry[1]):
         yield f"\n  // {section.title}\n"
         comments = list(section.comments)
         for _, _, line, item in entries:

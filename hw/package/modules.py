@@ -127,9 +127,9 @@ def _unseen_names(parts: Parts) -> Iterator[tuple[str, str]]:
     """Wires that the source names in an assignment to several, where all but one of the names are known."""
     declared: dict[tuple[str, int], set[str]] = {}
     for item in parts.items:
-        if name := item.declared:
-            for place in item.lines:
-                declared.setdefault(place, set()).add(name)
+        if declaration := item.declaration:
+            for source_line in item.lines:
+                declared.setdefault(source_line, set()).add(declaration["name"])
     for (path, line), names in declared.items():
         unnamed = [name for name in names if name.startswith("\\$signal")]
         unseen = [name.lstrip("_") for name in assigned_names(path, line) if name not in names]

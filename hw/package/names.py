@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-_IDENTIFIER = re.compile(r"\\\S+(?= )|(?<![\w'$\\.])[A-Za-z_]\w*")
+IDENTIFIER = re.compile(r"\\\S+(?= )|(?<![\w'$\\.])[A-Za-z_]\w*")
 _ANONYMOUS = re.compile(r"(?<!\.)\\\$\S+(?= )")
 """Names that only a tool gave, but not those of ports of an instance."""
 _NUMBERED = re.compile(r"(?<!\.)\\(?!npu\.)\S*\$\S+(?= )")
@@ -21,8 +21,7 @@ _ASSIGN = re.compile(r"^\s*assign (\{.*?\}|\\\S+ |\w+)\s*(?:\[[^]]*\])*\s*= (.*)
 _ENABLE = re.compile(r"^\s*(?:else )?if \((.*?)\)(?: (\\\S+ |\w+)[^<;]*<= (.*);)?$")
 _REGISTER = re.compile(r"^\s*(?:else )?(\\\S+ |\w+)\s*(?:\[[^]]*\])* <= (.*);$")
 _CONNECTION = re.compile(r"^\s*\.(\\\S+ |\w+)\((.*)\),?$")
-_INSTANCE_TYPE = re.compile(r"^  (\\\S+ |\w+)\s*(?:#\(.*\) )?(?:\\\S+ |\w+)\s*\($")
-_INSTANCE = re.compile(r"^  (?:\\\S+ |\w+)\s*(?:#\(.*\) )?(\\\S+ |\w+)\s*\($")
+_INSTANCE = re.compile(r"^  (?P<kind>\\\S+ |\w+)\s*(?:#\(.*\) )?(?P<name>\\\S+ |\w+)\s*\($")
 _IS_CONSTANT = re.compile(r"^(\\\S+|\w+)\s*(?:\[[^]]*\])? == \d+'([hbd])([0-9a-f]+)$")
 _IS_ZERO = re.compile(r"^! (\w+)$")
 _BASES = {"h": 16, "b": 2, "d": 10}
@@ -102,7 +101,7 @@ def _collect(lines: list[str]) -> _Uses:
             uses.add(waiting, register[1].strip(), "enable")
             waiting = ""
         if assign := _ASSIGN.match(line):
-            target = _IDENTIFIER.findall(assign[1] + " ")[0]
+            target = IDENTIFIER.findall(assign[1] + " ")[0]
             uses.drivers.setdefault(target, assign[2].strip())
             uses.add(assign[2] + " ", target, "")
         elif enable := _ENABLE.match(line):
@@ -114,7 +113,7 @@ def _collect(lines: list[str]) -> _Uses:
         elif register := _REGISTER.match(line):
             uses.add(register[2] + " ", register[1].strip(), "next")
         elif header := _INSTANCE.match(line):
-            instance = header[1].strip()
+            instance = header["name"].strip()
         elif connection := _CONNECTION.match(line):
             uses.add(connection[2] + " ", f"{instance}_{connection[1].strip()}", "port")
             uses.connections.setdefault(connection[2].strip(), []).append((instance, connection[1].strip()))
@@ -184,7 +183,7 @@ def chosen_names(module: str, known: Mapping[str, str], states: States) -> Mappi
     `known` has names for ports, from the wires that they are connected to, and those that only the source tells.
     """
     namer = _Namer(module, states)
-    taken = {name.removeprefix("\\") for name in _IDENTIFIER.findall(module)}
+    taken = {name.removeprefix("\\") for name in IDENTIFIER.findall(module)}
 
     def choose(wire: str, wanted: str) -> None:
         name, number = wanted, 1
@@ -194,12 +193,10 @@ def chosen_names(module: str, known: Mapping[str, str], states: States) -> Mappi
         taken.add(name)
         namer.names[wire] = name
 
-    wires = list(dict.fromkeys(_NUMBERED.findall(module)))
-    anonymous = [wire for wire in wires if wire.startswith("\\$") and wire not in known]
-    for wire in (w for w in wires if w not in anonymous):
-        choose(wire, known.get(wire) or namer.connected(wire))
-    for wire in anonymous:
-        choose(wire, namer.wanted(wire))
+    # Names of anonymous wires contain those of others.
+    wires = sorted(dict.fromkeys(_NUMBERED.findall(module)), key=lambda w: w.startswith("\\$") and w not in known)
+    for wire in wires:
+        choose(wire, known.get(wire) or (namer.wanted if wire.startswith("\\$") else namer.connected)(wire))
     for wire, function in _SELECTION.findall(module):
         choose(function, f"{_plain(namer.names.get(wire, wire))}_select")
     return namer.names
@@ -209,10 +206,10 @@ def port_names(module: str, names: Mapping[str, str]) -> Iterator[tuple[str, str
     """Type of each instance, its ports with a dollar sign in their names, and names for them from their wires."""
     kind = ""
     for line in module.splitlines():
-        if header := _INSTANCE_TYPE.match(line):
-            kind = header[1].strip()
+        if header := _INSTANCE.match(line):
+            kind = header["kind"].strip()
         elif (connection := _CONNECTION.match(line)) and "$" in connection[1]:
-            port, wire = connection[1].strip(), _IDENTIFIER.findall(connection[2] + " ")
+            port, wire = connection[1].strip(), IDENTIFIER.findall(connection[2] + " ")
             own = not _PASSED_ON.fullmatch(port) or not wire
             yield kind, port, _plain(port if own else names.get(wire[0], wire[0]))
 
@@ -221,8 +218,8 @@ def renamed(text: str, names: Mapping[str, str], ports: Mapping[str, Mapping[str
     """A module's text with these names of its wires, and of the ports of its instances by the instances' types."""
     kind, lines = "", []
     for line in text.splitlines(keepends=True):
-        if header := _INSTANCE_TYPE.match(line):
-            kind = header[1].strip()
+        if header := _INSTANCE.match(line):
+            kind = header["kind"].strip()
         # An escaped name needs a space behind it, a plain one does not.
         new = _NUMBERED_AND_SPACE.sub(lambda match: names.get(match[1], match[0]), line)
         if (connection := _CONNECTION.match(new.rstrip("\n"))) and connection[1].strip() in ports.get(kind, {}):

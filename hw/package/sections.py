@@ -40,9 +40,14 @@ def section_at(path: str, line: int) -> Section | None:
 
 
 @lru_cache
-def _sections(path: str) -> tuple[Section, ...]:
+def _parsed(path: str) -> tuple[str, ast.Module]:
     text = (_HARDWARE / path).read_text(encoding="utf-8")
-    tree = ast.parse(text)
+    return text, ast.parse(text)
+
+
+@lru_cache
+def _sections(path: str) -> tuple[Section, ...]:
+    text, tree = _parsed(path)
     comments = list(_comments(text, tree))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return tuple(
@@ -86,7 +91,7 @@ def _comments(text: str, tree: ast.Module) -> Iterator[Comment]:
 @lru_cache
 def _assigned(path: str) -> dict[int, list[str]]:
     """Names on the left of each assignment to several, by the line that it begins in."""
-    tree = ast.parse((_HARDWARE / path).read_text(encoding="utf-8"))
+    _, tree = _parsed(path)
     tuples = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple)]
     return {
         node.lineno: [

@@ -95,8 +95,8 @@ def test_items_are_in_the_order_of_the_source(tmp_path: Path) -> None:
 def test_without_a_source_items_keep_their_order() -> None:
     parts = parts_of(MODULE)
     text = render(parts, [])
-    assert [item.text for item in parts.items if item.declared is None] == [
-        item.text for item in parts_of(text).items if item.declared is None
+    assert [item.text for item in parts.items if item.declaration is None] == [
+        item.text for item in parts_of(text).items if item.declaration is None
     ]
 
 
