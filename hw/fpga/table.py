@@ -108,10 +108,10 @@ def update_size(docs: Path, name: str, device: str, used: Mapping[str, Resource]
         _write(docs, name, size_record(device, used), of)
 
 
-def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None:
-    """Record a board's bitstream and rewrite the page's tables."""
+def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream, content: str) -> None:
+    """Record a board's bitstream, which follows from `content`, and rewrite the page's tables."""
     sources = (*_SOURCES, "intloom/soc/board.py")
-    row = evidence.measured(bitstream_record(preset, of), f"make fpga BOARD={board}", docs.parent, sources)
+    row = evidence.measured(bitstream_record(preset, of), f"make fpga BOARD={board}", docs.parent, sources, content)
     evidence.record(docs / BITSTREAMS, board, row)
     write_text(docs / PAGE, rendered(docs))
 

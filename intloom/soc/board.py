@@ -13,7 +13,7 @@ from intloom.common.errors import IntloomError, UsageError
 from intloom.common.extras import require_extra
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.fpga.board.bitstream import make_bitstream
+from intloom.hw.fpga.board.bitstream import content, make_bitstream
 from intloom.hw.fpga.board.boards import BOARDS, Board, board_named
 from intloom.hw.fpga.flow import Flow
 from intloom.hw.fpga.table import PAGE, bitstream_row, update_bitstream
@@ -97,6 +97,7 @@ def main(arguments: list[str] | None = None, *, say: Callable[[str], None] | Non
         flow = Flow((chosen.output / board.name).resolve(), tell, chosen.seed)
         flow.tell(f"writing the system into {flow.folder}")
         sources = make_system(board, device, chosen.preset, flow.folder)
+        of = content(DOCS.parent, sources, flow.folder)
         result = make_bitstream(preset(chosen.preset), board, device, sources, flow)
     except IntloomError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -104,7 +105,7 @@ def main(arguments: list[str] | None = None, *, say: Callable[[str], None] | Non
     flow.tell(bitstream_row(board.name, chosen.preset, result))
     flow.tell(f"bitstream: {result.file}, {result.file.stat().st_size:,} bytes")
     if (DOCS / PAGE).exists():
-        update_bitstream(DOCS, board.name, chosen.preset, result)
+        update_bitstream(DOCS, board.name, chosen.preset, result, of)
     return 0
 
 

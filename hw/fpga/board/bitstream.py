@@ -1,12 +1,14 @@
 """From a board's system to its bitstream: Yosys, nextpnr with the board's pins, ecppack."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from intloom.common import evidence
 from intloom.hw.fpga.board.boards import Board
 from intloom.hw.fpga.flow import DEVICES, Flow, map_to_cells
 from intloom.hw.fpga.report import Bitstream, Clock, check_fit, check_timing, read_utilization, resources_of
@@ -17,8 +19,19 @@ CHIP = "chip"
 """Name of the top module, and of the pin file."""
 _CONFIG = f"{CHIP}.config"
 _REPORT = "report.json"
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+"""In LiteX's Verilog they have a date and a tree of modules in any order."""
 _LIBRARY = ("cells_bb_ecp5.v", "cells_sim_ecp5.v")
 """Yosys' declarations of the cells that LiteX instantiates: PLL, pins, registers at pins."""
+
+
+def content(root: Path, sources: Sequence[Path], folder: Path) -> str:
+    """What a bitstream follows from: the system in `folder`, without comments, and the flow's code."""
+    pins_and_contents = sorted(file for file in folder.iterdir() if file.suffix in (".lpf", ".init"))
+    texts = (file.read_text(encoding="utf-8") for file in (*sources, *pins_and_contents))
+    system = "".join(_COMMENT.sub("", text) for text in texts)
+    flow = evidence.code_hash(root, ("hw/fpga/board/bitstream.py",), "intloom.hw.fpga")
+    return evidence.content_hash([system.encode(), flow.encode()])
 
 
 def make_bitstream(params: HardwareParams, board: Board, device: str, sources: Sequence[Path], flow: Flow) -> Bitstream:

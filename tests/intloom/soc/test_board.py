@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from intloom.common.errors import CapacityError, EnvironmentFault, ExitCode
-from intloom.hw.fpga.board.boards import ULX3S
+from intloom.hw.fpga.board.bitstream import content
+from intloom.hw.fpga.board.boards import ULX3S, Board
 from intloom.hw.fpga.report import Bitstream, Clock, Resource, TimingError
 from intloom.hw.fpga.table import PAGE
 from intloom.hw.spec.params import preset
@@ -152,6 +153,11 @@ def test_a_wrong_board_or_device_is_an_error(
     assert message in capsys.readouterr().err
 
 
+def empty_system(_board: Board, _device: str, _preset: str, folder: Path) -> list[Path]:
+    folder.mkdir(parents=True)
+    return []
+
+
 def test_the_command_records_the_bitstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     docs = Path(__file__).parents[3] / "docs"
@@ -161,7 +167,7 @@ def test_the_command_records_the_bitstream(tmp_path: Path, monkeypatch: pytest.M
     file = tmp_path / "ulx3s.bit"
     file.write_bytes(b"1234")
     made = Bitstream(file, "LFE5U-45F", used, (Clock("sys", 61.25, 50.0),), 90.0)
-    monkeypatch.setattr(command, "make_system", lambda *_: [])
+    monkeypatch.setattr(command, "make_system", empty_system)
     monkeypatch.setattr(command, "make_bitstream", lambda *_: made)
     lines: list[str] = []
     assert main(["ulx3s", "--device", "45F"], say=lines.append) == 0
@@ -170,13 +176,24 @@ def test_the_command_records_the_bitstream(tmp_path: Path, monkeypatch: pytest.M
     assert row in (tmp_path / "docs" / PAGE).read_text().splitlines()
 
 
+def test_a_bitstream_follows_from_the_system_without_its_comments(tmp_path: Path) -> None:
+    def content_with(comment: str, pin: str = "A1", wire: str = "a") -> str:
+        (tmp_path / "chip.v").write_text(f"// {comment}\n/* {comment}\n {comment} */ wire {wire};\n")
+        (tmp_path / "chip.lpf").write_text(pin)
+        return content(tmp_path, [tmp_path / "chip.v"], tmp_path)
+
+    assert content_with("Monday") == content_with("Tuesday")
+    assert content_with("Monday") != content_with("Monday", pin="B1")
+    assert content_with("Monday") != content_with("Monday", wire="b")
+
+
 def test_a_timing_error_ends_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def late(*_: Any) -> None:
         raise TimingError("timing is not met", ())
 
-    monkeypatch.setattr(command, "make_system", lambda *_: [])
+    monkeypatch.setattr(command, "make_system", empty_system)
     monkeypatch.setattr(command, "make_bitstream", late)
     assert main(["-o", str(tmp_path)]) == ExitCode.BAD_PARAMETERS
     assert "timing is not met" in capsys.readouterr().err
