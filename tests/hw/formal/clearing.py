@@ -426,19 +426,25 @@ class Invariant:
         return bool(solver.check() == z3.unsat)
 
 
+def with_registered(component: wiring.Component, registered: Collection[str]) -> tuple[Elaboratable, dict[str, Value]]:
+    """The component with a register with a reset in front of some inputs, and its ports by name."""
+    ports = {"__".join(map(str, path)): Value.cast(value) for path, _, value in component.signature.flatten(component)}
+    if not registered:
+        return component, ports
+    bench = Module()
+    bench.submodules.component = component
+    for name in registered:
+        bench.d.sync += ports[name].eq(before := Signal.like(ports[name], name=f"{name}_before"))
+        ports[name] = before
+    return bench, ports
+
+
 def _design(component: wiring.Component, unseen: Collection[str], registered: Collection[str]) -> str:
     """The component as RTLIL. Outputs `unseen` are no ports: what drives them alone is removed.
 
     A register with a reset drives the inputs `registered`.
     """
-    ports = {"__".join(map(str, path)): Value.cast(value) for path, _, value in component.signature.flatten(component)}
-    bench: Elaboratable = component
-    if registered:
-        bench = m = Module()
-        m.submodules.component = component
-        for name in registered:
-            m.d.sync += ports[name].eq(before := Signal.like(ports[name], name=f"{name}_before"))
-            ports[name] = before
+    bench, ports = with_registered(component, registered)
     seen = [value for name, value in ports.items() if name not in unseen]
     # Lines of sources change no proof.
     return rtlil.convert(bench, name="bench", ports=seen, emit_src=False)

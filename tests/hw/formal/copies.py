@@ -1,0 +1,164 @@
+"""The property of `clearing.py`, proved by the model checker ABC: no data of the two copies that counts ever differs.
+
+Both copies are in one graph, right after the reset. Its equal parts are found and merged, the rest is searched for a
+statement that holds for all time; nobody has to say of which form. Contents of memories are not in the graph: a read
+port gives any word, the same in both copies if they read equal entries at one address. All entries are equal at first;
+what the copies write differently is not, until both write it alike. A product is any function of its operands.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Collection
+from pathlib import Path
+
+from amaranth.hdl import Fragment, _nir
+from amaranth.hdl._ir import PortDirection, build_netlist
+from amaranth.lib import wiring
+
+from tests.hw.formal.aig import FALSE, TRUE, Blaster, Graph, Register, Word
+from tests.hw.formal.clearing import UNSEEN, Pairs, with_registered
+
+_ENTRIES = 64
+"""Memories with more entries are equal as a whole, or not."""
+_SEARCH = "read_aiger copies.aig; bmc3 -T 5 -F 20; scorr; pdr -T 300"
+"""A difference after a few cycles is found first; then equal parts are merged."""
+
+
+class Copies:
+    """Two copies of a component in one graph, and for each output whether it counts and differs."""
+
+    def __init__(self, component: wiring.Component, pairs: Pairs, registered: Collection[str] = ()) -> None:
+        self.graph = graph = Graph()
+        members = list(component.signature.flatten(component))
+        bench, values = with_registered(component, registered)
+        ports = {
+            name: (values[name], PortDirection.Input if member.flow is wiring.In else PortDirection.Output)
+            for name, (_, member, _) in zip(values, members, strict=True)
+        }
+        netlist = build_netlist(Fragment.get(bench, None), ports, name="component")
+        self._cells = netlist.cells
+        streams = {name: name.removesuffix("payload") + "valid" for name in values if name.endswith("__payload")}
+        valid_of = {name: valid for name, valid in {**streams, **pairs}.items() if valid in values}
+        inputs = {name: [graph.input() for _ in range(width)] for name, (_, width) in netlist.top.ports_i.items()}
+        twins = dict(inputs)
+        for name in inputs.keys() & valid_of.keys():
+            others = [graph.input() for _ in inputs[name]]
+            twins[name] = graph.muxes(inputs[valid_of[name]][0], inputs[name], others)
+        self._equal: dict[int, list[Register]] = {}
+        self._same: dict[int, Register] = {}
+        self._data: dict[int, tuple[Word, Word]] = {}
+        self._products: dict[int, tuple[Word, Word, Word]] = {}
+        one = Blaster(graph, netlist, inputs, self._first_read, self._first_product)
+        outputs = {name: one.word(value) for name, value in netlist.top.ports_o.items()}
+        one.close()
+        two = Blaster(graph, netlist, twins, self._second_read, self._second_product)
+        others = {name: two.word(value) for name, value in netlist.top.ports_o.items()}
+        two.close()
+        self._copies = one, two
+        self._link()
+        self.tied = inputs.get("rst", []) + inputs.get("clk", [])
+        for reset in inputs.get("rst", []):
+            graph.cleared(reset)
+        known = {**inputs, **outputs}
+        self.differs: dict[str, int] = {}
+        for name in outputs.keys() - {name for name, valid in pairs.items() if valid == UNSEEN}:
+            counts = known[valid_of[name]][0] if name in valid_of else TRUE
+            self.differs[name] = graph.both(counts, graph.equal(outputs[name], others[name]) ^ 1)
+
+    def _first_read(self, index: int, address: Word) -> Word:
+        self._data[index] = [self.graph.input() for _ in range(self._cells[index].width)], address
+        return self._data[index][0]
+
+    def _second_read(self, index: int, address: Word) -> Word:
+        graph, cell = self.graph, self._cells[index]
+        if index not in self._data:
+            raise ValueError("a read port that only one copy depends on")
+        data, other = self._data[index]
+        entries = self._entries(cell.memory)
+        if isinstance(cell, _nir.AsyncReadPort):
+            same = graph.both(self._at([entry.value for entry in entries], address), graph.equal(address, other))
+        else:
+            self._same[index] = graph.register(FALSE)
+            same = self._same[index].value
+        return graph.muxes(same, data, [graph.input() for _ in data])
+
+    def _first_product(self, index: int, a: Word, b: Word) -> Word:
+        if max(a) <= TRUE or max(b) <= TRUE:
+            return self.graph.product(a, b)
+        self._products[index] = a, b, [self.graph.input() for _ in a]
+        return self._products[index][2]
+
+    def _second_product(self, index: int, a: Word, b: Word) -> Word:
+        if index not in self._products:
+            return self.graph.product(a, b)
+        x, y, product = self._products[index]
+        same = self.graph.both(self.graph.equal(a, x), self.graph.equal(b, y))
+        return self.graph.muxes(same, product, [self.graph.input() for _ in a])
+
+    def _entries(self, memory: int) -> list[Register]:
+        if memory not in self._equal:
+            depth = self._cells[memory].depth
+            self._equal[memory] = [self.graph.register(TRUE) for _ in range(1 if depth > _ENTRIES else depth)]
+        return self._equal[memory]
+
+    def _at(self, entries: Word, address: Word) -> int:
+        """The bit of an entry."""
+        padded = [*entries, *[FALSE] * ((1 << len(address)) - len(entries))]
+        return entries[0] if len(entries) == 1 else self.graph.shifted(padded, address, FALSE)[0]
+
+    def _link(self) -> None:
+        """What is equal after this cycle: entries of memories, and words that synchronous ports have read."""
+        done: set[int] = set()
+        while left := (self._equal.keys() | self._same.keys()) - done:
+            for index in sorted(left & self._equal.keys()):
+                self._after_writes(index)
+            for index in sorted(left & self._same.keys()):
+                self._after_read(index)
+            done |= left
+            for copy in self._copies:
+                copy.close()
+
+    def _after_read(self, index: int) -> None:
+        graph, cell, register = self.graph, self._cells[index], self._same[index]
+        ports = [copy.word((*cell.addr, cell.en)) for copy in self._copies]
+        (*address, enable), (*_, other) = ports
+        entries = [entry.next if cell.transparent_for else entry.value for entry in self._equal[cell.memory]]
+        same = graph.all((self._at(entries, address), graph.equal(*ports), enable))
+        register.next = graph.mux(graph.any((enable, other)), same, register.value)
+
+    def _after_writes(self, memory: int) -> None:
+        graph, entries = self.graph, self._equal[memory]
+        now = [entry.value for entry in entries]
+        for cell in self._cells:
+            if not isinstance(cell, _nir.SyncWritePort) or cell.memory != memory:
+                continue
+            enables, addresses, words = (
+                [copy.word(value) for copy in self._copies] for value in (cell.en, cell.addr, cell.data)
+            )
+            masked = [list(map(graph.both, *pair)) for pair in zip(enables, words, strict=True)]
+            alike = graph.all(graph.equal(*pair) for pair in (enables, addresses, masked))
+            writes, whole = list(map(graph.any, enables)), graph.all((alike, *enables[0]))
+            for at, before in enumerate(now):
+                if len(now) < self._cells[memory].depth:
+                    now[at] = graph.both(before, graph.any((alike, graph.any(writes) ^ 1)))
+                    continue
+                here = [graph.all(bit ^ 1 ^ (at >> k & 1) for k, bit in enumerate(address)) for address in addresses]
+                touched = graph.any(map(graph.both, writes, here))
+                after = graph.any((graph.both(whole, here[0]), graph.both(alike, before)))
+                now[at] = graph.mux(touched, after, before)
+        for entry, value in zip(entries, now, strict=True):
+            entry.next = value
+
+
+def always_equal(component: wiring.Component, pairs: Pairs, folder: Path, registered: Collection[str] = ()) -> bool:
+    """Whether the property is proved; that the search comes to no end is an error."""
+    copies = Copies(component, pairs, registered)
+    copies.graph.write(folder / "copies.aig", [copies.graph.any(copies.differs.values())], copies.tied)
+    done = subprocess.run(["yosys-abc", "-c", _SEARCH], cwd=folder, capture_output=True, text=True, check=False)
+    if re.search(r"was asserted in frame \d+", done.stdout):
+        return False
+    if re.search(r"^Property proved", done.stdout, re.MULTILINE):
+        return True
+    raise RuntimeError(f"ABC gave no result:\n{done.stdout[-2000:]}{done.stderr}")
