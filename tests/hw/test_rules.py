@@ -31,7 +31,7 @@ AS_VERILOG = {
     Soc: "tests/intloom/soc runs it with its firmware",
     Harness: "it holds the Verilog, and tests/hw/fpga looks at its netlist",
 }
-OWN_SIMULATION = {"test_connections.py", "test_crc.py", "test_decode.py"}
+OWN_SIMULATION = {"test_aig.py", "test_connections.py", "test_crc.py", "test_decode.py"}
 """The accelerator with clocks of its own; combinational logic, which has no edge at which a monitor could look."""
 ARGUMENTS: dict[str, Any] = {
     "params": preset("nano"),
