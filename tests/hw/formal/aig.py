@@ -113,7 +113,7 @@ class Graph:
         """Whether a is less than b."""
         if signed:
             a, b = [*a[:-1], a[-1] ^ 1], [*b[:-1], b[-1] ^ 1]
-        return self.add(a, [y ^ 1 for y in b], TRUE)[1] ^ 1
+        return self.add(a, _not(b), TRUE)[1] ^ 1
 
     def shifted(self, value: Word, amount: Sequence[int], fill: int, stride: int = 1) -> Word:
         """The word moved down by an amount of steps."""
@@ -156,6 +156,9 @@ class Graph:
             gates.append((max(a, b), min(a, b)))
             return started + 2 * len(gates)
 
+        def name(literal: int) -> int:
+            return names[literal >> 1] ^ (literal & 1)
+
         names = [0] * (len(self.gates) + 1)
         for number, literal in enumerate(kept, 1):
             names[literal >> 1] = 2 * number
@@ -167,10 +170,9 @@ class Graph:
             names[register.value >> 1] = own ^ (register.init or 0)
         for at, operands in enumerate(self.gates, 1):
             if operands != self._NONE:
-                names[at] = gate(*(names[literal >> 1] ^ (literal & 1) for literal in operands))
-        ends = [register.next ^ (register.init or 0) for register in self.registers]
-        lines = [*(names[literal >> 1] ^ (literal & 1) for literal in ends), TRUE]
-        lines += [names[literal >> 1] ^ (literal & 1) for literal in bad]
+                names[at] = gate(*map(name, operands))
+        ends = (register.next ^ (register.init or 0) for register in self.registers)
+        lines = [*map(name, ends), TRUE, *map(name, bad)]
         counts = (started // 2 + len(gates), len(kept) + free, len(self.registers) + 1, len(bad), len(gates))
         text = f"aig {' '.join(map(str, counts))}\n" + "".join(f"{literal}\n" for literal in lines)
         deltas = (_code(delta) for number, (a, b) in enumerate(gates, 1) for delta in (started + 2 * number - a, a - b))
@@ -196,8 +198,6 @@ class Blaster:
         self._graph, self._cells, self._read, self._product = graph, netlist.cells, read, product
         self._bits: dict[int, int] = {FALSE: FALSE, TRUE: TRUE}
         self._registers: list[tuple[int, int, Register]] = []
-        self.reads: list[int] = []
-        """Cells of the read ports."""
         for name, (start, _) in netlist.top.ports_i.items():
             for bit, literal in enumerate(inputs[name]):
                 self._bits[_nir.Net.from_cell(0, start + bit)] = literal

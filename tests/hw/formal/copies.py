@@ -1,7 +1,7 @@
 """The property of `clearing.py`, proved by the model checker ABC: no data of the two copies that counts ever differs.
 
 Both copies are in one graph, right after the reset. Its equal parts are found and merged, the rest is searched for a
-statement that holds for all time; nobody has to say of which form. Contents of memories are not in the graph: a read
+statement that holds for all time, of any form. Contents of memories are not in the graph: a read
 port gives any word, the same in both copies if they read equal entries at one address. All entries are equal at first;
 what the copies write differently is not, until both write it alike. A product is any function of its operands.
 """
