@@ -55,6 +55,12 @@ UNSEEN = ""
 _HOLDS, _FAILS = "holds", "fails"
 
 
+def valid_of(ports: Collection[str], pairs: Pairs) -> dict[str, str]:
+    """The ports whose value counts only while another one is high, payloads of streams among them, with that port."""
+    streams = {name: name.removesuffix("payload") + "valid" for name in ports if name.endswith("__payload")}
+    return {**streams, **{name: valid for name, valid in pairs.items() if name in ports and valid in ports}}
+
+
 def _bits(value: Any) -> Any:
     """A word of the term, which may be a truth value."""
     return z3.If(value, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)) if z3.is_bool(value) else value
@@ -214,8 +220,7 @@ class Miter:
     def __init__(self, netlist: Netlist, pairs: Pairs) -> None:
         self.netlist = netlist
         ports = {*map(port_of, netlist.inputs), *netlist.outputs}
-        streams = {name: name.removesuffix("payload") + "valid" for name in ports if name.endswith("__payload")}
-        self.pairs = {**streams, **{name: valid for name, valid in pairs.items() if name in ports and valid in ports}}
+        self.pairs = valid_of(ports, pairs)
         self.cuts: list[Any] = []
         self.step = self._without_products(netlist.next | {f"{name}'": term for name, term in netlist.outputs.items()})
         own = [name for name in netlist.vars if name in netlist.next or port_of(name) in self.pairs]

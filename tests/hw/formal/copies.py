@@ -18,7 +18,7 @@ from amaranth.hdl._ir import PortDirection, build_netlist
 from amaranth.lib import wiring
 
 from tests.hw.formal.aig import FALSE, TRUE, Blaster, Graph, Register, Word
-from tests.hw.formal.clearing import UNSEEN, Pairs, with_registered
+from tests.hw.formal.clearing import UNSEEN, Pairs, valid_of, with_registered
 
 _ENTRIES = 64
 """Memories with more entries are equal as a whole, or not."""
@@ -39,13 +39,12 @@ class Copies:
         }
         netlist = build_netlist(Fragment.get(bench, None), ports, name="component")
         self._cells = netlist.cells
-        streams = {name: name.removesuffix("payload") + "valid" for name in values if name.endswith("__payload")}
-        valid_of = {name: valid for name, valid in {**streams, **pairs}.items() if valid in values}
+        valids = valid_of(values, pairs)
         inputs = {name: [graph.input() for _ in range(width)] for name, (_, width) in netlist.top.ports_i.items()}
         twins = dict(inputs)
-        for name in inputs.keys() & valid_of.keys():
+        for name in filter(valids.__contains__, inputs):
             others = [graph.input() for _ in inputs[name]]
-            twins[name] = graph.muxes(inputs[valid_of[name]][0], inputs[name], others)
+            twins[name] = graph.muxes(inputs[valids[name]][0], inputs[name], others)
         self._equal: dict[int, list[Register]] = {}
         self._same: dict[int, Register] = {}
         self._data: dict[int, tuple[Word, Word]] = {}
@@ -63,8 +62,8 @@ class Copies:
             graph.cleared(reset)
         known = {**inputs, **outputs}
         self.differs: dict[str, int] = {}
-        for name in outputs.keys() - {name for name, valid in pairs.items() if valid == UNSEEN}:
-            counts = known[valid_of[name]][0] if name in valid_of else TRUE
+        for name in (name for name in outputs if pairs.get(name) != UNSEEN):
+            counts = known[valids[name]][0] if name in valids else TRUE
             self.differs[name] = graph.both(counts, graph.equal(outputs[name], others[name]) ^ 1)
 
     def _first_read(self, index: int, address: Word) -> Word:
