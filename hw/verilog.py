@@ -139,6 +139,7 @@ _clock_alone = partial(ClockDomain, reset_less=True)
 """A domain without a reset: the module has no reset port."""
 _ATTRIBUTE_LINE = re.compile(r"^ *\(\* (\w+) = .* \*\)\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r" *\(\* (\w+)(?: = [^*]*)? \*\)")
+_SOURCE_LINES = re.compile(r'\(\* src = "([^"]*)" \*\)')
 _PMUX = re.compile(r"\\\$(procmux)\$(\d+) ")
 _DONT_CARE = re.compile(r"(\d+)'hx+")
 
@@ -146,7 +147,8 @@ _DONT_CARE = re.compile(r"(\d+)'hx+")
 def generate_verilog(params: HardwareParams, *, source_lines: bool = False) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; deterministic.
 
-    With `source_lines`, attributes `src` name the lines of the Python source; paths begin in this folder.
+    With `source_lines`, attributes `src` name the lines of the Python source; paths begin in this folder, and lines of
+    libraries are left out, so that the text does not depend on where anything is installed.
     """
     return _design(params, OneModule(arrays=True), source_lines)
 
@@ -203,10 +205,9 @@ def _translation(
         # Icarus 11 parses a function whose name starts with a dollar sign as a system function. The default of a
         # one-hot multiplexer is never selected, so its x becomes 0.
         kept = {*KEPT_ATTRIBUTES, *(["src"] if source_lines else [])}
-        folder = f"{Path(__file__).parent}/"
 
         def verilog() -> str:
-            text = _with_attributes(output(), kept).replace(folder, "")
+            text = _with_attributes(_SOURCE_LINES.sub(_own_lines, output()), kept)
             return _DONT_CARE.sub(r"\1'h0", _PMUX.sub(r"\1_\2 ", text))
 
         yield verilog
@@ -228,11 +229,18 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
+def _own_lines(attribute: re.Match[str]) -> str:
+    """The attribute with those of its lines that are in this folder."""
+    folder = f"{Path(__file__).parent}/"
+    lines = [line.removeprefix(folder) for line in attribute[1].split("|") if line.startswith(folder)]
+    return f'(* src = "{"|".join(lines)}" *)'
+
+
 def _with_attributes(verilog: str, names: Container[str]) -> str:
-    """Remove all other attributes."""
+    """Remove all other attributes, and empty ones."""
 
     def kept(match: re.Match[str]) -> str:
-        return match[0] if match[1] in names else ""
+        return match[0] if match[1] in names and '= "" *)' not in match[0] else ""
 
     return _ATTRIBUTE.sub(kept, _ATTRIBUTE_LINE.sub(kept, verilog))
 

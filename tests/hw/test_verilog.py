@@ -1,5 +1,6 @@
 """Translation to Verilog: what Yosys gets, and how it ends."""
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.common.errors import EnvironmentFault
 from intloom.hw import verilog
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.verilog import translated
 
 
@@ -39,6 +41,16 @@ def test_initial_words_of_memories_are_not_translated(monkeypatch: pytest.Monkey
     assert "initial" not in text
     assert "$memrd_v2" in scripts[0] and "$memwr_v2" in scripts[0]
     assert "$meminit" not in scripts[0]
+
+
+def test_lines_of_the_source_are_those_of_the_hardware() -> None:
+    """No line of Amaranth: its folder is another one on each machine, and the text may come from a cache."""
+    named = re.findall(r'src = "([^"]*)"', translated(CreditFifo(8, 4), "queue", source_lines=True))
+    places = {line for lines in named for line in lines.split("|")}
+    assert any(place.startswith("credit_fifo.py:") for place in places)
+    assert all((Path(verilog.__file__).parent / place.partition(":")[0]).is_file() for place in places)
+    assert not any(place.startswith("/") for place in places)
+    assert "src" not in translated(Lookup(), "lookup", source_lines=True)
 
 
 def test_a_refused_design_ends_in_an_error() -> None:

@@ -51,7 +51,8 @@ def handshakes(verilog: str) -> Iterator[tuple[str, str]]:
     """Every `valid` and `ready` in the design as seen from the bench, and when it must be 0 or 1.
 
     Inside the design a `ready` may depend on the payload, so it has a meaning only while its `valid` is high. Where
-    Yosys has given several channels of a module one name, a `ready` is checked in the component that it belongs to.
+    Yosys has given several channels of a module one name, or a channel's `valid` another name than its `ready`, the
+    `ready` is checked in the component that it belongs to.
     """
     for module in _MODULE.finditer(verilog):
         path = "dut." + "".join(f"\\{part} ." for part in module[1].split(".")[1:])
@@ -59,9 +60,9 @@ def handshakes(verilog: str) -> Iterator[tuple[str, str]]:
         for signal, prefix, kind in found:
             valids = [f"{path}{s} !== 1'b0" for s, p, k in found if (p, k) == (prefix, "valid")]
             inside = kind == "ready" and path != "dut."
-            if inside and ("$" in signal or len(valids) > 1):
+            if inside and ("$" in signal or len(valids) != 1):
                 continue
-            yield f"{path}{signal} ", valids[0] if inside and valids else "1"
+            yield f"{path}{signal} ", valids[0] if inside else "1"
 
 
 def _checks(verilog: str) -> Iterator[str]:
