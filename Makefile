@@ -87,11 +87,11 @@ formal: $(READY)  ## proofs about the RTL
 coverage: $(READY)  ## lines, branches and toggles of the RTL and cover points, what is missed in out/coverage/missed.txt
 	$(BIN)/python -m tests.hw.coverage --jobs $(JOBS)
 
-python-coverage: $(READY)  ## lines and branches of the Python packages by all tests, in out/python-coverage/html
-	$(BIN)/python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal
+python-coverage: $(READY)  ## lines and branches of the Python packages by their tests, in out/python-coverage/html
+	$(BIN)/python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal --ignore=tests/hw
 
 mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests detect
-	$(BIN)/python -m tools.mutate --resume
+	$(BIN)/python -m tools.mutate --jobs $(JOBS)
 
 stale: $(READY)  ## figures of the docs that are older than their sources, with the commands that renew them; fails if there are any
 	$(BIN)/python -m tools.evidence_page
@@ -103,9 +103,10 @@ nightly: $(READY)  ## suites of regress nightly, every test in its full size, co
 	@failed=; run() { $(BIN)/"$$@" || failed="$$failed $$*;"; }; \
 	run intloom regress nightly --jobs $(JOBS); \
 	run python -m tools.long_runs out/regress/nightly; \
-	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
+	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence" --ignore=tests/hw; \
+	run pytest tests/hw -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
 	run python -m tests.hw.coverage --jobs $(JOBS); \
-	run python -m tools.mutate --minutes 30 --limit 5 --seed $$(date +%Y%m%d); \
+	run python -m tools.mutate --count 120 --minutes 30 --limit 5 --jobs $(JOBS); \
 	run python -m tools.evidence_page; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 

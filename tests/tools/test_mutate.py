@@ -15,10 +15,10 @@ from tools.components import components, name_of
 from tools.mutate import __main__ as command
 from tools.mutate.__main__ import Sample, measuring_order
 from tools.mutate.__main__ import run as mutate
-from tools.mutate.bench import Bench
+from tools.mutate.bench import Bench, Outcome
 from tools.mutate.equivalence import prove, write_netlist
 from tools.mutate.listed import LIST, read_list, unexplained
-from tools.mutate.score import ROOT, Score, read_scores, write_score
+from tools.mutate.score import ROOT, Score, first_seed, read_scores, write_score
 from tools.mutate.sites import INVERTED, STUCK_AT_0, STUCK_AT_1, Mutant, Site, draw, plant, sites
 from tools.mutate.subject import subject_of
 from tools.mutate.targets import NOT_MUTATED, targets
@@ -167,11 +167,30 @@ def test_a_hang_is_a_failure_and_an_error_is_none(tmp_path: Path, monkeypatch: p
 def test_the_bench_of_a_small_component_finds_a_sample_of_faults(
     count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`make test` has this sample; `make mutate` has every component. After its limit it gets no more faults."""
+    """`make test` has this sample; `make mutate` has every component. After its limit it gets no more faults.
+
+    A second call goes on where the first has ended.
+    """
     monkeypatch.setattr(command, "_MIN_FAULTS", count)
     component = "bus.skid_buffer:SkidBuffer"
-    score = mutate(component, str(ROOT / targets()[component]), Sample(40, seconds=0), tmp_path / "faults")
+    bench, folder = str(ROOT / targets()[component]), tmp_path / "faults"
+    score = mutate(component, bench, Sample(40, seconds=0), folder, Score(seed=first_seed(component)))
     assert score.faults == count and score.percent == 100.0, capsys.readouterr().out
+    assert not score.exhausted and not score.has(40)
+    first = (folder / "outcomes.txt").read_text()
+    both = mutate(component, bench, Sample(count + 1), folder, score)
+    assert both.faults == count + 1 and both.found + both.harmless == count + 1 and both.has(count + 1)
+    assert len((folder / "outcomes.txt").read_text().splitlines()) == 3
+    assert (folder / "outcomes.txt").read_text() not in first
+
+
+def test_a_component_has_no_more_faults_at_some_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Bench, "measure", lambda self: None)
+    monkeypatch.setattr(Bench, "extents", lambda self: sites(elaborated()[1]))
+    monkeypatch.setattr(Bench, "run", lambda self, mutant: Outcome(found=True))
+    number = len(draw(sites(elaborated()[1]), 10_000, seed=1))
+    score = mutate("a:A", "", Sample(number + 1), tmp_path, Score(faults=number - 1, found=number - 1))
+    assert score.exhausted and score.faults == score.found == number and score.has(10_000)
 
 
 @pytest.mark.slow
@@ -230,10 +249,10 @@ def test_a_listed_fault_may_be_one_of_many(tmp_path: Path) -> None:
 
 
 def test_one_slow_bench_does_not_take_the_night_of_others() -> None:
-    slow, quick = Score(current=False, seconds=900, seed=1), Score(current=False, seconds=20, seed=2)
-    old, late = Score(seconds=900, seed=1), Score(seconds=20, seed=2)
-    scores = {"late": late, "slow": slow, "old": old, "quick": quick}
-    assert measuring_order(scores, [*scores, "new"]) == ["new", "quick", "slow", "old", "late"]
+    slow, quick = Score(10, current=False, seconds=900), Score(90, current=False, seconds=20)
+    few, many = Score(11, seconds=900), Score(39, seconds=20)
+    scores = {"many": many, "slow": slow, "few": few, "quick": quick, "enough": Score(40), "all": Score(exhausted=True)}
+    assert measuring_order(scores, [*scores, "new"], 40) == ["new", "quick", "slow", "few", "many"]
 
 
 def test_scores_are_kept(tmp_path: Path) -> None:

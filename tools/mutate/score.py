@@ -17,7 +17,7 @@ class Score:
     """The faults of one component."""
 
     faults: int = 0
-    """How many were drawn."""
+    """How many were drawn, in all calls since component and bench changed."""
     found: int = 0
     """A test of the bench fails."""
     harmless: int = 0
@@ -25,9 +25,11 @@ class Score:
     listed: int = 0
     """Listed with a reason why they change nothing that matters."""
     seed: int = 1
-    """The faults were drawn with it."""
+    """Gives the order in which they are drawn."""
     seconds: float = 0.0
-    """Time that the measurement took; 0 of scores before it was noted."""
+    """Time that the measurement took."""
+    exhausted: bool = False
+    """Whether the component has no more faults."""
     current: bool = True
     """Whether component and bench are unchanged since."""
 
@@ -35,6 +37,15 @@ class Score:
     def percent(self) -> float:
         """Share of the faults that are neither proved harmless nor listed, and were found."""
         return 100 * self.found / max(1, self.faults - self.harmless - self.listed)
+
+    def has(self, count: int) -> bool:
+        """Whether it is up to date, and of so many faults or of all."""
+        return self.current and (self.faults >= count or self.exhausted)
+
+
+def first_seed(component: str) -> int:
+    """The seed of a component that has no score of today's sources: another one whenever they change."""
+    return int(subject_of(component), 16) % 2**32
 
 
 def is_current(component: str, row: evidence.Evidence) -> bool:
