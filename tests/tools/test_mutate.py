@@ -249,10 +249,11 @@ def test_a_listed_fault_may_be_one_of_many(tmp_path: Path) -> None:
 
 
 def test_one_slow_bench_does_not_take_the_night_of_others() -> None:
-    slow, quick = Score(10, current=False, seconds=900), Score(90, current=False, seconds=20)
-    few, many = Score(11, seconds=900), Score(39, seconds=20)
-    scores = {"many": many, "slow": slow, "few": few, "quick": quick, "enough": Score(40), "all": Score(exhausted=True)}
-    assert measuring_order(scores, [*scores, "new"], 40) == ["new", "quick", "slow", "few", "many"]
+    slow, quick = Score(10, current=False, seconds=900), Score(90, current=False, seconds=900)
+    late, early = Score(11, seconds=300), Score(39, seconds=600)
+    enough = {"has": Score(40), "all": Score(exhausted=True)}
+    scores = {"late": late, "slow": slow, "early": early, "quick": quick, **enough}
+    assert measuring_order(scores, [*scores, "new"], 40) == ["new", "quick", "slow", "early", "late"]
 
 
 def test_scores_are_kept(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ class Sample:
     count: int
     """How many a component gets, those of earlier calls included."""
     seconds: float = math.inf
-    """After this time no further one is planted: those before are a sample too, since they are in random order."""
+    """So long after the run without a fault no further one is planted: those before are a sample too, since they are in
+    random order."""
 
 
 def run(component: str, tests: str, sample: Sample, folder: Path, before: Score) -> Score:
@@ -39,11 +40,12 @@ def run(component: str, tests: str, sample: Sample, folder: Path, before: Score)
     folder.mkdir(parents=True)
     bench = Bench(component, tests, folder)
     bench.measure()
+    measured = time.monotonic()
     drawn = draw(bench.extents(), sample.count, before.seed)
     mutants = drawn[before.faults :]
     outcomes: list[Outcome] = []
     for mutant in mutants:
-        if before.faults + len(outcomes) >= _MIN_FAULTS and time.monotonic() - started > sample.seconds:
+        if before.faults + len(outcomes) >= _MIN_FAULTS and time.monotonic() - measured > sample.seconds:
             mutants = mutants[: len(outcomes)]
             break
         outcomes.append(bench.run(mutant))
@@ -82,14 +84,14 @@ def write_outcomes(path: Path, mutants: Sequence[Mutant], outcomes: Sequence[Out
 def measuring_order(scores: Mapping[str, Score], components: Iterable[str], count: int) -> list[str]:
     """Components that have not had so many faults, in the order in which they get them.
 
-    First those without a score, then those whose sources have changed, then those with the fewest faults. Among equals
-    the quickest comes first: one slow bench must not take the night of many.
+    First those without a score, then those whose sources have changed, then the others, each time the quickest ones
+    first: one slow bench must not take the night of many.
     """
     missing = Score()
 
-    def rank(name: str) -> tuple[bool, bool, int, float]:
+    def rank(name: str) -> tuple[bool, bool, float]:
         score = scores.get(name, missing)
-        return name in scores, score.current, score.faults // _MIN_FAULTS if score.current else 0, score.seconds
+        return name in scores, score.current, score.seconds / max(1, score.faults)
 
     left = [n for n in components if not scores.get(n, missing).has(count)]
     return sorted(left, key=rank)

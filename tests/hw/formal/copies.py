@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from amaranth.hdl import Fragment, _nir
@@ -22,7 +22,7 @@ from tests.hw.formal.clearing import UNSEEN, Pairs, valid_of, with_registered
 
 _ENTRIES = 64
 """Memories with more entries are equal as a whole, or not."""
-_SEARCH = "read_aiger copies.aig; bmc3 -T 5 -F 20; scorr; pdr -T 300"
+_SEARCH = "bmc3 -T 5 -F 20; scorr; pdr -T 300"
 """A difference after a few cycles is found first; then equal parts are merged."""
 
 
@@ -151,13 +151,37 @@ class Copies:
             entry.next = value
 
 
+def _searched(copies: Copies, differs: Iterable[int], script: str, folder: Path) -> str:
+    """What ABC says of these statements that two values differ."""
+    copies.graph.write(folder / "copies.aig", [copies.graph.any(differs)], copies.tied)
+    command = ["yosys-abc", "-c", f"read_aiger copies.aig; {script}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def _is_refuted(answer: str) -> bool:
+    return re.search(r"was asserted in frame \d+", answer) is not None
+
+
 def always_equal(component: wiring.Component, pairs: Pairs, folder: Path, registered: Collection[str] = ()) -> bool:
     """Whether the property is proved; that the search comes to no end is an error."""
     copies = Copies(component, pairs, registered)
-    copies.graph.write(folder / "copies.aig", [copies.graph.any(copies.differs.values())], copies.tied)
-    done = subprocess.run(["yosys-abc", "-c", _SEARCH], cwd=folder, capture_output=True, text=True, check=False)
-    if re.search(r"was asserted in frame \d+", done.stdout):
+    answer = _searched(copies, copies.differs.values(), _SEARCH, folder)
+    if _is_refuted(answer):
         return False
-    if re.search(r"^Property proved", done.stdout, re.MULTILINE):
+    if re.search(r"^Property proved", answer, re.MULTILINE):
         return True
-    raise RuntimeError(f"ABC gave no result:\n{done.stdout[-2000:]}{done.stderr}")
+    raise RuntimeError(f"ABC gave no result:\n{answer[-2000:]}")
+
+
+def equal_for(component: wiring.Component, pairs: Pairs, cycles: Mapping[str, int], folder: Path) -> bool:
+    """Whether none of these outputs differs within so many cycles after the reset where it counts."""
+    copies = Copies(component, pairs)
+    for number in sorted({*cycles.values()}):
+        these = [copies.differs[name] for name, its in cycles.items() if its == number]
+        answer = _searched(copies, these, f"bmc3 -F {number}", folder)
+        if _is_refuted(answer):
+            return False
+        if f"No output asserted in {number} frames" not in answer:
+            raise RuntimeError(f"ABC gave no result:\n{answer[-2000:]}")
+    return True
