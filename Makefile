@@ -99,14 +99,14 @@ stale: $(READY)  ## figures of the docs that are older than their sources, with 
 unchanged: $(READY)  ## mark figures of FPGA and cell flows and of long runs as of today's sources where Verilog and flow are as they were
 	$(BIN)/python -m tools.unchanged
 
-nightly: $(READY)  ## suites of regress nightly, every test in its full size, coverage, mutations for half an hour; two hours
-	@failed=; run() { $(BIN)/"$$@" || failed="$$failed $$*;"; }; \
+nightly: $(READY)  ## suites of regress nightly, every test in its full size, coverage, mutations in what is left of two hours
+	@failed=; begin=$$(date +%s); run() { $(BIN)/"$$@" || failed="$$failed $$*;"; }; \
 	run intloom regress nightly --jobs $(JOBS); \
 	run python -m tools.long_runs out/regress/nightly; \
 	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence" --ignore=tests/hw; \
 	run pytest tests/hw -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
 	run python -m tests.hw.coverage --jobs $(JOBS); \
-	run python -m tools.mutate --count 120 --minutes 30 --limit 5 --jobs $(JOBS); \
+	run python -m tools.mutate --count 120 --minutes $$((105 - ($$(date +%s) - begin) / 60)) --limit 5 --jobs $(JOBS); \
 	run python -m tools.evidence_page; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 

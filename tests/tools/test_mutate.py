@@ -12,10 +12,11 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from tools.components import components, name_of
-from tools.mutate import __main__ as command
-from tools.mutate.__main__ import Sample, measuring_order
-from tools.mutate.__main__ import run as mutate
+from tools.mutate import component as planting
+from tools.mutate.__main__ import measuring_order
 from tools.mutate.bench import Bench, Outcome
+from tools.mutate.component import Sample
+from tools.mutate.component import run as mutate
 from tools.mutate.equivalence import prove, write_netlist
 from tools.mutate.listed import LIST, read_list, unexplained
 from tools.mutate.score import ROOT, Score, first_seed, read_scores, write_score
@@ -171,7 +172,7 @@ def test_the_bench_of_a_small_component_finds_a_sample_of_faults(
 
     A second call goes on where the first has ended.
     """
-    monkeypatch.setattr(command, "_MIN_FAULTS", count)
+    monkeypatch.setattr(planting, "_MIN_FAULTS", count)
     component = "bus.skid_buffer:SkidBuffer"
     bench, folder = str(ROOT / targets()[component]), tmp_path / "faults"
     score = mutate(component, bench, Sample(40, seconds=0), folder, Score(seed=first_seed(component)))

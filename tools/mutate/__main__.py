@@ -2,83 +2,16 @@
 
 import argparse
 import math
-import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from intloom.sim.processes import Processes, Work
-from tools.mutate.bench import Bench, Outcome
-from tools.mutate.equivalence import equivalent
-from tools.mutate.listed import unexplained
+from tools.mutate.component import Sample, Task, died, measured
 from tools.mutate.score import SCORES, Score, first_seed, read_scores, write_score
-from tools.mutate.sites import Mutant, draw
 from tools.mutate.targets import NOT_MUTATED, targets
-
-_MIN_FAULTS = 10
-"""A component gets so many even if they take longer than the limit."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Which faults are planted in a component: the next ones of its order, which its seed gives."""
-
-    count: int
-    """How many a component gets, those of earlier calls included."""
-    seconds: float = math.inf
-    """So long after the run without a fault no further one is planted: those before are a sample too, since they are in
-    random order."""
-
-
-def run(component: str, tests: str, sample: Sample, folder: Path, before: Score) -> Score:
-    """Plant faults in one component, after those of `before`, and print those that its bench does not find."""
-    started = time.monotonic()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    bench = Bench(component, tests, folder)
-    bench.measure()
-    measured = time.monotonic()
-    drawn = draw(bench.extents(), sample.count, before.seed)
-    mutants = drawn[before.faults :]
-    outcomes: list[Outcome] = []
-    for mutant in mutants:
-        if before.faults + len(outcomes) >= _MIN_FAULTS and time.monotonic() - measured > sample.seconds:
-            mutants = mutants[: len(outcomes)]
-            break
-        outcomes.append(bench.run(mutant))
-        # After each fault, so that progress and the first holes can be read while the others are planted.
-        write_outcomes(folder / "outcomes.txt", mutants[: len(outcomes)], outcomes)
-    survivors = [m for m, outcome in zip(mutants, outcomes, strict=True) if not outcome.found]
-    # Listed ones too: a proof is worth more than a reason.
-    same = equivalent(bench, survivors, folder)
-    others = [m for m, proved in zip(survivors, same, strict=True) if not proved]
-    holes = unexplained(component, others)
-    for survivor, proved in zip(survivors, same, strict=True):
-        print(f"  {'equivalent' if proved else 'not found' if survivor in holes else 'listed'}: {survivor}")
-    score = replace(
-        before,
-        faults=before.faults + len(mutants),
-        found=before.found + len(mutants) - len(survivors),
-        harmless=before.harmless + sum(same),
-        listed=before.listed + len(others) - len(holes),
-        exhausted=before.faults + len(mutants) == len(drawn) < sample.count,
-        seconds=before.seconds + round(time.monotonic() - started),
-    )
-    print(
-        f"{component}: {len(mutants)} more faults, of {score.faults} {score.found} found, "
-        f"{score.harmless} proved equivalent, {score.listed} listed: {score.percent:.1f} %",
-        flush=True,
-    )
-    return score
-
-
-def write_outcomes(path: Path, mutants: Sequence[Mutant], outcomes: Sequence[Outcome]) -> None:
-    """Write down which test found which fault."""
-    rows = (f"{m}\n    {o.by or 'not found'}\n" for m, o in zip(mutants, outcomes, strict=True))
-    path.write_text("".join(rows), encoding="utf-8")
 
 
 def measuring_order(scores: Mapping[str, Score], components: Iterable[str], count: int) -> list[str]:
@@ -95,34 +28,6 @@ def measuring_order(scores: Mapping[str, Score], components: Iterable[str], coun
 
     left = [n for n in components if not scores.get(n, missing).has(count)]
     return sorted(left, key=rank)
-
-
-@dataclass(frozen=True)
-class _Mutation:
-    """A task: one component's faults."""
-
-    component: str
-    tests: str
-    sample: Sample
-    folder: Path
-    before: Score
-    deadline: float
-    """In seconds since 1970."""
-
-
-def _measured(task: _Mutation) -> Score | str | None:
-    """The score; why there is none; None after the deadline."""
-    if time.time() > task.deadline:
-        return None
-    try:
-        return run(task.component, task.tests, task.sample, task.folder, task.before)
-    except SystemExit as problem:
-        # The other components are measured all the same.
-        return str(problem)
-
-
-def _died(task: _Mutation) -> str:
-    return f"the process that mutated {task.component} died twice"
 
 
 def main() -> None:
@@ -146,7 +51,7 @@ def main() -> None:
     scores = read_scores()
     deadline = time.time() + 60 * options.minutes
     tasks = [
-        _Mutation(
+        Task(
             name,
             known[name],
             Sample(options.count, 60 * options.limit),
@@ -157,7 +62,7 @@ def main() -> None:
         for name in measuring_order(scores, options.components or known, options.count)
     ]
     failed = []
-    work = Work[_Mutation, Score | str | None](_measured, lambda task: task.component, _died)
+    work = Work[Task, Score | str | None](measured, lambda task: task.component, died)
     for task, result in work.results(tasks, Processes(options.jobs)):
         if isinstance(result, str):
             print(f"{task.component}: {result}", flush=True)

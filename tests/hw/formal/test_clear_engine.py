@@ -12,7 +12,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw import engine
-from intloom.hw.bus.axi4 import LENGTH_BITS, Axi4
+from intloom.hw.bus.axi4 import LENGTH_BITS
 from intloom.hw.control import fetch
 from intloom.hw.control.run_control import RunControl
 from intloom.hw.engine import Engine
@@ -85,9 +85,8 @@ class Run(wiring.Component):
     """The engine with run control, which starts a program after the reset, on a memory that holds any words."""
 
     def __init__(self, params: HardwareParams) -> None:
-        self._params = params
-        bus = Axi4(params.axi_addr_bits, params.word_bits).members
-        seen = Engine(params).signature.members
+        self._engine = Engine(params)
+        bus, seen = self._engine.bus.signature.members, self._engine.signature.members
         super().__init__(
             {
                 "data": In(params.word_bits),
@@ -100,7 +99,7 @@ class Run(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The memory transfers one burst of each direction at a time."""
         m = Module()
-        m.submodules.engine = inner = Engine(self._params)
+        m.submodules.engine = inner = self._engine
         m.submodules.control = control = RunControl()
         bus, begun = inner.bus, Signal()
         beats, answers = Signal(LENGTH_BITS + 1), Signal(4)
