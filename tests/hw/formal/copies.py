@@ -174,14 +174,16 @@ def always_equal(component: wiring.Component, pairs: Pairs, folder: Path, regist
     raise RuntimeError(f"ABC gave no result:\n{answer[-2000:]}")
 
 
-def equal_for(component: wiring.Component, pairs: Pairs, cycles: Mapping[str, int], folder: Path) -> bool:
-    """Whether none of these outputs differs within so many cycles after the reset where it counts."""
+def equal_for(component: wiring.Component, pairs: Pairs, cycles: Mapping[tuple[str, ...], int], folder: Path) -> bool:
+    """Whether none of these outputs differs within so many cycles after the reset where it counts.
+
+    Each entry is one search: few outputs suit large designs, many suit small ones.
+    """
     copies = Copies(component, pairs)
-    for number in sorted({*cycles.values()}):
-        these = [copies.differs[name] for name, its in cycles.items() if its == number]
-        answer = _searched(copies, these, f"bmc3 -F {number}", folder)
+    for names, number in cycles.items():
+        answer = _searched(copies, [copies.differs[name] for name in names], f"bmc3 -F {number}", folder)
         if _is_refuted(answer):
             return False
         if f"No output asserted in {number} frames" not in answer:
-            raise RuntimeError(f"ABC gave no result:\n{answer[-2000:]}")
+            raise RuntimeError(f"ABC gave no result for {', '.join(names)}:\n{answer[-2000:]}")
     return True

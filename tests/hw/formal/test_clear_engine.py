@@ -32,12 +32,13 @@ PARAMS = SHAPES["nano"].replace(rows=16, vector_lanes=4, axi_data_bits=128, cloc
 _INSTRUCTIONS, _MEMORY_WORDS = 4, 1 << 20
 _FAULT: Pairs = {"fault__fault": "fault__valid"}
 _ENGINE = {
-    **dict.fromkeys(("fault__valid", "fault__fault"), 20),
-    **dict.fromkeys(("ar__valid", "ar__payload"), 28),
-    "ended": 36,
-    **dict.fromkeys(("started", "done", "aw__valid", "aw__payload", "w__valid", "w__payload"), 50),
+    **dict.fromkeys((("fault__valid",), ("fault__fault",)), 20),
+    **dict.fromkeys((("ar__valid",), ("ar__payload",)), 28),
+    ("ended",): 36,
+    **dict.fromkeys((("aw__valid",), ("aw__payload",), ("w__valid",), ("w__payload",), ("done",)), 50),
+    ("started",): 45,
 }
-"""Cycles for each output. The first instruction is issued after 43 to 49; what the check of the program reaches is hard
+"""Cycles for each output. The first instruction is issued after 43 or more; what the check of the program reaches is hard
 to search, since it is an exclusive or of all bits."""
 _UNIT: Pairs = {"unit__cause": "unit__fault", "unit__fault_index": "unit__fault"}
 _UNITS: dict[str, tuple[int, Pairs]] = {
@@ -50,7 +51,7 @@ _UNITS: dict[str, tuple[int, Pairs]] = {
         },
     ),
     "LoadUnit": (
-        9,
+        8,
         {
             **_UNIT,
             **dict.fromkeys(("scratch__addr", "scratch__data", "scratch__mask"), "scratch__valid"),
@@ -65,8 +66,8 @@ _UNITS: dict[str, tuple[int, Pairs]] = {
             **dict.fromkeys(("results__addr", "results__data", "results__mask"), "results__valid"),
         },
     ),
-    "MoveFrontEnd": (9, {}),
-    "StoreUnit": (9, {**_UNIT, "scratch__addr": "scratch__valid"}),
+    "MoveFrontEnd": (8, {}),
+    "StoreUnit": (8, {**_UNIT, "scratch__addr": "scratch__valid"}),
     "VectorUnit": (
         10,
         {
@@ -142,8 +143,9 @@ def _equal(name: str, folder: Path) -> bool:
     kind, arguments = components("nano")[name]
     cycles, pairs = _UNITS[name]
     unit = kind(**arguments)
-    outputs = ["__".join(map(str, path)) for path, member, _ in unit.signature.flatten(unit) if member.flow is Out]
-    return equal_for(unit, pairs, dict.fromkeys(outputs, cycles), folder)
+    members = unit.signature.flatten(unit)
+    outputs = tuple("__".join(map(str, path)) for path, member, _ in members if member.flow is Out)
+    return equal_for(unit, pairs, {outputs: cycles}, folder)
 
 
 @pytest.mark.parametrize("name", with_nightly(_UNITS, {"Dispatch", "MacUnit", "VectorUnit"}))
@@ -179,4 +181,4 @@ def test_an_engine_that_is_not_cleared_is_found(tmp_path: Path, monkeypatch: pyt
     """The space that the fetch has for words of the program."""
     faulty = planted(fetch.Fetch, ("init=blocks)", "init=blocks, reset_less=True)"))
     monkeypatch.setattr(engine, "Fetch", faulty)
-    assert not equal_for(Run(PARAMS), _FAULT, {"ar__valid": _ENGINE["ar__valid"]}, tmp_path)
+    assert not equal_for(Run(PARAMS), _FAULT, {("ar__valid",): 28}, tmp_path)
