@@ -38,8 +38,8 @@ _ENGINE = {
     **dict.fromkeys((("aw__valid",), ("aw__payload",), ("w__valid",), ("w__payload",), ("done",)), 50),
     ("started",): 45,
 }
-"""Cycles for each output. The first instruction is issued after 43 or more; what the check of the program reaches is hard
-to search, since it is an exclusive or of all bits."""
+"""Cycles for each output. The first instruction is issued after 43 or more; what the check of the program reaches is
+hard to search, since it is an exclusive or of all bits."""
 _UNIT: Pairs = {"unit__cause": "unit__fault", "unit__fault_index": "unit__fault"}
 _UNITS: dict[str, tuple[int, Pairs]] = {
     "Dispatch": (
