@@ -88,7 +88,7 @@ coverage: $(READY)  ## lines, branches and toggles of the RTL and cover points, 
 	$(BIN)/python -m tests.hw.coverage --jobs $(JOBS)
 
 python-coverage: $(READY)  ## lines and branches of the Python packages by their tests, in out/python-coverage/html
-	$(BIN)/python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal --ignore=tests/hw
+	$(BIN)/python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal
 
 mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests detect
 	$(BIN)/python -m tools.mutate --jobs $(JOBS)
@@ -103,7 +103,7 @@ nightly: $(READY)  ## suites of regress nightly, every test in its full size, co
 	@failed=; begin=$$(date +%s); run() { $(BIN)/"$$@" || failed="$$failed $$*;"; }; \
 	run intloom regress nightly --jobs $(JOBS); \
 	run python -m tools.long_runs out/regress/nightly; \
-	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence" --ignore=tests/hw; \
+	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
 	run pytest tests/hw -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
 	run python -m tests.hw.coverage --jobs $(JOBS); \
 	run python -m tools.mutate --count 120 --minutes $$((105 - ($$(date +%s) - begin) / 60)) --limit 5 --jobs $(JOBS); \

@@ -46,10 +46,10 @@ def test_initial_words_of_memories_are_not_translated(monkeypatch: pytest.Monkey
 def test_lines_of_the_source_are_those_of_the_hardware() -> None:
     """No line of Amaranth: its folder is another one on each machine, and the text may come from a cache."""
     named = re.findall(r'src = "([^"]*)"', translated(CreditFifo(8, 4), "queue", source_lines=True))
-    places = {line for lines in named for line in lines.split("|")}
-    assert any(place.startswith("credit_fifo.py:") for place in places)
-    assert all((Path(verilog.__file__).parent / place.partition(":")[0]).is_file() for place in places)
-    assert not any(place.startswith("/") for place in places)
+    lines = {line for of_item in named for line in of_item.split("|")}
+    assert any(line.startswith("credit_fifo.py:") for line in lines)
+    assert all((Path(verilog.__file__).parent / line.partition(":")[0]).is_file() for line in lines)
+    assert not any(line.startswith("/") for line in lines)
     assert "src" not in translated(Lookup(), "lookup", source_lines=True)
 
 

@@ -59,7 +59,7 @@ def run(component: str, tests: str, sample: Sample, folder: Path, before: Score)
         found=before.found + len(mutants) - len(survivors),
         harmless=before.harmless + sum(same),
         listed=before.listed + len(others) - len(holes),
-        exhausted=before.faults + len(mutants) == len(drawn) < sample.count,
+        asked=sample.count if before.faults + len(mutants) == len(drawn) else before.asked,
         seconds=before.seconds + round(time.monotonic() - started),
     )
     print(

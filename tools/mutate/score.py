@@ -28,8 +28,8 @@ class Score:
     """Gives the order in which they are drawn."""
     seconds: float = 0.0
     """Time that the measurement took."""
-    exhausted: bool = False
-    """Whether the component has no more faults."""
+    asked: int = 0
+    """How many were asked for when all that could be drawn were planted; a component may have fewer."""
     current: bool = True
     """Whether component and bench are unchanged since."""
 
@@ -39,8 +39,8 @@ class Score:
         return 100 * self.found / max(1, self.faults - self.harmless - self.listed)
 
     def has(self, count: int) -> bool:
-        """Whether it is up to date, and of so many faults or of all."""
-        return self.current and (self.faults >= count or self.exhausted)
+        """Whether it is up to date, and of so many faults, or of all that were drawn for as many."""
+        return self.current and max(self.faults, self.asked) >= count
 
 
 def first_seed(component: str) -> int:

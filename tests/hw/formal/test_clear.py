@@ -170,7 +170,7 @@ def test_a_counter_that_is_not_cleared_is_found_by_valid_alone(tmp_path: Path, m
     assert not always_equal(softmax.Softmax(SHAPE), PROVED["Softmax"], tmp_path)
 
 
-_FETCH_FAULTS = {
+FETCH_FAULTS = {
     "pointer": (
         "tail, head = Signal(index_bits + 1), Signal",
         "tail, head = Signal(index_bits + 1, reset_less=True), Signal",
@@ -183,6 +183,6 @@ _FETCH_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", each_night(_FETCH_FAULTS))
+@pytest.mark.parametrize("fault", each_night(FETCH_FAULTS))
 def test_a_fetch_that_is_not_cleared_is_found(fault: str, tmp_path: Path) -> None:
-    assert not always_equal(planted(Fetch, _FETCH_FAULTS[fault])(SHAPE), PROVED["Fetch"], tmp_path)
+    assert not always_equal(planted(Fetch, FETCH_FAULTS[fault])(SHAPE), PROVED["Fetch"], tmp_path)

@@ -22,7 +22,7 @@ from intloom.hw.vector import unit as vector_unit
 from tests.hw.formal.clearing import Pairs
 from tests.hw.formal.copies import equal_for
 from tests.hw.formal.planted import each_night, planted
-from tests.hw.formal.test_clear import components
+from tests.hw.formal.test_clear import FETCH_FAULTS, components
 from tests.support.nightly import with_nightly
 from tests.support.shapes import SHAPES
 
@@ -179,6 +179,6 @@ def test_a_program_runs_as_after_a_reset(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_an_engine_that_is_not_cleared_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The space that the fetch has for words of the program."""
-    faulty = planted(fetch.Fetch, ("init=blocks)", "init=blocks, reset_less=True)"))
+    faulty = planted(fetch.Fetch, FETCH_FAULTS["space"])
     monkeypatch.setattr(engine, "Fetch", faulty)
     assert not equal_for(Run(PARAMS), _FAULT, {("ar__valid",): 28}, tmp_path)
