@@ -103,9 +103,9 @@ nightly: $(READY)  ## suites of regress nightly, every test in its full size, co
 	@failed=; begin=$$(date +%s); run() { $(BIN)/"$$@" || failed="$$failed $$*;"; }; \
 	run intloom regress nightly --jobs $(JOBS); \
 	run python -m tools.long_runs out/regress/nightly; \
-	run python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
+	run python -m tools.python_coverage --renew --erase -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
 	run pytest tests/hw -n $(JOBS) --dist worksteal -m "nightly or not evidence"; \
-	run python -m tests.hw.coverage --jobs $(JOBS); \
+	run python -m tests.hw.coverage --renew --jobs $(JOBS); \
 	run python -m tools.mutate --count 120 --minutes $$((105 - ($$(date +%s) - begin) / 60)) --limit 5 --jobs $(JOBS); \
 	run python -m tools.evidence_page; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi

@@ -12,18 +12,29 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from intloom.common import evidence
 from intloom.common.atomic_write import write_text
 from intloom.common.errors import SimulationError
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.sim.processes import Processes, Work
 from intloom.sim.rtl.verilog import verilog_of
-from tests.hw.coverage.collector import HARDWARE, Collector
+from tests.hw.coverage.collector import HARDWARE, PARTS, Collector
 from tests.hw.coverage.fields import cover_points
 from tests.hw.coverage.steps import measure
 from tests.hw.npu.coincidences import wanted_points
 from tests.support.shapes import SHAPES
 from tools.coverage.merge import Design, merged
-from tools.coverage.summary import KINDS, component_paths, missed_text, shares, tallies, total, write_summary
+from tools.coverage.summary import (
+    KINDS,
+    ROOT,
+    SUMMARY,
+    component_paths,
+    missed_text,
+    shares,
+    tallies,
+    total,
+    write_summary,
+)
 from tools.coverage.waivers import FILE, read_waivers, unneeded
 
 
@@ -39,16 +50,20 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=8, help="random programs for each hardware")
     parser.add_argument("--jobs", type=int, default=1, help="hardware that is measured at once, each in a process")
     parser.add_argument("--output", type=Path, default=Path("out/coverage"), help="folder of the list")
+    parser.add_argument("--renew", action="store_true", help="only if the figures are older than the RTL")
     options = parser.parse_args()
+    if options.renew and evidence.read(SUMMARY)["all"].is_current(ROOT):
+        print("the coverage of the RTL is up to date")
+        return
     if unknown := set(options.hardware) - set(HARDWARE):
         parser.error(f"there is no {', '.join(sorted(unknown))}")
     options.output.mkdir(parents=True, exist_ok=True)
     seeds = range(options.first, options.first + options.count)
     work = Work[str, None](partial(measure, output=options.output, seeds=seeds), str, _died)
-    # The first takes longest.
-    for name, _ in work.results(options.hardware or [*HARDWARE], Processes(options.jobs)):
+    chosen = [name for name in PARTS if not options.hardware or name.split()[0] in options.hardware]
+    for name, _ in work.results(chosen, Processes(options.jobs)):
         print(f"{name} is measured", flush=True)
-    collectors = {name: Collector(name, options.output, options.output) for name in HARDWARE}
+    collectors = {name: Collector(name, options.output, options.output) for name in PARTS}
     _report(collectors, options.output / "missed.txt")
 
 

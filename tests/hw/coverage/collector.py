@@ -41,6 +41,10 @@ PATIENT, LIMIT = 1 << 16, 1_000_000
 """Cycles without progress, and cycles, in which a program with long bursts or a high index ends by itself."""
 HARDWARE = {"wide": WIDE, **SHAPES}
 """What is measured: the largest fields and memories, and every structural branch."""
+_LONG_PART = " long"
+PARTS = {"wide": WIDE, **{name + _LONG_PART: HARDWARE[name] for name in ("wide", "nano")}, **SHAPES}
+"""What runs in a process of its own, longest first. The long parts run a million instructions: indices and counts have
+all bits on the widest FIFO entries, and on those that Verilator counts."""
 _CLOSING = (
     ("CONTROL", 0xFFFF_FFFF ^ pack("CONTROL", start=1, reset=1)),
     *((r.name, value) for value in (0xFFFF_FFFF, 0) for r in REGISTERS if r.access in (Access.RW, Access.W1C)),
@@ -60,13 +64,14 @@ _READ = tuple(register.name for register in REGISTERS)
 
 
 class Collector:
-    """Runs programs on one hardware and adds up what they reach."""
+    """Runs the programs of one part and adds up what they reach."""
 
     def __init__(self, name: str, folder: Path, runs: Path) -> None:
-        self.name, self.params = name, HARDWARE[name]
+        self.name, self.params = name, PARTS[name]
+        self.is_long = name.endswith(_LONG_PART)
         verilog = verilog_of(self.params)
         # Points are lines of the Verilog: counts of another version say nothing.
-        folder = folder / hashlib.sha256(verilog.encode()).hexdigest()[:16]
+        folder = folder / (hashlib.sha256(verilog.encode()).hexdigest()[:16] + "-long" * self.is_long)
         folder.mkdir(parents=True, exist_ok=True)
         self._points, self._reached, self._runs = folder / "points.json", folder / "reached.json", runs
         self._done = folder / "done"

@@ -374,8 +374,6 @@ _WIDE_STEPS = (
 _SHAPE_STEPS = (_constants, _norms, _range_faults)
 _NANO_STEPS = (_odd_host, _queued_moves)
 """For what all hardware has, on that which simulates fastest: register accesses, FIFO entries."""
-_LONG = ("wide", "nano")
-"""Where indices and counts have all bits: on the widest FIFO entries, and on those that Verilator counts."""
 
 
 def _directed(collector: Collector) -> None:
@@ -388,10 +386,14 @@ def _directed(collector: Collector) -> None:
 
 
 def measure(name: str, output: Path, seeds: range) -> None:
-    """Measure one hardware, and keep its counts in the output folder."""
+    """Measure one part, and keep its counts in the output folder."""
     with temporary_folder("coverage") as runs:
         os.environ[COVERAGE_VARIABLE] = str(runs)
-        _run_steps(Collector(name, output, runs), seeds)
+        collector = Collector(name, output, runs)
+        if collector.is_long:
+            collector.once(_high_counts)
+        else:
+            _run_steps(collector, seeds)
 
 
 def _run_steps(collector: Collector, seeds: range) -> None:
@@ -409,6 +411,3 @@ def _run_steps(collector: Collector, seeds: range) -> None:
         if collector.is_open(f"random {seed}"):
             collector.run(random_program(seed, collector.params), _STALLS[seed % len(_STALLS)])
             collector.close(f"random {seed}")
-    if collector.name in _LONG:
-        # Last: it takes as long as all others.
-        collector.once(_high_counts)

