@@ -41,10 +41,6 @@ PATIENT, LIMIT = 1 << 16, 1_000_000
 """Cycles without progress, and cycles, in which a program with long bursts or a high index ends by itself."""
 HARDWARE = {"wide": WIDE, **SHAPES}
 """What is measured: the largest fields and memories, and every structural branch."""
-_LONG_PART = " long"
-PARTS = {"wide": WIDE, **{name + _LONG_PART: HARDWARE[name] for name in ("wide", "nano")}, **SHAPES}
-"""What runs in a process of its own, longest first. The long parts run a million instructions: indices and counts have
-all bits on the widest FIFO entries, and on those that Verilator counts."""
 _CLOSING = (
     ("CONTROL", 0xFFFF_FFFF ^ pack("CONTROL", start=1, reset=1)),
     *((r.name, value) for value in (0xFFFF_FFFF, 0) for r in REGISTERS if r.access in (Access.RW, Access.W1C)),
@@ -64,14 +60,13 @@ _READ = tuple(register.name for register in REGISTERS)
 
 
 class Collector:
-    """Runs the programs of one part and adds up what they reach."""
+    """Runs programs on one hardware and adds up what they reach."""
 
     def __init__(self, name: str, folder: Path, runs: Path) -> None:
-        self.name, self.params = name, PARTS[name]
-        self.is_long = name.endswith(_LONG_PART)
+        self.name, self.params = name, HARDWARE[name]
         verilog = verilog_of(self.params)
         # Points are lines of the Verilog: counts of another version say nothing.
-        folder = folder / (hashlib.sha256(verilog.encode()).hexdigest()[:16] + "-long" * self.is_long)
+        folder = folder / hashlib.sha256(verilog.encode()).hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
         self._points, self._reached, self._runs = folder / "points.json", folder / "reached.json", runs
         self._done = folder / "done"

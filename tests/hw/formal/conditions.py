@@ -61,8 +61,8 @@ class Steady:
         """Compare the port with its value before, of which nothing is known in the first cycle."""
         before, begun = Signal.like(ports[self.name], name=f"{self.name}_before"), Signal(name="begun")
         m.d.sync += [begun.eq(1), before.eq(ports[self.name])]
-        same = value = begun & (ports[self.name] == before)
-        for number in range(1, self.cycles):
+        same, value = begun & (ports[self.name] == before), Const(1)
+        for number in range(self.cycles):
             value &= delayed(m, f"same{number}", same, number)
         return value
 
