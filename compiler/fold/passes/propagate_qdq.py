@@ -152,7 +152,9 @@ def _backwards(model: Model) -> Model:
             continue
         # Other readers of the value may quantize it otherwise.
         alone = len(model.users(value)) == 1 and value not in model.outputs
-        stored, back = (f"{value if alone else node.outputs[0]}/{kind}" for kind in ("stored", "back"))
+        # A reader of the result may be the only one, and quantize it.
+        base = value if alone else f"{node.outputs[0]}/operand"
+        stored, back = f"{base}/stored", f"{base}/back"
         first, second = _pair(quantize, value, stored, back, node)
         types[stored] = ValueType(model.dtype(quantize.outputs[0]), model.shape(value))
         types[back] = ValueType("float", model.shape(value))

@@ -46,6 +46,17 @@ def test_a_value_is_enlarged_and_used_as_it_is(scales, rng, seed):
     compared(m, seed)
 
 
+def test_a_value_is_pooled_and_enlarged_and_used_as_it_is(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 8, 8), 6)
+    value = relu(m, x, 4)
+    (pooled,) = m.node("MaxPool", [value], kernel_shape=[2, 2], strides=[2, 2])
+    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    (up,) = m.node("Resize", [pooled, "", m.constant(np.array([1, 1, 2, 2], np.float32))], **attributes)
+    m.output(m.conv(m.pair(up, (1, 4, 8, 8), 2 * x.scale), 4), m.conv(m.pair(value, (1, 4, 8, 8), 5 * x.scale), 4))
+    compared(m, seed)
+
+
 def test_a_relu_of_a_quantized_value_needs_no_pair(rng, seed):
     """As of onnxruntime's `op_types_to_quantize` without Relu: averages and convolutions read its result."""
     m = OnnxMaker(rng)
