@@ -134,6 +134,35 @@ def _open_one(number: int, rivals: tuple[int, ...], rng: random.Random, *, other
     assert WaitChecker.LATENCY <= cycles <= WaitChecker.LATENCY + slack, f"row {number} beside {rivals}"
 
 
+@pytest.mark.parametrize("number", range(ROWS))
+def test_the_wait_that_is_written_last_counts(number: int) -> None:
+    """The row alone is compared all the time, also while its waits are written."""
+    board = made(WaitChecker)
+
+    async def open_row(ctx: Any, waits: list[int]) -> bool:
+        ctx.set(board.write_row, number)
+        for unit, wait in enumerate(waits):
+            ctx.set(board.write, 1)
+            ctx.set(board.write_unit, unit)
+            ctx.set(board.write_wait, wait)
+            await ctx.tick()
+        ctx.set(board.write, 0)
+        ctx.set(board.ready, 1 << number)
+        found = False
+        for _ in range(NEEDED):
+            await ctx.tick()
+            found |= bool(ctx.get(board.met))
+        ctx.set(board.ready, 0)
+        await ctx.tick()
+        return found
+
+    async def bench(ctx: Any) -> None:
+        assert await open_row(ctx, [0] * UNITS)
+        assert not await open_row(ctx, [0] * (UNITS - 1) + [1])
+
+    run(board, bench)
+
+
 @pytest.mark.parametrize("bit", range(COUNT_BITS))
 def test_every_bit_of_a_count_is_compared(bit: int, rng: random.Random) -> None:
     """Units that have finished one instruction less than a power of two meet waits with their next ones."""

@@ -6,7 +6,7 @@ lowest bit first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -187,6 +187,8 @@ def _code(number: int) -> bytes:
 
 Read = Callable[[int, Word], Word]
 """Data of a read port, by the index of its cell and its address; that of a synchronous port is of a register."""
+Given = Callable[[str], Word]
+"""An input by its name, when something depends on it."""
 Product = Callable[[int, Word, Word], Word]
 """The product of two operands, by the index of its cell."""
 
@@ -194,13 +196,14 @@ Product = Callable[[int, Word, Word], Word]
 class Blaster:
     """A netlist of Amaranth in a graph, as far as outputs depend on it."""
 
-    def __init__(self, graph: Graph, netlist: Any, inputs: Mapping[str, Word], read: Read, product: Product) -> None:
-        self._graph, self._cells, self._read, self._product = graph, netlist.cells, read, product
+    def __init__(self, graph: Graph, netlist: Any, given: Given, read: Read, product: Product) -> None:
+        self._graph, self._cells, self._given, self._read, self._product = graph, netlist.cells, given, read, product
         self._bits: dict[int, int] = {FALSE: FALSE, TRUE: TRUE}
         self._registers: list[tuple[int, int, Register]] = []
-        for name, (start, _) in netlist.top.ports_i.items():
-            for bit, literal in enumerate(inputs[name]):
-                self._bits[_nir.Net.from_cell(0, start + bit)] = literal
+        self._inputs = {
+            start + bit: name for name, (start, width) in netlist.top.ports_i.items() for bit in range(width)
+        }
+        self._starts = {name: start for name, (start, _) in netlist.top.ports_i.items()}
 
     def word(self, value: Iterable[int]) -> Word:
         """The literals of some nets."""
@@ -212,12 +215,19 @@ class Blaster:
                 stack.pop()
                 continue
             cell, bit = self._cells[net >> 16], net & 0xFFFF
+            if net >> 16 == 0:
+                self._take_input(self._inputs[bit])
+                continue
             left = [source for source, _ in cell.comb_edges_to(bit) if source not in self._bits]
             if left:
                 stack += left
             else:
                 self._evaluate(net >> 16, bit)
         return [self._bits[net] for net in nets]
+
+    def _take_input(self, name: str) -> None:
+        for at, literal in enumerate(self._given(name), self._starts[name]):
+            self._bits[_nir.Net.from_cell(0, at)] = literal
 
     def close(self) -> None:
         """Give all registers that something depends on their next value."""

@@ -21,19 +21,21 @@ from intloom.hw.spec.params import preset
 from intloom.hw.vector.depthwise_constants import constant_write
 from intloom.hw.vector.raster_setup import RasterSetup
 from tests.hw.formal.conditions import (
+    SAME,
     UNSEEN,
     After,
+    Held,
+    HighUntil,
+    Only,
     Pairs,
     Ports,
-    Requirement,
+    Rule,
+    Rules,
+    Shifted,
     Steady,
     any_of,
     delayed,
-    held,
     once,
-    only,
-    registered,
-    shifted,
 )
 
 
@@ -53,25 +55,51 @@ def _on_a_loaded_tile(m: Module, ports: Ports) -> Value:
     return delayed(m, "pixel", now & ports["valid"], MacArray.latency(len(ports["pixel"]) // 8))
 
 
-def _loads_end_after_their_issue(m: Module, ports: Ports) -> None:
-    """A load is issued while there is space; it has a word, and ends after its issue."""
-    issue, last = Signal(name="issue_asked"), Signal(name="last_asked")
+def _first_enable(m: Module, ports: Ports) -> Value:
+    """An operand that has entered as many cycles ago as it takes."""
+    return delayed(m, "enable", ports["enable"][0], RequantizerLane.LATENCY)
+
+
+def _has_space(_: Module, ports: Ports) -> Value:
+    """A load is issued while there is space."""
+    return ports["space"]
+
+
+def _ends_after_its_issue(m: Module, ports: Ports) -> Value:
+    """A load has a word, and ends after its issue."""
     loads, beats = Signal(4, name="loads"), Signal(name="beats")
     begun = beats | ports["beat"]
-    m.d.comb += [
-        ports["issue"].eq(issue & ports["space"]),
-        ports["last"].eq(last & begun & (loads != 0)),
-    ]
     m.d.sync += [
         loads.eq(loads + ports["issue"] - (ports["last"] & ports["checked"])),
         beats.eq(begun & ~ports["last"]),
     ]
-    ports["issue"], ports["last"] = issue, last
+    return begun & (loads != 0)
+
+
+def _walk_is_shown(m: Module, ports: Ports) -> Value:
+    """A walk that starts counts in this cycle and in the one before."""
+    return ports["walk__same"] & delayed(m, "walk_same", ports["walk__same"], 1)
+
+
+def _strip_has_ended(m: Module, ports: Ports) -> Value:
+    """A strip of which the accumulators have told the end, before they tell that it may be read."""
+    strips = Signal(3, name="strips")
+    m.d.sync += strips.eq(strips + ports["strip_ends"] - ports["strip_ready"])
+    return strips != 0
 
 
 _PARITY: Pairs = {"error": any_of("error", parity_error_layout(0), "valid")}
 
+_WRITE: Pairs = dict.fromkeys(("port__addr", "port__data", "port__mask"), "port__valid")
+
 PROVED: dict[str, Pairs] = {
+    "AccumulatorReadout": {
+        "residual__addr": "residual__valid",
+        **dict.fromkeys(("residual__data", "residual_bytes"), "residual_arrived"),
+        **dict.fromkeys(("group", "address", "tag", "channel_set", "fault_index"), "item"),
+        "correction_set": "corrected",
+        **dict.fromkeys(("shift", "even"), "activate"),
+    },
     "AccumulatorMemory": {
         "read_data": After(AccumulatorMemory.LATENCY),
         "readout_data": After(AccumulatorMemory.LATENCY, ("readout_en",)),
@@ -110,7 +138,7 @@ PROVED: dict[str, Pairs] = {
     "NormFactors": {"result": UNSEEN},
     "OperandFetcher": {"port__addr": "port__valid"},
     "OperandStage": {"x1": UNSEEN, "x2": UNSEEN},
-    "OutputWalker": {},
+    "OutputWalker": {"walk": SAME},
     "ParityChecker": _PARITY,
     "PixelFetcher": {
         "act0__addr": "act0__valid",
@@ -127,7 +155,7 @@ PROVED: dict[str, Pairs] = {
     },
     "RasterWalker": {},
     "ReadArbiter": {},
-    "RequantizerLane": {"result": After(RequantizerLane.LATENCY, ("enable",))},
+    "RequantizerLane": {"result": _first_enable},
     "ResidualAdder": {"sums": UNSEEN},
     "RunWalker": {"o__payload": UNSEEN},
     "ScaleNormalizer": dict.fromkeys(("mantissa", "exponent"), After(ScaleNormalizer.LATENCY)),
@@ -149,8 +177,9 @@ PROVED: dict[str, Pairs] = {
     "WordDecoder": {},
     "ZeroPoints": {"weights": _zero_points_stored},
     # `hazard` compares with addresses of before the reset until as many have followed: it delays a read, no more.
+    "mac.ResultWriter": {**_WRITE, "fault_index": "fault"},
     "vector.ResultWriter": {
-        **dict.fromkeys(("port__addr", "port__data", "port__mask"), "port__valid"),
+        **_WRITE,
         "hazard": UNSEEN,
     },
     "vector.Sequencer": {
@@ -164,15 +193,33 @@ Of some components the proof is about all outputs but the data, `UNSEEN`: when t
 Their data follows requirements on the order of inputs, or contents of memories that are too large for the method.
 """
 
-REQUIRED: dict[str, list[Requirement]] = {
-    "ConstantCheck": [_loads_end_after_their_issue],
-    "DepthwiseConstants": [only("valid", once("start"))],
-    "LoopSetup": [held("descriptors")],
-    # No start comes in the first cycle after a reset.
-    "OutputWalker": [registered("start")],
-    "RequantizerLane": [shifted("enable")],
+REQUIRED: dict[str, list[Rule]] = {
+    "AccumulatorReadout": [
+        Held("descriptors"),
+        HighUntil("epilogue_idle", once("item")),
+        Only("strip_ready", _strip_has_ended),
+    ],
+    "ConstantCheck": [Only("issue", _has_space), Only("last", _ends_after_its_issue)],
+    "DepthwiseConstants": [Only("valid", once("start"))],
+    "LoopSetup": [Held("descriptors")],
+    "OutputWalker": [Only("start", _walk_is_shown)],
+    "RequantizerLane": [Shifted("enable")],
+    "mac.ResultWriter": [Held("descriptors")],
 }
 """What components require of their inputs."""
+
+PROMISED: dict[str, list[Rule]] = {"OutputWalker": [Only("o__valid", once("start"))]}
+"""What components promise of their outputs."""
+
+
+INSIDE = dict.fromkeys(("AccumulatorReadout", "mac.ResultWriter"), ("OutputWalker",))
+"""Components whose proof is about their own logic, and rests on that of those inside it."""
+
+
+def rules_of(name: str) -> Rules:
+    """All of it."""
+    return Rules(PROVED[name], REQUIRED.get(name, ()), PROMISED.get(name, ()))
+
 
 BY_INDUCTION = {"DepthwiseEpilogue", "Divider", "Norm", "NormFactors", "RunWalker"}
 """Components on which ABC takes too long."""
@@ -182,8 +229,7 @@ ON_4_ROWS_AND_COLUMNS = {"MacArray"}
 
 NOT_PROVED = {
     "the search comes to no end": {
-        "AccumulatorReadout", "ChannelStore", "TilePlanner", "ZeroPointCorrection", "mac.ResultWriter",
-        "mac.Sequencer",
+        "ChannelStore", "TilePlanner", "ZeroPointCorrection", "mac.Sequencer",
     },
     "too large for one proof": {
         "Dispatch", "Engine", "LoadUnit", "MacUnit", "MoveFrontEnd", "StoreUnit", "VectorUnit",

@@ -12,7 +12,7 @@ changes them. A component that is not proved may still be right: its invariant m
 
 import random
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +24,7 @@ from amaranth.lib import wiring
 
 from intloom.common.cache.store import Kind, cached_text, key_of
 from intloom.hw.resources import run_yosys
-from tests.hw.formal.conditions import Bench, Pairs, Requirement
+from tests.hw.formal.conditions import Bench, Rules
 
 _SCRIPT = """\
 read_rtlil bench.il
@@ -422,9 +422,9 @@ class Invariant:
         return bool(solver.check() == z3.unsat)
 
 
-def clears(component: wiring.Component, pairs: Pairs, folder: Path, required: Collection[Requirement] = ()) -> bool:
+def clears(component: wiring.Component, rules: Rules, folder: Path) -> bool:
     """Whether the property is proved. Results are cached under a hash of all that they depend on."""
-    bench = Bench(component, pairs, required)
+    bench = Bench(component, rules)
     # Outputs that are not compared are no ports: what drives them alone is removed. Lines of sources change no proof.
     seen = [value for name, value in bench.ports.items() if name not in bench.unseen]
     design = rtlil.convert(bench.module, name="bench", ports=seen, emit_src=False)

@@ -1,9 +1,13 @@
 """A component in a bench: what it requires of its inputs, and when its outputs count."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+from unittest.mock import patch
 
-from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Fragment, Module, Mux, Signal, Value
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import data, wiring
 
@@ -12,9 +16,9 @@ Condition = Callable[[Module, Ports], Value]
 """A bit, and what it needs in a module with the component; ports have the names of its members."""
 Pairs = Mapping[str, str | Condition]
 """Ports whose value counts only under a condition, or while another port is high, or never in this proof."""
-Requirement = Callable[[Module, Ports], None]
-"""Drives inputs of the component, from others that take their names."""
 UNSEEN = ""
+SAME = "="
+"""Of an input: it counts while another port, `<name>__same`, is high. Conditions say when that has to be."""
 
 
 def delayed(m: Module, name: str, value: Value, cycles: int) -> Value:
@@ -78,77 +82,211 @@ def once(name: str) -> Condition:
     return condition
 
 
-def only(name: str, condition: Condition) -> Requirement:
-    """The input is high only where the condition holds."""
+class Rule(Protocol):
+    """What holds for ports of a component."""
 
-    def requirement(m: Module, ports: Ports) -> None:
-        asked = Signal.like(ports[name], name=f"{name}_asked")
-        m.d.comb += ports[name].eq(Mux(condition(m, ports), asked, 0))
-        ports[name] = asked
+    def drive(self, m: Module, ports: Ports) -> Ports:
+        """Let it hold: drive ports from others, which are returned under their names."""
 
-    return requirement
-
-
-def registered(name: str) -> Requirement:
-    """A register with a reset drives the input."""
-
-    def requirement(m: Module, ports: Ports) -> None:
-        before = Signal.like(ports[name], name=f"{name}_before")
-        m.d.sync += ports[name].eq(before)
-        ports[name] = before
-
-    return requirement
+    def holds(self, m: Module, ports: Ports) -> Value:
+        """Whether it holds in this cycle."""
 
 
-def shifted(name: str) -> Requirement:
-    """Each bit of the input follows the one below it by a cycle."""
+@dataclass(frozen=True)
+class Only:
+    """The port is high only where the condition holds."""
 
-    def requirement(m: Module, ports: Ports) -> None:
-        first, later = Signal(name=f"{name}_first"), Signal(len(ports[name]) - 1, name=f"{name}_later")
-        m.d.comb += ports[name].eq(Cat(first, later))
-        m.d.sync += later.eq(Cat(first, later))
-        ports[name] = first
+    name: str
+    condition: Condition
 
-    return requirement
+    def drive(self, m: Module, ports: Ports) -> Ports:
+        """Lower it elsewhere."""
+        asked = Signal.like(ports[self.name], name=f"{self.name}_asked")
+        m.d.comb += ports[self.name].eq(Mux(self.condition(m, ports), asked, 0))
+        return {self.name: asked}
+
+    def holds(self, m: Module, ports: Ports) -> Value:
+        """Look at the port, and at the condition."""
+        return ~ports[self.name].any() | self.condition(m, ports)
 
 
-def held(name: str) -> Requirement:
+@dataclass(frozen=True)
+class HighUntil:
+    """The port is low only where the condition holds."""
+
+    name: str
+    condition: Condition
+
+    def drive(self, m: Module, ports: Ports) -> Ports:
+        """Raise it elsewhere."""
+        asked = Signal.like(ports[self.name], name=f"{self.name}_asked")
+        m.d.comb += ports[self.name].eq(Mux(self.condition(m, ports), asked, ~0))
+        return {self.name: asked}
+
+    def holds(self, m: Module, ports: Ports) -> Value:
+        """Look at the port, and at the condition."""
+        return ports[self.name].all() | self.condition(m, ports)
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """Each bit of the port follows the one below it by a cycle."""
+
+    name: str
+
+    def drive(self, m: Module, ports: Ports) -> Ports:
+        """Drive the upper bits by registers."""
+        first, later = Signal(name=f"{self.name}_first"), self._later(m, ports)
+        m.d.comb += ports[self.name].eq(Cat(first, later))
+        return {self.name: first}
+
+    def holds(self, m: Module, ports: Ports) -> Value:
+        """Compare the upper bits with the lower ones of the cycle before."""
+        return ports[self.name][1:] == self._later(m, ports)
+
+    def _later(self, m: Module, ports: Ports) -> Signal:
+        later = Signal(len(ports[self.name]) - 1, name=f"{self.name}_later")
+        m.d.sync += later.eq(ports[self.name])
+        return later
+
+
+@dataclass(frozen=True)
+class Held:
     """An offer of the stream stays until it is taken."""
 
-    def requirement(m: Module, ports: Ports) -> None:
-        valid, payload, ready = (f"{name}__{member}" for member in ("valid", "payload", "ready"))
-        asked, offered = Signal(name=f"{name}_asked"), Signal.like(ports[payload], name=f"{name}_offered")
-        waits, kept = Signal(name=f"{name}_waits"), Signal.like(ports[payload], name=f"{name}_kept")
-        m.d.comb += [ports[valid].eq(asked | waits), ports[payload].eq(Mux(waits, kept, offered))]
-        m.d.sync += [waits.eq(ports[valid] & ~ports[ready]), kept.eq(Mux(ports[valid], ports[payload], 0))]
-        ports[valid], ports[payload] = asked, offered
+    name: str
 
-    return requirement
+    def drive(self, m: Module, ports: Ports) -> Ports:
+        """Repeat an offer that was not taken."""
+        valid, payload, waits, kept = self._waiting(m, ports)
+        asked, offered = Signal(name=f"{self.name}_asked"), Signal.like(kept, name=f"{self.name}_offered")
+        m.d.comb += [ports[valid].eq(asked | waits), ports[payload].eq(Mux(waits, kept, offered))]
+        return {valid: asked, payload: offered}
+
+    def holds(self, m: Module, ports: Ports) -> Value:
+        """Compare an offer with the one before that was not taken."""
+        valid, payload, waits, kept = self._waiting(m, ports)
+        return ~waits | (ports[valid] & (ports[payload] == kept))
+
+    def _waiting(self, m: Module, ports: Ports) -> tuple[str, str, Signal, Signal]:
+        valid, payload, ready = (f"{self.name}__{member}" for member in ("valid", "payload", "ready"))
+        waits, kept = Signal(name=f"{self.name}_waits"), Signal.like(ports[payload], name=f"{self.name}_kept")
+        m.d.sync += [waits.eq(ports[valid] & ~ports[ready]), kept.eq(Mux(ports[valid], ports[payload], 0))]
+        return valid, payload, waits, kept
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the proof of a component says of it."""
+
+    pairs: Pairs
+    required: Collection[Rule] = ()
+    """What holds for its inputs."""
+    promised: Collection[Rule] = ()
+    """What holds for its outputs then."""
+
+
+Boxes = Mapping[type[wiring.Component], Rules]
+
+
+class _Elaborated(Elaboratable):
+    """A component that has been elaborated."""
+
+    def __init__(self, fragment: Fragment) -> None:
+        self._fragment = fragment
+
+    def elaborate(self, platform: object) -> Fragment:
+        """Return it."""
+        return self._fragment
+
+
+def _without(
+    component: wiring.Component, kinds: Collection[type[wiring.Component]]
+) -> tuple[Elaboratable, list[wiring.Component]]:
+    """The component with nothing in those inside it that are of these classes, and these."""
+    found: list[wiring.Component] = []
+
+    def empty(self: wiring.Component, platform: object) -> Module:
+        found.append(self)
+        return Module()
+
+    with ExitStack() as stack:
+        for kind in kinds:
+            stack.enter_context(patch.object(kind, "elaborate", empty))
+        return _Elaborated(Fragment.get(component, None)), found
 
 
 class Bench:
-    """The component in a module, with an output for each condition."""
+    """The component in a module, with an output for each condition, and for each rule that must be proved.
 
-    def __init__(self, component: wiring.Component, pairs: Pairs, required: Collection[Requirement] = ()) -> None:
+    Components inside it that have a proof of their own may be boxes, of which only what that says is known: what they
+    give is an input of the module, and what they get is an output.
+    """
+
+    def __init__(self, component: wiring.Component, rules: Rules, boxes: Boxes = MappingProxyType({})) -> None:
         self.ports: Ports = {}
-        self._inputs = set()
+        self.broken: set[str] = set()
+        """Outputs that are high where a rule does not hold."""
+        self.same: dict[str, str] = {}
+        """Inputs that are high where an output is equal in both copies."""
+        self._inputs: set[str] = set()
+        self._pairs: dict[str, str] = {}
+        inside, found = _without(component, boxes)
+        self.module = Module()
+        self.module.submodules.component = inside
+        self._add("", component, rules)
+        for number, box in enumerate(found):
+            self._add(f"{type(box).__name__}{number}__", box, boxes[type(box)], is_box=True)
+
+    def _add(self, prefix: str, component: wiring.Component, rules: Rules, *, is_box: bool = False) -> None:
+        ports = self._ports(prefix, component, is_box)
+        self._add_same(prefix, ports, rules.pairs, is_box)
+        self.ports |= {prefix + name: value for name, value in ports.items()}
+        # What a box requires is to be proved, and what it promises is known.
+        driven, proved = (rules.promised, rules.required) if is_box else (rules.required, rules.promised)
+        changed = Ports()
+        for rule in driven:
+            added = rule.drive(self.module, ports)
+            assert not changed.keys() & added.keys(), "two rules drive one port"
+            changed |= added
+        self.ports |= {prefix + name: value for name, value in changed.items()}
+        for number, rule in enumerate(proved):
+            self.broken.add(self._output(f"{prefix}broken{number}", ~rule.holds(self.module, ports)))
+        for name, pair in rules.pairs.items():
+            if name not in ports or pair == SAME:
+                continue
+            if isinstance(pair, str):
+                self._pairs[prefix + name] = prefix + pair if pair else UNSEEN
+            else:
+                self._pairs[prefix + name] = self._output(f"{prefix}{name}__counts", pair(self.module, ports))
+
+    def _ports(self, prefix: str, component: wiring.Component, is_box: bool) -> Ports:
+        ports = Ports()
         for path, member, value in component.signature.flatten(component):
-            name = "__".join(map(str, path))
-            self.ports[name] = Value.cast(value)
-            if member.flow is wiring.In:
-                self._inputs.add(name)
-        self._pairs = {name: pair for name, pair in pairs.items() if isinstance(pair, str)}
-        conditions = {n: pair for n, pair in pairs.items() if not isinstance(pair, str) and n in self.ports}
-        self.module: Elaboratable = component
-        if required or conditions:
-            self.module = module = Module()
-            module.submodules.component = component
-            for requirement in required:
-                requirement(module, self.ports)
-            for name, condition in conditions.items():
-                counts = Signal(name=f"{name}__counts")
-                module.d.comb += counts.eq(condition(module, self.ports))
-                self._pairs[name], self.ports[counts.name] = counts.name, counts
+            # A box may get a constant.
+            if not isinstance(value, Const):
+                name = "__".join(map(str, path))
+                ports[name] = Value.cast(value)
+                if (member.flow is wiring.In) is not is_box:
+                    self._inputs.add(prefix + name)
+        return ports
+
+    def _add_same(self, prefix: str, ports: Ports, pairs: Pairs, is_box: bool) -> None:
+        for name in [name for name in ports if pairs.get(name) == SAME]:
+            same = f"{name}__same"
+            ports[same] = Signal(name=prefix + same)
+            self._inputs.add(prefix + same)
+            if is_box:
+                self.same[prefix + same] = prefix + name
+            else:
+                self._pairs[name] = same
+
+    def _output(self, name: str, value: Value) -> str:
+        """A bit of the module that others may see."""
+        bit = Signal(name=name)
+        self.module.d.comb += bit.eq(value)
+        self.ports[name] = bit
+        return name
 
     @property
     def directed(self) -> dict[str, tuple[Value, PortDirection]]:

@@ -1,24 +1,29 @@
 """The property of `clearing.py`, proved by the model checker ABC: no data of the two copies that counts ever differs.
 
 Both copies are in one graph, right after the reset. Its equal parts are found and merged, the rest is searched for a
-statement that holds for all time, of any form. Contents of memories are not in the graph: a read
-port gives any word, the same in both copies if they read equal entries at one address. All entries are equal at first;
-what the copies write differently is not, until both write it alike. A product is any function of its operands.
+statement that holds for all time, of any form. A component inside may be a box, of which its own proof says when its
+outputs are equal and what its inputs have to be: all components together are then right by induction over time, since
+an output that follows an input in the same cycle never has a way back to it.
+
+Contents of memories are not in the graph: a read port gives any word, the same in both copies if they read equal
+entries at one address. All entries are equal at first; what the copies write differently is not, until both write it
+alike. A product is any function of its operands.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from amaranth.hdl import Fragment, _nir
 from amaranth.hdl._ir import build_netlist
 from amaranth.lib import wiring
 
 from tests.hw.formal.aig import FALSE, TRUE, Blaster, Graph, Register, Word
-from tests.hw.formal.conditions import Bench, Pairs, Requirement
+from tests.hw.formal.conditions import Bench, Boxes, Pairs, Rules
 
 _ENTRIES = 64
 """Memories with more entries are equal as a whole, or not."""
@@ -29,37 +34,59 @@ _SEARCH = "bmc3 -T 1 -F 20; scorr; pdr -T 300"
 class Copies:
     """Two copies of a component in one graph, and for each output whether it counts and differs."""
 
-    def __init__(self, component: wiring.Component, pairs: Pairs, required: Collection[Requirement] = ()) -> None:
+    def __init__(self, component: wiring.Component, rules: Rules, boxes: Boxes = MappingProxyType({})) -> None:
         self.graph = graph = Graph()
-        bench = Bench(component, pairs, required)
+        bench = Bench(component, rules, boxes)
         netlist = build_netlist(Fragment.get(bench.module, None), bench.directed, name="component")
         self._cells = netlist.cells
-        valids = bench.valids
-        inputs = {name: [graph.input() for _ in range(width)] for name, (_, width) in netlist.top.ports_i.items()}
-        twins = dict(inputs)
-        for name in filter(valids.__contains__, inputs):
-            others = [graph.input() for _ in inputs[name]]
-            twins[name] = graph.muxes(inputs[valids[name]][0], inputs[name], others)
+        self._bench, self._ports, self._known = bench, netlist.top, dict[str, Word]()
         self._equal: dict[int, list[Register]] = {}
         self._same: dict[int, Register] = {}
         self._data: dict[int, tuple[Word, Word]] = {}
         self._products: dict[int, tuple[Word, Word, Word]] = {}
-        one = Blaster(graph, netlist, inputs, self._first_read, self._first_product)
-        outputs = {name: one.word(value) for name, value in netlist.top.ports_o.items()}
-        one.close()
-        two = Blaster(graph, netlist, twins, self._second_read, self._second_product)
-        others = {name: two.word(value) for name, value in netlist.top.ports_o.items()}
-        two.close()
-        self._copies = one, two
+        self._one = Blaster(graph, netlist, self._of_both, self._first_read, self._first_product)
+        self._two = Blaster(graph, netlist, self._of_second, self._second_read, self._second_product)
+        resets, clocks = (self._of_both(name) if name in self._ports.ports_i else [] for name in ("rst", "clk"))
+        self.tied = resets + clocks
+        seen = [name for name in self._ports.ports_o if name not in bench.unseen and name not in bench.same.values()]
+        words = [self._of_both(name) for name in seen]
+        self._one.close()
+        self.differs = {name: self._differs(name, word) for name, word in zip(seen, words, strict=True)}
+        """Of each output, whether it counts and differs; of a rule, whether it is broken."""
+        self._two.close()
         self._link()
-        self.tied = inputs.get("rst", []) + inputs.get("clk", [])
-        for reset in inputs.get("rst", []):
+        for reset in resets:
             graph.cleared(reset)
-        known = {**inputs, **outputs}
-        self.differs: dict[str, int] = {}
-        for name in (name for name in outputs if name not in bench.unseen):
-            counts = known[valids[name]][0] if name in valids else TRUE
-            self.differs[name] = graph.both(counts, graph.equal(outputs[name], others[name]) ^ 1)
+
+    def _of_both(self, name: str) -> Word:
+        """A port of the first copy: an input is that of the second one too, as long as it counts."""
+        if name not in self._known:
+            if name in self._ports.ports_o:
+                self._known[name] = self._one.word(self._ports.ports_o[name])
+            elif name in self._bench.same:
+                self._known[name] = [self._is_equal(self._bench.same[name])]
+            else:
+                self._known[name] = [self.graph.input() for _ in range(self._ports.ports_i[name][1])]
+        return self._known[name]
+
+    def _of_second(self, name: str) -> Word:
+        word = self._of_both(name)
+        return self.graph.muxes(self._counts(name), word, [self.graph.input() for _ in word])
+
+    def _counts(self, name: str) -> int:
+        if name in self._bench.unseen:
+            return FALSE
+        valids = self._bench.valids
+        return self._of_both(valids[name])[0] if name in valids else TRUE
+
+    def _is_equal(self, name: str) -> int:
+        """Whether an output is equal in both copies."""
+        return self.graph.equal(self._of_both(name), self._two.word(self._ports.ports_o[name]))
+
+    def _differs(self, name: str, word: Word) -> int:
+        if name in self._bench.broken:
+            return self.graph.any((*word, *self._two.word(self._ports.ports_o[name])))
+        return self.graph.both(self._counts(name), self._is_equal(name) ^ 1)
 
     def _first_read(self, index: int, address: Word) -> Word:
         self._data[index] = [self.graph.input() for _ in range(self._cells[index].width)], address
@@ -111,12 +138,12 @@ class Copies:
             for index in sorted(left & self._same.keys()):
                 self._after_read(index)
             done |= left
-            for copy in self._copies:
+            for copy in (self._one, self._two):
                 copy.close()
 
     def _after_read(self, index: int) -> None:
         graph, cell, register = self.graph, self._cells[index], self._same[index]
-        ports = [copy.word((*cell.addr, cell.en)) for copy in self._copies]
+        ports = [copy.word((*cell.addr, cell.en)) for copy in (self._one, self._two)]
         (*address, enable), (*_, other) = ports
         entries = [entry.next if cell.transparent_for else entry.value for entry in self._equal[cell.memory]]
         same = graph.all((self._at(entries, address), graph.equal(*ports), enable))
@@ -129,7 +156,7 @@ class Copies:
             if not isinstance(cell, _nir.SyncWritePort) or cell.memory != memory:
                 continue
             enables, addresses, words = (
-                [copy.word(value) for copy in self._copies] for value in (cell.en, cell.addr, cell.data)
+                [copy.word(value) for copy in (self._one, self._two)] for value in (cell.en, cell.addr, cell.data)
             )
             masked = [list(map(graph.both, *pair)) for pair in zip(enables, words, strict=True)]
             alike = graph.all(graph.equal(*pair) for pair in (enables, addresses, masked))
@@ -158,11 +185,9 @@ def _is_refuted(answer: str) -> bool:
     return re.search(r"was asserted in frame \d+", answer) is not None
 
 
-def always_equal(
-    component: wiring.Component, pairs: Pairs, folder: Path, required: Collection[Requirement] = ()
-) -> bool:
+def always_equal(component: wiring.Component, rules: Rules, folder: Path, boxes: Boxes = MappingProxyType({})) -> bool:
     """Whether the property is proved; that the search comes to no end is an error."""
-    copies = Copies(component, pairs, required)
+    copies = Copies(component, rules, boxes)
     answer = _searched(copies, copies.differs.values(), _SEARCH, folder)
     if _is_refuted(answer):
         return False
@@ -176,7 +201,7 @@ def equal_for(component: wiring.Component, pairs: Pairs, cycles: Mapping[tuple[s
 
     Each entry is one search: few outputs suit large designs, many suit small ones.
     """
-    copies = Copies(component, pairs)
+    copies = Copies(component, Rules(pairs))
     for names, number in cycles.items():
         answer = _searched(copies, [copies.differs[name] for name in names], f"bmc3 -F {number}", folder)
         if _is_refuted(answer):

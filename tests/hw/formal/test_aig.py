@@ -64,7 +64,7 @@ def _check(m: Module, inputs: tuple[Signal, ...], result: Signal, rng: random.Ra
     ports = {f"i{k}": (signal, PortDirection.Input) for k, signal in enumerate(inputs)}
     netlist = build_netlist(Fragment.get(m, None), {**ports, "o": (result, PortDirection.Output)})
     words = {f"i{k}": [graph.input() for _ in signal] for k, signal in enumerate(inputs)}
-    blaster = Blaster(graph, netlist, words, _no_read, lambda _, a, b: graph.product(a, b))
+    blaster = Blaster(graph, netlist, words.__getitem__, _no_read, lambda _, a, b: graph.product(a, b))
     outputs = blaster.word(netlist.top.ports_o["o"])
     steps = [[rng.randrange(1 << len(signal)) for signal in inputs] for _ in range(60)]
 

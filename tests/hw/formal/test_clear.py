@@ -25,9 +25,17 @@ from intloom.hw.engine import Engine
 from intloom.hw.mac.array.product import OneModule
 from intloom.hw.vector import softmax
 from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
-from tests.hw.formal.clear_rules import BY_INDUCTION, NOT_PROVED, ON_4_ROWS_AND_COLUMNS, PROVED, REQUIRED
+from tests.hw.formal.clear_rules import (
+    BY_INDUCTION,
+    INSIDE,
+    NOT_PROVED,
+    ON_4_ROWS_AND_COLUMNS,
+    PROVED,
+    REQUIRED,
+    rules_of,
+)
 from tests.hw.formal.clearing import clears
-from tests.hw.formal.conditions import UNSEEN, After, Steady
+from tests.hw.formal.conditions import UNSEEN, After, Boxes, Only, Steady, once
 from tests.hw.formal.copies import always_equal
 from tests.hw.formal.planted import each_night, planted
 from tests.support.shapes import SHAPES
@@ -104,8 +112,15 @@ def test_soft_reset_equals_reset(name: str, shape: str, tmp_path: Path) -> None:
     if name not in components(shape):
         pytest.skip("the shape does not have this component")
     kind, arguments = components(shape)[name]
-    proves = clears if name in BY_INDUCTION else always_equal
-    assert proves(kind(**arguments), PROVED[name], tmp_path, REQUIRED.get(name, ()))
+    if name in BY_INDUCTION:
+        assert clears(kind(**arguments), rules_of(name), tmp_path)
+    else:
+        assert always_equal(kind(**arguments), rules_of(name), tmp_path, _boxes(name, shape))
+
+
+def _boxes(name: str, shape: str) -> Boxes:
+    """What is known of the components inside one whose proof rests on theirs."""
+    return {components(shape)[inside][0]: rules_of(inside) for inside in INSIDE.get(name, ())}
 
 
 TOO_EARLY = {
@@ -120,13 +135,36 @@ TOO_EARLY = {
 def test_data_that_counts_a_cycle_too_early_is_found(port: str, tmp_path: Path) -> None:
     name, port, condition = TOO_EARLY[port]
     kind, arguments = components("whole")[name]
-    assert not always_equal(kind(**arguments), {**PROVED[name], port: condition}, tmp_path, REQUIRED.get(name, ()))
+    rules = rules_of(name)
+    assert not always_equal(kind(**arguments), replace(rules, pairs={**rules.pairs, port: condition}), tmp_path)
 
 
 @pytest.mark.parametrize("name", each_night(REQUIRED))
 def test_without_what_a_component_requires_a_difference_is_found(name: str, tmp_path: Path) -> None:
     kind, arguments = components("whole")[name]
-    assert not always_equal(kind(**arguments), PROVED[name], tmp_path)
+    rules = replace(rules_of(name), required=())
+    assert not always_equal(kind(**arguments), rules, tmp_path, _boxes(name, "whole"))
+
+
+@pytest.mark.parametrize("name", each_night(INSIDE))
+def test_without_what_a_component_inside_promises_a_difference_is_found(name: str, tmp_path: Path) -> None:
+    kind, arguments = components("whole")[name]
+    boxes = {inside: replace(rules, promised=()) for inside, rules in _boxes(name, "whole").items()}
+    assert not always_equal(kind(**arguments), rules_of(name), tmp_path, boxes)
+
+
+def test_a_promise_that_is_not_kept_is_found(tmp_path: Path) -> None:
+    kind, arguments = components("whole")["OutputWalker"]
+    rules = replace(rules_of("OutputWalker"), promised=[Only("active", once("o__valid"))])
+    assert not always_equal(kind(**arguments), rules, tmp_path)
+
+
+def test_a_component_that_does_not_give_what_one_inside_requires_is_found(tmp_path: Path) -> None:
+    """The walk starts in the first cycle in which it is on offer."""
+    kind, arguments = components("whole")["mac.ResultWriter"]
+    early = planted(kind, ("walker.start.eq(start)", "walker.start.eq(self.descriptors.valid & ~walker.active)"))
+    boxes = _boxes("mac.ResultWriter", "whole")
+    assert not always_equal(early(**arguments), rules_of("mac.ResultWriter"), tmp_path, boxes)
 
 
 UNCLEARED = {
@@ -134,6 +172,8 @@ UNCLEARED = {
     "ConstantCheck": ("first = Signal(init=1)", "first = Signal(init=1, reset_less=True)"),
     "DepthwiseConstants": ("enables = Signal(TAPS + 2)", "enables = Signal(TAPS + 2, reset_less=True)"),
     "WeightFetcher": ("active = Signal()", "active = Signal(reset_less=True)"),
+    "AccumulatorReadout": ("ending, bank = Signal(), Signal()", "ending, bank = Signal(), Signal(reset_less=True)"),
+    "mac.ResultWriter": ("start = Signal()", "start = Signal(reset_less=True)"),
     "vector.Sequencer": ("self._waiting = Signal()", "self._waiting = Signal(reset_less=True)"),
 }
 """A register of each that a reset clears."""
@@ -143,7 +183,7 @@ UNCLEARED = {
 def test_a_register_that_is_not_cleared_is_found(name: str, tmp_path: Path) -> None:
     kind, arguments = components("whole")[name]
     faulty = planted(kind, UNCLEARED[name])
-    assert not always_equal(faulty(**arguments), PROVED[name], tmp_path, REQUIRED.get(name, ()))
+    assert not always_equal(faulty(**arguments), rules_of(name), tmp_path, _boxes(name, "whole"))
 
 
 def _uncleared(source: Any, count: str) -> Any:
@@ -155,14 +195,14 @@ def _uncleared(source: Any, count: str) -> Any:
 def test_a_counter_that_is_not_cleared_is_found(tmp_path: Path) -> None:
     """With one group a slice nothing would show it."""
     faulty = _uncleared(DepthwiseEpilogue, "count = Signal(range(max(2, self._slice_groups)))")
-    assert not clears(faulty(SHAPE), PROVED["DepthwiseEpilogue"], tmp_path)
+    assert not clears(faulty(SHAPE), rules_of("DepthwiseEpilogue"), tmp_path)
 
 
 def test_a_counter_that_is_not_cleared_is_found_by_valid_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty = _uncleared(softmax.collect_groups, 'count = Signal(range(max(2, groups)), name="groups_collected")')
     monkeypatch.setattr(softmax, "collect_groups", faulty)
-    assert not clears(softmax.Softmax(SHAPE), PROVED["Softmax"], tmp_path)
-    assert not always_equal(softmax.Softmax(SHAPE), PROVED["Softmax"], tmp_path)
+    assert not clears(softmax.Softmax(SHAPE), rules_of("Softmax"), tmp_path)
+    assert not always_equal(softmax.Softmax(SHAPE), rules_of("Softmax"), tmp_path)
 
 
 FETCH_FAULTS = {
@@ -180,4 +220,4 @@ FETCH_FAULTS = {
 
 @pytest.mark.parametrize("fault", each_night(FETCH_FAULTS))
 def test_a_fetch_that_is_not_cleared_is_found(fault: str, tmp_path: Path) -> None:
-    assert not always_equal(planted(Fetch, FETCH_FAULTS[fault])(SHAPE), PROVED["Fetch"], tmp_path)
+    assert not always_equal(planted(Fetch, FETCH_FAULTS[fault])(SHAPE), rules_of("Fetch"), tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 from intloom.hw.soc.wishbone import CycleType
 from intloom.hw.soc.write_back_cache import WriteBackCache
-from tests.hw.soc.wishbone_master import LINE_WORDS, read, read_line, write
+from tests.hw.soc.wishbone_master import LINE_WORDS, pause, read, read_line, write
 from tests.hw.streams import run
 
 LINES = 4
@@ -90,7 +90,7 @@ class Ram:
 def test_cache_and_memory_equal_the_model_after_every_access(rate: float, base: int, rng: random.Random) -> None:
     cache, model = WriteBackCache(LINES), Model(rng)
     ram = Ram(cache, base, model.ram, rng, rate)
-    steps = ["word"] * 4 + ["write"] * 6 + ["line", "clean", "discard", "other"]
+    steps = ["word"] * 4 + ["write"] * 6 + ["line", "clean", "discard", "other", "pause"]
     done = dict.fromkeys(steps, 0)
 
     async def step(ctx: Any, kind: str) -> None:
@@ -104,6 +104,8 @@ def test_cache_and_memory_equal_the_model_after_every_access(rate: float, base: 
         elif kind == "line":
             number = at // LINE_WORDS
             assert await read_line(ctx, cache.cpu, base + number * LINE_WORDS) == model.line(number)
+        elif kind == "pause":
+            await pause(ctx, rng.choice([cache.cpu, cache.control]), rng)
         elif kind == "other":
             # Another master, of which the cache knows nothing.
             ram.words[at] = model.ram[at] = rng.getrandbits(32)

@@ -1,5 +1,6 @@
 """A Wishbone master for benches: single accesses and line reads, with checks of the slave."""
 
+import random
 from typing import Any
 
 from intloom.hw.soc.wishbone import LINE_BYTES, CycleType
@@ -23,6 +24,20 @@ async def _access(ctx: Any, bus: Any, adr: int, we: int = 0, data: int = 0, sel:
 async def _release(ctx: Any, bus: Any) -> None:
     ctx.set(bus.cyc, 0)
     ctx.set(bus.stb, 0)
+
+
+async def pause(ctx: Any, bus: Any, rng: random.Random) -> None:
+    """Some cycles without an access, in which everything may change: of `cyc` and `stb`, one is high at most."""
+    members = [bus.adr, bus.we, bus.dat_w, bus.sel, bus.cti]
+    for _ in range(rng.randint(1, 8)):
+        for member in members:
+            ctx.set(member, rng.getrandbits(len(member)))
+        cyc, stb = rng.choice([(0, 0), (0, 1), (1, 0)])
+        ctx.set(bus.cyc, cyc)
+        ctx.set(bus.stb, stb)
+        *_, ack = await ctx.tick().sample(bus.ack)
+        assert not ack
+    await _release(ctx, bus)
 
 
 async def read(ctx: Any, bus: Any, adr: int) -> int:

@@ -69,6 +69,13 @@ def test_a_word_comes_after_the_latency(rng: random.Random) -> None:
     assert cycles_through(fetch, {"addr": 3, "inside": 1}, background=[reader]) == OperandFetcher.LATENCY
 
 
+def test_fill_words_need_no_grant(rng: random.Random) -> None:
+    fetch = made(OperandFetcher, BYTES)
+    taken: list[int] = []
+    reader = _reader(fetch.port, [], rng, 0.0)
+    run(fetch, source(fetch.i, [{"inside": 0}] * 50, rng), sink(fetch.o, taken, 50, rng), background=[reader])
+
+
 def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
     fetch = made(OperandFetcher, BYTES)
     items = [{"addr": k % 64, "inside": 1} for k in range(100)]
