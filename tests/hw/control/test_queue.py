@@ -61,6 +61,43 @@ def _program(rng: random.Random) -> list[Instruction]:
     return program
 
 
+def test_every_bit_of_a_wait_is_read(rng: random.Random) -> None:
+    """Each wait of an entry has a random number."""
+    params = preset("nano")
+    queues = InstructionQueues(params)
+    instructions = [_random_instruction(rng, unit) for unit in rng.choices(QUEUED_UNITS, k=30)]
+    names = [f"wait_{unit.name.lower()}" for unit in QUEUED_UNITS]
+    written = [i.with_fields(**{name: rng.getrandbits(isa.COUNT_BITS) for name in names}) for i in instructions]
+    found: list[tuple[int, ...]] = []
+
+    async def watch(ctx: Any) -> None:
+        port = queues.wait, queues.wait_row, queues.wait_unit, queues.wait_value
+        async for *_, wait, row, unit, value in ctx.tick().sample(*port):
+            if wait:
+                found.append((row, unit, value))
+
+    async def fill(ctx: Any) -> None:
+        for unit in QUEUED_UNITS:
+            ctx.set(queues.met[unit], 1)
+            ctx.set(queues.o[unit].ready, 1)
+        for instruction in written:
+            ctx.set(queues.write.unit, instruction.unit)
+            for slot, word in enumerate(Dispatch.entry(isa.encode(instruction), 0, params.word_bytes)):
+                ctx.set(queues.write.slot, slot)
+                ctx.set(queues.write.word, word)
+                ctx.set(queues.write.valid, 1)
+                ctx.set(queues.write.commit, 0)
+                await ctx.tick()
+            ctx.set(queues.write.valid, 0)
+            ctx.set(queues.write.commit, 1)
+            await ctx.tick()
+            ctx.set(queues.write.commit, 0)
+            await ctx.tick().repeat(40)
+
+    run(queues, fill, background=[watch])
+    assert found == [(i.unit, unit, i[name]) for i in written for unit, name in zip(QUEUED_UNITS, names, strict=True)]
+
+
 class Environment:
     """Dispatch and units around the queues, with a program."""
 

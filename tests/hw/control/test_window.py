@@ -21,6 +21,8 @@ def test_the_window_follows_the_registers_while_it_may(bits: int, rng: random.Ra
     limits = [0, 1, (1 << DRAM_BITS) - 1, *(rng.getrandbits(DRAM_BITS) for _ in range(20))]
     registers = [(rng.randrange(space), limit) for limit in limits]
     registers += [((space - limit + more) % space, limit) for limit in limits for more in (-1, 0, 1)]
+    # Beyond it by each bit alone.
+    registers += [((space - limits[2] + (1 << bit)) % space, limits[2]) for bit in range(DRAM_BITS)]
 
     async def bench(ctx: Any) -> None:
         for base, limit in registers:

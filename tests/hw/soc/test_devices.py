@@ -12,7 +12,7 @@ from intloom.hw.soc.register_bridge import RegisterBridge
 from intloom.hw.soc.timer import Timer
 from intloom.hw.soc.uart import UartTransmitter
 from intloom.hw.spec.regs import ADDRESS_BITS
-from tests.hw.soc.wishbone_master import read, write
+from tests.hw.soc.wishbone_master import pause, read, write
 from tests.hw.streams import run
 
 
@@ -31,9 +31,14 @@ def test_the_uart_sends_frames(bit_cycles: int, rng: random.Random) -> None:
     async def cpu(ctx: Any) -> None:
         for byte in sent:
             await write(ctx, uart.bus, 0, byte | 0xABCD00)
+            await pause(ctx, uart.bus, rng)
             assert await read(ctx, uart.bus, 0) == 0
-        for _ in range(12 * bit_cycles):
-            await ctx.tick()
+        await ctx.tick().repeat(12 * bit_cycles)
+        # Nothing of this is a write.
+        for _ in range(5):
+            await pause(ctx, uart.bus, rng)
+            assert await read(ctx, uart.bus, 0) == 0
+        await ctx.tick().repeat(12 * bit_cycles)
 
     run(uart, cpu, background=[listen])
     received, at = [], line.index(0)

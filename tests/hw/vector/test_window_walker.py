@@ -82,6 +82,19 @@ def test_every_member_of_a_window_has_its_whole_width(name: str, rng: random.Ran
         assert _walk(config, [pixel], len(expected), rng) == expected, at
 
 
+@pytest.mark.parametrize("name", ["line_limit", "pixel_limit"])
+def test_every_bit_of_a_limit_is_compared(name: str, rng: random.Random) -> None:
+    """A window begins at the bit: it is inside as far as the limit has the bit."""
+    small = {"lines": 2, "pixels": 2, "line": 5, "line_limit": 1, "pixel_limit": 1, "slide": 0, "bounded": 1}
+    for bit in range(Shape.cast(WINDOW_LAYOUT.members[name]).width):
+        at = {"line_limit": 0, "pixel_limit": 0, name: 1 << bit}
+        pixel = _pixel(at["line_limit"], at["pixel_limit"])
+        for limit in (1 << bit, (1 << bit) + 1):
+            config = small | {name: limit}
+            expected = list(islice(WindowWalker.model(config, pixel), PREFIX))
+            assert _walk(config, [pixel], len(expected), rng) == expected, (bit, limit)
+
+
 @pytest.mark.parametrize("counted", ["lines", "pixels"])
 def test_every_count_is_loaded(counted: str, rng: random.Random) -> None:
     """Pixels are loaded again in the second line."""

@@ -33,14 +33,14 @@ def test_loops_nest(rng: random.Random) -> None:
 
 
 def test_every_bound_has_its_whole_width() -> None:
-    """Bounds one above a single bit: a loop that loses this bit ends after one pass."""
+    """Bounds two above a single bit: a loop that loses this bit, in its end or while it counts, has other passes."""
     loops = made(TileLoops)
 
     async def bench(ctx: Any) -> None:
         fields = [BY_KIND[Kind.CONV].field(name) for name in ("kernel_h", "kernel_w", "in_blocks")]
         for name, bit in [(field.name, bit) for field in fields for bit in range(field.width)]:
             bounds = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 2}
-            bounds[name] = (1 << bit) + 1
+            bounds[name] = (1 << bit) + 2
             ctx.set(loops.last_indices, last_tile_indices(bounds))
             expected = [*TileLoops.model(bounds)]
             # The whole nest: the counters are back at the first tile for the next bound.
