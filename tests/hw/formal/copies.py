@@ -191,7 +191,7 @@ def always_equal(component: wiring.Component, rules: Rules, folder: Path, boxes:
     answer = _searched(copies, copies.differs.values(), _SEARCH, folder)
     if _is_refuted(answer):
         return False
-    if re.search(r"^Property proved", answer, re.MULTILINE):
+    if re.search(r"^(Property proved|Explored all reachable states)", answer, re.MULTILINE):
         return True
     raise RuntimeError(f"ABC gave no result:\n{answer[-2000:]}")
 
