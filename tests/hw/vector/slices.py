@@ -32,15 +32,12 @@ def as_int8(byte: int) -> int:
     return byte - 256 if byte > 127 else byte
 
 
-async def idle_cycles(ctx: Any, rng: random.Random, valid: Any) -> int:
-    """A random number of idle cycles, then valid; returns how many."""
-    cycles = 0
+async def idle_cycles(ctx: Any, rng: random.Random, valid: Any) -> None:
+    """A random number of idle cycles, then valid."""
     ctx.set(valid, 0)
     while rng.random() < 0.3:
         await ctx.tick()
-        cycles += 1
     ctx.set(valid, 1)
-    return cycles
 
 
 def record(valid: Any, value: Any, found: list[Any]) -> Callable[[Any], Any]:
