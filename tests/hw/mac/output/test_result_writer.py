@@ -102,3 +102,8 @@ def test_bytes_are_written_where_they_belong(name: str, rate: float, rng: random
     assert memory.faults == [index for write, index in expected if write[0] in memory.outside]
     assert memory.offered == [cycle + ResultWriter.LATENCY for cycle in memory.resulted]
     assert memory.done == [memory.taken[end] + ResultWriter.LATENCY for end in ends]
+    if rate == 1.0:
+        firsts = [0, *(end + 1 for end in ends[:-1])]
+        assert all(
+            memory.taken[end] - memory.taken[first] == end - first for first, end in zip(firsts, ends, strict=True)
+        )
