@@ -1,12 +1,13 @@
 """Operand fetcher on a port that refuses at random."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.operand_fetcher import OperandFetcher, operand_layout
 from tests.hw.streams import cycles_through, made, run, sink, source
 
@@ -16,7 +17,7 @@ BYTES = 4
 RATES = [(1.0, 1.0, 1.0), (1.0, 1.0, 0.2), (0.5, 1.0, 0.5), (1.0, 0.4, 1.0), (0.7, 0.7, 0.7)]
 
 
-def _reader(port: Any, words: list[int], rng: random.Random, grant: float) -> Callable[[Any], Any]:
+def _reader(port: Any, words: Mapping[int, int], rng: random.Random, grant: float) -> Callable[[Any], Any]:
     """A memory behind a read port: grants at random, data `READ_LATENCY` cycles later and noise otherwise."""
 
     async def process(ctx: Any) -> None:
@@ -38,11 +39,12 @@ def _reader(port: Any, words: list[int], rng: random.Random, grant: float) -> Ca
 @pytest.mark.parametrize(("offer", "grant", "take"), RATES)
 def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng: random.Random) -> None:
     fetch = made(OperandFetcher, BYTES)
-    words = [rng.randbytes(BYTES) for _ in range(64)]
+    words = {at: rng.randbytes(BYTES) for at in (0, *(rng.getrandbits(SCRATCH_BITS) for _ in range(63)))}
+    stored = {at: int.from_bytes(word, "little") for at, word in words.items()}
     fill = rng.randrange(256)
     items = [
         {
-            "addr": rng.randrange(64),
+            "addr": rng.choice([*words]),
             "inside": rng.random() < 0.7,
             "tap": {"first": rng.randrange(2), "last": rng.randrange(2)},
         }
@@ -55,7 +57,7 @@ def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng
 
     run(
         fetch, configure, source(fetch.i, items, rng, offer), sink(fetch.o, taken, len(items), rng, take),
-        background=[_reader(fetch.port, [int.from_bytes(word, "little") for word in words], rng, grant)],
+        background=[_reader(fetch.port, stored, rng, grant)],
     )  # fmt: skip
     found = [operand_layout(BYTES).from_bits(bits) for bits in taken]
     assert [(w.word.to_bytes(BYTES, "little"), w.tap.first, w.tap.last) for w in found] == [
@@ -65,14 +67,14 @@ def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng
 
 def test_a_word_comes_after_the_latency(rng: random.Random) -> None:
     fetch = made(OperandFetcher, BYTES)
-    reader = _reader(fetch.port, list(range(64)), rng, 1.0)
+    reader = _reader(fetch.port, dict(enumerate(range(64))), rng, 1.0)
     assert cycles_through(fetch, {"addr": 3, "inside": 1}, background=[reader]) == OperandFetcher.LATENCY
 
 
 def test_fill_words_need_no_grant(rng: random.Random) -> None:
     fetch = made(OperandFetcher, BYTES)
     taken: list[int] = []
-    reader = _reader(fetch.port, [], rng, 0.0)
+    reader = _reader(fetch.port, {}, rng, 0.0)
     run(fetch, source(fetch.i, [{"inside": 0}] * 50, rng), sink(fetch.o, taken, 50, rng), background=[reader])
 
 
@@ -88,7 +90,7 @@ def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
             await ctx.tick()
             cycles += 1
 
-    reader = _reader(fetch.port, list(range(64)), rng, 1.0)
+    reader = _reader(fetch.port, dict(enumerate(range(64))), rng, 1.0)
     run(fetch, source(fetch.i, items, rng), sink(fetch.o, taken, len(items), rng), count, background=[reader])
     assert cycles <= len(items) + OperandFetcher.LATENCY + 1
 
