@@ -61,6 +61,19 @@ def _program(rng: random.Random) -> list[Instruction]:
     return program
 
 
+async def _write(ctx: Any, port: Any, unit: Unit, slots: list[tuple[int, int]]) -> None:
+    """Write the words of an entry, and commit it with the last one."""
+    ctx.set(port.unit, unit)
+    for slot, word in slots:
+        ctx.set(port.slot, slot)
+        ctx.set(port.word, word)
+        ctx.set(port.valid, 1)
+        ctx.set(port.commit, int(slot == slots[-1][0]))
+        await ctx.tick()
+    ctx.set(port.valid, 0)
+    ctx.set(port.commit, 0)
+
+
 def test_every_bit_of_a_wait_is_read(rng: random.Random) -> None:
     """Each wait of an entry has a random number."""
     params = preset("nano")
@@ -81,17 +94,8 @@ def test_every_bit_of_a_wait_is_read(rng: random.Random) -> None:
             ctx.set(queues.met[unit], 1)
             ctx.set(queues.o[unit].ready, 1)
         for instruction in written:
-            ctx.set(queues.write.unit, instruction.unit)
-            for slot, word in enumerate(Dispatch.entry(isa.encode(instruction), 0, params.word_bytes)):
-                ctx.set(queues.write.slot, slot)
-                ctx.set(queues.write.word, word)
-                ctx.set(queues.write.valid, 1)
-                ctx.set(queues.write.commit, 0)
-                await ctx.tick()
-            ctx.set(queues.write.valid, 0)
-            ctx.set(queues.write.commit, 1)
-            await ctx.tick()
-            ctx.set(queues.write.commit, 0)
+            entry = Dispatch.entry(isa.encode(instruction), 0, params.word_bytes)
+            await _write(ctx, queues.write, instruction.unit, [*enumerate(entry)])
             await ctx.tick().repeat(40)
 
     run(queues, fill, background=[watch])
@@ -121,17 +125,9 @@ class Environment:
         port = self.bench.queues.write
         for index, instruction in zip(self.indices, self.program, strict=True):
             await ctx.tick().until(port.not_full[instruction.unit])
-            ctx.set(port.unit, instruction.unit)
             slots = list(enumerate(self._entry(instruction, index)))
             self.rng.shuffle(slots)
-            for slot, word in slots:
-                ctx.set(port.slot, slot)
-                ctx.set(port.word, word)
-                ctx.set(port.valid, 1)
-                ctx.set(port.commit, int(slot == slots[-1][0]))
-                await ctx.tick()
-            ctx.set(port.valid, 0)
-            ctx.set(port.commit, 0)
+            await _write(ctx, port, instruction.unit, slots)
 
     async def check_status(self, ctx: Any) -> None:
         """In every cycle a unit is empty if all of its entries were taken, and waits if it is offered none."""

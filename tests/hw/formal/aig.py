@@ -200,10 +200,7 @@ class Blaster:
         self._graph, self._cells, self._given, self._read, self._product = graph, netlist.cells, given, read, product
         self._bits: dict[int, int] = {FALSE: FALSE, TRUE: TRUE}
         self._registers: list[tuple[int, int, Register]] = []
-        self._inputs = {
-            start + bit: name for name, (start, width) in netlist.top.ports_i.items() for bit in range(width)
-        }
-        self._starts = {name: start for name, (start, _) in netlist.top.ports_i.items()}
+        self._inputs = netlist.top.ports_i
 
     def word(self, value: Iterable[int]) -> Word:
         """The literals of some nets."""
@@ -216,7 +213,7 @@ class Blaster:
                 continue
             cell, bit = self._cells[net >> 16], net & 0xFFFF
             if net >> 16 == 0:
-                self._take_input(self._inputs[bit])
+                self._take_input(bit)
                 continue
             left = [source for source, _ in cell.comb_edges_to(bit) if source not in self._bits]
             if left:
@@ -225,8 +222,10 @@ class Blaster:
                 self._evaluate(net >> 16, bit)
         return [self._bits[net] for net in nets]
 
-    def _take_input(self, name: str) -> None:
-        for at, literal in enumerate(self._given(name), self._starts[name]):
+    def _take_input(self, bit: int) -> None:
+        """Take the input that has this bit of the module's."""
+        ((name, start),) = ((n, start) for n, (start, width) in self._inputs.items() if 0 <= bit - start < width)
+        for at, literal in enumerate(self._given(name), start):
             self._bits[_nir.Net.from_cell(0, at)] = literal
 
     def close(self) -> None:

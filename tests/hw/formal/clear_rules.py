@@ -25,7 +25,6 @@ from tests.hw.formal.conditions import (
     UNSEEN,
     After,
     Held,
-    HighUntil,
     Only,
     Pairs,
     Ports,
@@ -93,16 +92,16 @@ _PARITY: Pairs = {"error": any_of("error", parity_error_layout(0), "valid")}
 _WRITE: Pairs = dict.fromkeys(("port__addr", "port__data", "port__mask"), "port__valid")
 
 PROVED: dict[str, Pairs] = {
+    "AccumulatorMemory": {
+        "read_data": After(AccumulatorMemory.LATENCY),
+        "readout_data": After(AccumulatorMemory.LATENCY, ("readout_en",)),
+    },
     "AccumulatorReadout": {
         "residual__addr": "residual__valid",
         **dict.fromkeys(("residual__data", "residual_bytes"), "residual_arrived"),
         **dict.fromkeys(("group", "address", "tag", "channel_set", "fault_index"), "item"),
         "correction_set": "corrected",
         **dict.fromkeys(("shift", "even"), "activate"),
-    },
-    "AccumulatorMemory": {
-        "read_data": After(AccumulatorMemory.LATENCY),
-        "readout_data": After(AccumulatorMemory.LATENCY, ("readout_en",)),
     },
     "Accumulators": {"readout_sums": After(Accumulators.READOUT_LATENCY, ("readout_groups",))},
     "AddressWalker": {},
@@ -176,12 +175,9 @@ PROVED: dict[str, Pairs] = {
     "WordAssembler": {"result": UNSEEN},
     "WordDecoder": {},
     "ZeroPoints": {"weights": _zero_points_stored},
-    # `hazard` compares with addresses of before the reset until as many have followed: it delays a read, no more.
     "mac.ResultWriter": {**_WRITE, "fault_index": "fault"},
-    "vector.ResultWriter": {
-        **_WRITE,
-        "hazard": UNSEEN,
-    },
+    # `hazard` compares with addresses of before the reset until as many have followed: it delays a read, no more.
+    "vector.ResultWriter": {**_WRITE, "hazard": UNSEEN},
     "vector.Sequencer": {
         "operation": once("unit__started"),
         **dict.fromkeys(("unit__cause", "unit__fault_index"), "unit__fault"),
@@ -196,7 +192,7 @@ Their data follows requirements on the order of inputs, or contents of memories 
 REQUIRED: dict[str, list[Rule]] = {
     "AccumulatorReadout": [
         Held("descriptors"),
-        HighUntil("epilogue_idle", once("item")),
+        Only("epilogue_idle", once("item"), idle=1),
         Only("strip_ready", _strip_has_ended),
     ],
     "ConstantCheck": [Only("issue", _has_space), Only("last", _ends_after_its_issue)],

@@ -425,6 +425,7 @@ class Invariant:
 def clears(component: wiring.Component, rules: Rules, folder: Path) -> bool:
     """Whether the property is proved. Results are cached under a hash of all that they depend on."""
     bench = Bench(component, rules)
+    assert not bench.broken, "a promise is about one copy, and this induction about the differences of two"
     # Outputs that are not compared are no ports: what drives them alone is removed. Lines of sources change no proof.
     seen = [value for name, value in bench.ports.items() if name not in bench.unseen]
     design = rtlil.convert(bench.module, name="bench", ports=seen, emit_src=False)

@@ -94,38 +94,21 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Only:
-    """The port is high only where the condition holds."""
+    """The port is high only where the condition holds; with another `idle`, it has another value only there."""
 
     name: str
     condition: Condition
+    idle: int = 0
 
     def drive(self, m: Module, ports: Ports) -> Ports:
-        """Lower it elsewhere."""
+        """Leave it idle elsewhere."""
         asked = Signal.like(ports[self.name], name=f"{self.name}_asked")
-        m.d.comb += ports[self.name].eq(Mux(self.condition(m, ports), asked, 0))
+        m.d.comb += ports[self.name].eq(Mux(self.condition(m, ports), asked, self.idle))
         return {self.name: asked}
 
     def holds(self, m: Module, ports: Ports) -> Value:
         """Look at the port, and at the condition."""
-        return ~ports[self.name].any() | self.condition(m, ports)
-
-
-@dataclass(frozen=True)
-class HighUntil:
-    """The port is low only where the condition holds."""
-
-    name: str
-    condition: Condition
-
-    def drive(self, m: Module, ports: Ports) -> Ports:
-        """Raise it elsewhere."""
-        asked = Signal.like(ports[self.name], name=f"{self.name}_asked")
-        m.d.comb += ports[self.name].eq(Mux(self.condition(m, ports), asked, ~0))
-        return {self.name: asked}
-
-    def holds(self, m: Module, ports: Ports) -> Value:
-        """Look at the port, and at the condition."""
-        return ports[self.name].all() | self.condition(m, ports)
+        return (ports[self.name] == self.idle) | self.condition(m, ports)
 
 
 @dataclass(frozen=True)

@@ -39,13 +39,15 @@ class Copies:
         bench = Bench(component, rules, boxes)
         netlist = build_netlist(Fragment.get(bench.module, None), bench.directed, name="component")
         self._cells = netlist.cells
-        self._bench, self._ports, self._known = bench, netlist.top, dict[str, Word]()
+        self._bench, self._valids, self._ports = bench, bench.valids, netlist.top
+        self._known: dict[str, Word] = {}
         self._equal: dict[int, list[Register]] = {}
         self._same: dict[int, Register] = {}
         self._data: dict[int, tuple[Word, Word]] = {}
         self._products: dict[int, tuple[Word, Word, Word]] = {}
         self._one = Blaster(graph, netlist, self._of_both, self._first_read, self._first_product)
         self._two = Blaster(graph, netlist, self._of_second, self._second_read, self._second_product)
+        self._copies = self._one, self._two
         resets, clocks = (self._of_both(name) if name in self._ports.ports_i else [] for name in ("rst", "clk"))
         self.tied = resets + clocks
         seen = [name for name in self._ports.ports_o if name not in bench.unseen and name not in bench.same.values()]
@@ -76,8 +78,7 @@ class Copies:
     def _counts(self, name: str) -> int:
         if name in self._bench.unseen:
             return FALSE
-        valids = self._bench.valids
-        return self._of_both(valids[name])[0] if name in valids else TRUE
+        return self._of_both(self._valids[name])[0] if name in self._valids else TRUE
 
     def _is_equal(self, name: str) -> int:
         """Whether an output is equal in both copies."""
@@ -138,12 +139,12 @@ class Copies:
             for index in sorted(left & self._same.keys()):
                 self._after_read(index)
             done |= left
-            for copy in (self._one, self._two):
+            for copy in self._copies:
                 copy.close()
 
     def _after_read(self, index: int) -> None:
         graph, cell, register = self.graph, self._cells[index], self._same[index]
-        ports = [copy.word((*cell.addr, cell.en)) for copy in (self._one, self._two)]
+        ports = [copy.word((*cell.addr, cell.en)) for copy in self._copies]
         (*address, enable), (*_, other) = ports
         entries = [entry.next if cell.transparent_for else entry.value for entry in self._equal[cell.memory]]
         same = graph.all((self._at(entries, address), graph.equal(*ports), enable))
@@ -156,7 +157,7 @@ class Copies:
             if not isinstance(cell, _nir.SyncWritePort) or cell.memory != memory:
                 continue
             enables, addresses, words = (
-                [copy.word(value) for copy in (self._one, self._two)] for value in (cell.en, cell.addr, cell.data)
+                [copy.word(value) for copy in self._copies] for value in (cell.en, cell.addr, cell.data)
             )
             masked = [list(map(graph.both, *pair)) for pair in zip(enables, words, strict=True)]
             alike = graph.all(graph.equal(*pair) for pair in (enables, addresses, masked))

@@ -112,19 +112,12 @@ def test_register_accesses_pass(response: Resp, rng: random.Random) -> None:
             errors.append(error)
             assert access or not requested
 
-    async def pause(ctx: Any) -> None:
-        """Cycles in which the bus belongs to another device, or pauses."""
-        for cyc, stb in ((0, 0), (0, 1), (1, 0)):
-            ctx.set(bus.cyc, cyc)
-            ctx.set(bus.stb, stb)
-            await ctx.tick()
-
     async def cpu(ctx: Any) -> None:
         for i in range(8):
             await write(ctx, bus, written[i], data[i] & 0xFFFF_FFFF, data[i] >> 32)
-            await pause(ctx)
+            await pause(ctx, bus, rng)
             assert await read(ctx, bus, read_from[i]) == _content(4 * read_from[i])
-            await pause(ctx)
+            await pause(ctx, bus, rng)
 
     run(bridge, cpu, slave.process, background=[watch])
     accesses = zip(written, data, read_from, strict=True)

@@ -27,12 +27,10 @@ async def _release(ctx: Any, bus: Any) -> None:
 
 
 async def pause(ctx: Any, bus: Any, rng: random.Random) -> None:
-    """Some cycles without an access, in which everything may change: of `cyc` and `stb`, one is high at most."""
-    members = [bus.adr, bus.we, bus.dat_w, bus.sel, bus.cti]
-    for _ in range(rng.randint(1, 8)):
-        for member in members:
+    """Cycles in which the bus belongs to another device, or pauses: of `cyc` and `stb`, one is high at most."""
+    for cyc, stb in rng.sample([(0, 0), (0, 1), (1, 0)], 3):
+        for member in (bus.adr, bus.we, bus.dat_w, bus.sel, bus.cti):
             ctx.set(member, rng.getrandbits(len(member)))
-        cyc, stb = rng.choice([(0, 0), (0, 1), (1, 0)])
         ctx.set(bus.cyc, cyc)
         ctx.set(bus.stb, stb)
         *_, ack = await ctx.tick().sample(bus.ack)
