@@ -112,7 +112,7 @@ def _score(name: str, scores: Mapping[str, Score]) -> str:
         return "not measured"
     score = scores[name]
     older = "" if score.current else ", measured on an older design"
-    return f"{score.percent:.1f} % of {score.faults - score.harmless - score.listed}{older}"
+    return f"{score.percent:.1f} % of {score.counted}{older}"
 
 
 def _components(covered: Mapping[str, Mapping[str, Share]], scores: Mapping[str, Score]) -> Iterator[str]:
@@ -122,6 +122,14 @@ def _components(covered: Mapping[str, Mapping[str, Share]], scores: Mapping[str,
         shares = (f"{kinds[kind].percent:.1f}" if kind in kinds else "-" for kind in KINDS)
         waived = sum(share.waived for share in kinds.values())
         yield f"| {' | '.join((name, *shares, f'{waived:,}', _score(name, scores)))} |\n"
+
+
+def _holes(scores: Mapping[str, Score]) -> Iterator[str]:
+    yield "\n## Faults that no test of the bench finds\n\n"
+    yield _table("component", "line", "fault")
+    for name, score in scores.items():
+        for line, fault in score.holes:
+            yield f"| {name} | {_code(line)} | {fault} |\n"
 
 
 def _totals(covered: Mapping[str, Mapping[str, Share]], values: Mapping[str, Any]) -> Iterator[str]:
@@ -155,7 +163,14 @@ def page() -> str:
     """The page as Markdown."""
     row = evidence.read(SUMMARY)["all"]
     covered, scores = read_shares(row), read_scores()
-    parts = (_measurements(), _MUTATIONS, _components(covered, scores), _totals(covered, row.values), _waivers())
+    parts = (
+        _measurements(),
+        _MUTATIONS,
+        _components(covered, scores),
+        _holes(scores),
+        _totals(covered, row.values),
+        _waivers(),
+    )
     return _HEAD + "".join("".join(part) for part in parts)
 
 

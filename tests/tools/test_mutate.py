@@ -175,11 +175,11 @@ def test_the_bench_of_a_small_component_finds_a_sample_of_faults(
     monkeypatch.setattr(planting, "_MIN_FAULTS", count)
     component = "bus.skid_buffer:SkidBuffer"
     bench, folder = str(ROOT / targets()[component]), tmp_path / "faults"
-    score = mutate(component, bench, Sample(40, seconds=0), folder, Score(seed=first_seed(component)))
+    score = mutate(bench, Sample(40, seconds=0), folder, Score(component, seed=first_seed(component)))
     assert score.faults == count and score.percent == 100.0, capsys.readouterr().out
     assert not score.has(count + 1) and not score.has(40)
     first = (folder / "outcomes.txt").read_text()
-    both = mutate(component, bench, Sample(count + 1), folder, score)
+    both = mutate(bench, Sample(count + 1), folder, score)
     assert both.faults == count + 1 and both.found + both.harmless == count + 1 and both.has(count + 1)
     assert len((folder / "outcomes.txt").read_text().splitlines()) == 3
     assert (folder / "outcomes.txt").read_text() not in first
@@ -190,7 +190,7 @@ def test_a_component_has_no_more_faults_at_some_time(tmp_path: Path, monkeypatch
     monkeypatch.setattr(Bench, "extents", lambda self: sites(elaborated()[1]))
     monkeypatch.setattr(Bench, "run", lambda self, mutant: Outcome(found=True))
     number = len(draw(sites(elaborated()[1]), 10_000, seed=1))
-    score = mutate("a:A", "", Sample(number + 1), tmp_path, Score(faults=number - 1, found=number - 1))
+    score = mutate("", Sample(number + 1), tmp_path, Score("a:A", faults=number - 1, found=number - 1))
     assert score.faults == score.found == number and score.has(number + 1)
     # More draws may find what is rarely drawn.
     assert not score.has(10_000)
@@ -244,17 +244,18 @@ def test_listed_faults_are_in_the_sources() -> None:
 
 
 def test_a_listed_fault_may_be_one_of_many(tmp_path: Path) -> None:
-    bits, other = [Mutant(site(), bit, INVERTED) for bit in (3, 4)], Mutant(site(), 3, STUCK_AT_1)
+    faults = [Mutant(site(), 3, INVERTED), Mutant(site(), 4, INVERTED), Mutant(site(), 3, STUCK_AT_1)]
+    *bits, other = [(mutant.source, mutant.fault) for mutant in faults]
     path = tmp_path / "list.yaml"
-    fault = bits[0].fault.replace("bit 3", "bit *")
-    path.write_text(f'a:A:\n- line: "{bits[0].source}"\n  faults: ["{fault}"]\n  reason: none\n')
+    line, fault = bits[0][0], bits[0][1].replace("bit 3", "bit *")
+    path.write_text(f'a:A:\n- line: "{line}"\n  faults: ["{fault}"]\n  reason: none\n')
     assert unexplained("a:A", [*bits, other], path) == [other]
 
 
 def test_one_slow_bench_does_not_take_the_night_of_others() -> None:
-    slow, quick = Score(10, current=False, seconds=900), Score(90, current=False, seconds=900)
-    late, early = Score(11, seconds=300), Score(39, seconds=600)
-    enough = {"has": Score(40), "all": Score(30, asked=40)}
+    slow, quick = Score("slow", 10, current=False, seconds=900), Score("quick", 90, current=False, seconds=900)
+    late, early = Score("late", 11, seconds=300), Score("early", 39, seconds=600)
+    enough = {"has": Score("has", 40), "all": Score("all", 30, asked=40)}
     scores = {"late": late, "slow": slow, "early": early, "quick": quick, **enough}
     assert measuring_order(scores, [*scores, "new"], 40) == ["new", "quick", "slow", "early", "late"]
 
@@ -262,9 +263,11 @@ def test_one_slow_bench_does_not_take_the_night_of_others() -> None:
 def test_scores_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
     component = "bus.skid_buffer:SkidBuffer"
-    write_score(path, component, Score(10, 8, 1))
-    write_score(path, component, second := Score(9, 4, 0, 1, seed=3))
+    first = Score(component, 10, 8, 1, (("a line", "a fault"),))
+    write_score(path, first)
+    second = Score(component, 9, 4, 1, tuple(("a line", f"fault {number}") for number in range(4)), seed=3)
+    write_score(path, second)
     assert read_scores(path) == {component: second}
-    assert (round(Score(10, 8, 1).percent, 1), second.percent) == (88.9, 50.0)
+    assert (round(first.percent, 1), second.percent) == (88.9, 50.0)
     path.write_text(path.read_text().replace(subject_of(component), "other"))
     assert not read_scores(path)[component].current

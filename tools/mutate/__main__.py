@@ -20,13 +20,15 @@ def measuring_order(scores: Mapping[str, Score], components: Iterable[str], coun
     First those without a score, then those whose sources have changed, then the others, each time the quickest ones
     first: one slow bench must not take the night of many.
     """
-    missing = Score()
+
+    def score_of(name: str) -> Score:
+        return scores.get(name, Score(name))
 
     def rank(name: str) -> tuple[bool, bool, float]:
-        score = scores.get(name, missing)
+        score = score_of(name)
         return name in scores, score.current, score.seconds / max(1, score.faults)
 
-    left = [n for n in components if not scores.get(n, missing).has(count)]
+    left = [n for n in components if not score_of(n).has(count)]
     return sorted(left, key=rank)
 
 
@@ -52,23 +54,22 @@ def main() -> None:
     deadline = time.time() + 60 * options.minutes
     tasks = [
         Task(
-            name,
             known[name],
             Sample(options.count, 60 * options.limit),
             options.output / name.replace(":", "."),
-            scores[name] if name in scores and scores[name].current else Score(seed=first_seed(name)),
+            scores[name] if name in scores and scores[name].current else Score(name, seed=first_seed(name)),
             deadline,
         )
         for name in measuring_order(scores, options.components or known, options.count)
     ]
     failed = []
-    work = Work[Task, Score | str | None](measured, lambda task: task.component, died)
+    work = Work[Task, Score | str | None](measured, lambda task: task.before.component, died)
     for task, result in work.results(tasks, Processes(options.jobs)):
         if isinstance(result, str):
-            print(f"{task.component}: {result}", flush=True)
-            failed.append(task.component)
+            print(f"{task.before.component}: {result}", flush=True)
+            failed.append(task.before.component)
         elif result is not None:
-            write_score(SCORES, task.component, result)
+            write_score(SCORES, result)
     if failed:
         sys.exit(f"no score of {', '.join(failed)}")
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from tools.mutate.bench import Bench, Outcome
 from tools.mutate.equivalence import equivalent
-from tools.mutate.listed import unexplained
 from tools.mutate.score import Score
 from tools.mutate.sites import Mutant, draw
 
 _MIN_FAULTS = 10
-"""A component gets so many even if they take longer than the limit."""
+"""A component gets so many more even if they take longer than the limit: with the slowest bench, 120 take 12 nights."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +27,9 @@ class Sample:
     random order."""
 
 
-def run(component: str, tests: str, sample: Sample, folder: Path, before: Score) -> Score:
+def run(tests: str, sample: Sample, folder: Path, before: Score) -> Score:
     """Plant faults in one component, after those of `before`, and print those that its bench does not find."""
-    started = time.monotonic()
+    component, started = before.component, time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     bench = Bench(component, tests, folder)
@@ -40,7 +39,7 @@ def run(component: str, tests: str, sample: Sample, folder: Path, before: Score)
     mutants = drawn[before.faults :]
     outcomes: list[Outcome] = []
     for mutant in mutants:
-        if before.faults + len(outcomes) >= _MIN_FAULTS and time.monotonic() - planting > sample.seconds:
+        if len(outcomes) >= _MIN_FAULTS and time.monotonic() - planting > sample.seconds:
             mutants = mutants[: len(outcomes)]
             break
         outcomes.append(bench.run(mutant))
@@ -49,22 +48,22 @@ def run(component: str, tests: str, sample: Sample, folder: Path, before: Score)
     survivors = [m for m, outcome in zip(mutants, outcomes, strict=True) if not outcome.found]
     # Listed ones too: a proof is worth more than a reason.
     same = equivalent(bench, survivors, folder)
-    others = [m for m, proved in zip(survivors, same, strict=True) if not proved]
-    holes = unexplained(component, others)
-    for survivor, proved in zip(survivors, same, strict=True):
-        print(f"  {'equivalent' if proved else 'not found' if survivor in holes else 'listed'}: {survivor}")
+    others = tuple((m.source, m.fault) for m, proved in zip(survivors, same, strict=True) if not proved)
     score = replace(
         before,
         faults=before.faults + len(mutants),
         found=before.found + len(mutants) - len(survivors),
         harmless=before.harmless + sum(same),
-        listed=before.listed + len(others) - len(holes),
+        survivors=before.survivors + others,
         asked=sample.count if before.faults + len(mutants) == len(drawn) else before.asked,
         seconds=before.seconds + round(time.monotonic() - started),
     )
+    for survivor, proved in zip(survivors, same, strict=True):
+        hole = (survivor.source, survivor.fault) in score.holes
+        print(f"  {'equivalent' if proved else 'not found' if hole else 'listed'}: {survivor}")
     print(
         f"{component}: {len(mutants)} more faults, of {score.faults} {score.found} found, "
-        f"{score.harmless} proved equivalent, {score.listed} listed: {score.percent:.1f} %",
+        f"{score.harmless} proved equivalent, {len(score.survivors) - len(score.holes)} listed: {score.percent:.1f} %",
         flush=True,
     )
     return score
@@ -80,7 +79,6 @@ def write_outcomes(path: Path, mutants: Sequence[Mutant], outcomes: Sequence[Out
 class Task:
     """A component that gets faults."""
 
-    component: str
     tests: str
     sample: Sample
     folder: Path
@@ -94,7 +92,7 @@ def measured(task: Task) -> Score | str | None:
     if time.time() > task.deadline:
         return None
     try:
-        return run(task.component, task.tests, task.sample, task.folder, task.before)
+        return run(task.tests, task.sample, task.folder, task.before)
     except SystemExit as problem:
         # The other components are measured all the same.
         return str(problem)
@@ -102,4 +100,4 @@ def measured(task: Task) -> Score | str | None:
 
 def died(task: Task) -> str:
     """Why there is no score."""
-    return f"the process that mutated {task.component} died twice"
+    return f"the process that mutated {task.before.component} died twice"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import yaml
 
-from tools.mutate.sites import Mutant
-
+Fault = tuple[str, str]
+"""A line of the source, and what is wrong in it: it stays the same when other lines are edited."""
 LIST = Path(__file__).with_name("equivalent.yaml")
 
 
-def read_list(path: Path = LIST) -> dict[str, dict[tuple[str, str], str]]:
+def read_list(path: Path = LIST) -> dict[str, dict[Fault, str]]:
     """Of every component the reasons, by the line of the source and the fault in it."""
     rows = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     return {
@@ -25,7 +25,9 @@ def read_list(path: Path = LIST) -> dict[str, dict[tuple[str, str], str]]:
     }
 
 
-def unexplained(component: str, mutants: Iterable[Mutant], path: Path = LIST) -> list[Mutant]:
+def unexplained(component: str, faults: Iterable[Fault], path: Path = LIST) -> list[Fault]:
     """Those without a reason. A listed fault may be a pattern, for the enables of many stages or lanes."""
     known = read_list(path).get(component, {})
-    return [m for m in mutants if not any(m.source == line and fnmatchcase(m.fault, fault) for line, fault in known)]
+    return [
+        (line, fault) for line, fault in faults if not any(line == at and fnmatchcase(fault, of) for at, of in known)
+    ]

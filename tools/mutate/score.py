@@ -1,10 +1,11 @@
 """Scores of the mutation tests."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from intloom.common import evidence
+from tools.mutate.listed import Fault, unexplained
 from tools.mutate.subject import source_of, subject_of
 from tools.mutate.targets import bench_of
 
@@ -16,14 +17,15 @@ SCORES = ROOT / "docs" / "data" / "mutation.json"
 class Score:
     """The faults of one component."""
 
+    component: str
     faults: int = 0
     """How many were drawn, in all calls since component and bench changed."""
     found: int = 0
     """A test of the bench fails."""
     harmless: int = 0
     """Proved to change no output and no register that one depends on."""
-    listed: int = 0
-    """Listed with a reason why they change nothing that matters."""
+    survivors: tuple[Fault, ...] = ()
+    """All others."""
     seed: int = 1
     """Gives the order in which they are drawn."""
     seconds: float = 0.0
@@ -34,9 +36,19 @@ class Score:
     """Whether component and bench are unchanged since."""
 
     @property
+    def holes(self) -> list[Fault]:
+        """Survivors that are not listed with a reason."""
+        return unexplained(self.component, self.survivors)
+
+    @property
+    def counted(self) -> int:
+        """Faults that are neither proved harmless nor listed."""
+        return self.found + len(self.holes)
+
+    @property
     def percent(self) -> float:
-        """Share of the faults that are neither proved harmless nor listed, and were found."""
-        return 100 * self.found / max(1, self.faults - self.harmless - self.listed)
+        """Share of them that were found."""
+        return 100 * self.found / max(1, self.counted)
 
     def has(self, count: int) -> bool:
         """Whether it is up to date, and of so many faults, or of all that were drawn for as many."""
@@ -55,15 +67,18 @@ def is_current(component: str, row: evidence.Evidence) -> bool:
 
 def read_scores(path: Path = SCORES) -> Mapping[str, Score]:
     """All scores by component."""
-    names = {field.name for field in fields(Score)}
     return {
-        name: Score(**{n: v for n, v in row.values.items() if n in names}, current=is_current(name, row))
+        name: Score(
+            name,
+            **row.values | {"survivors": tuple((line, fault) for line, fault in row.values["survivors"])},
+            current=is_current(name, row),
+        )
         for name, row in evidence.read(path).items()
     }
 
 
-def write_score(path: Path, component: str, score: Score) -> None:
+def write_score(path: Path, score: Score) -> None:
     """Add or replace one score."""
-    values = {n: v for n, v in asdict(score).items() if n != "current"}
-    sources, command = (source_of(component), bench_of(component)), f"python -m tools.mutate {component}"
-    evidence.record(path, component, evidence.measured(values, command, ROOT, sources, subject_of(component)))
+    name, values = score.component, {n: v for n, v in asdict(score).items() if n not in {"component", "current"}}
+    sources, command = (source_of(name), bench_of(name)), f"python -m tools.mutate {name}"
+    evidence.record(path, name, evidence.measured(values, command, ROOT, sources, subject_of(name)))
