@@ -199,7 +199,8 @@ class Blaster:
     def __init__(self, graph: Graph, netlist: Any, given: Given, read: Read, product: Product) -> None:
         self._graph, self._cells, self._given, self._read, self._product = graph, netlist.cells, given, read, product
         self._bits: dict[int, int] = {FALSE: FALSE, TRUE: TRUE}
-        self._registers: list[tuple[int, int, Register]] = []
+        self.registers: dict[_nir.Net, Register] = {}
+        """Those that something depends on."""
         self._inputs = netlist.top.ports_i
 
     def word(self, value: Iterable[int]) -> Word:
@@ -231,9 +232,9 @@ class Blaster:
     def close(self) -> None:
         """Give all registers that something depends on their next value."""
         done = 0
-        while done < len(self._registers):
-            cell, bit, register = self._registers[done]
-            (register.next,) = self.word([self._cells[cell].data[bit]])
+        while done < len(self.registers):
+            net, register = list(self.registers.items())[done]
+            (register.next,) = self.word([self._cells[net.cell].data[net.bit]])
             done += 1
 
     def _of(self, value: Iterable[int]) -> Word:
@@ -254,7 +255,7 @@ class Blaster:
         match cell:
             case _nir.FlipFlop():
                 register = graph.register()
-                self._registers.append((index, bit, register))
+                self.registers[_nir.Net.from_cell(index, bit)] = register
                 return register.value
             case _nir.AssignmentList():
                 value = self._bits[cell.default[bit]]

@@ -3,6 +3,7 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 
 from intloom.hw.affine import AffineConstants
+from intloom.hw.control.instruction_checks import InstructionChecker
 from intloom.hw.control.queue import QUEUED_UNITS
 from intloom.hw.mac.array.accumulator_memory import AccumulatorMemory
 from intloom.hw.mac.array.accumulators import Accumulators
@@ -20,11 +21,14 @@ from intloom.hw.ports import READ_LATENCY, WEIGHT_LATENCY
 from intloom.hw.spec.params import preset
 from intloom.hw.vector.depthwise_constants import constant_write
 from intloom.hw.vector.raster_setup import RasterSetup
+from tests.hw.formal.clear_lemmas import first_is_current, of_dispatch, of_tile_planner
 from tests.hw.formal.conditions import (
     SAME,
     UNSEEN,
     After,
     Held,
+    Kept,
+    Lemmas,
     Only,
     Pairs,
     Ports,
@@ -34,6 +38,7 @@ from tests.hw.formal.conditions import (
     Steady,
     any_of,
     delayed,
+    no_lemmas,
     once,
 )
 
@@ -87,6 +92,55 @@ def _strip_has_ended(m: Module, ports: Ports) -> Value:
     return strips != 0
 
 
+def _as_instruction(m: Module, ports: Ports) -> Value:
+    """An instruction that counts in this cycle and in those before, in which its fields are checked."""
+    same = ports["instruction__same"]
+    for cycles in range(1, InstructionChecker.LATENCY + 1):
+        same &= delayed(m, f"instruction_same{cycles}", ports["instruction__same"], cycles)
+    return same
+
+
+def _as_word(m: Module, ports: Ports) -> Value:
+    """A word that counted in the cycle before."""
+    return delayed(m, "word_same", ports["word__same"] & ports["end__same"], 1)
+
+
+def _word_counts(_: Module, ports: Ports) -> Value:
+    """A word that counts."""
+    return ports["word__same"]
+
+
+def _plan_may_differ(m: Module, ports: Ports) -> Value:
+    """No plan has been started."""
+    return ~once("start")(m, ports)
+
+
+def _plan_may_change(m: Module, ports: Ports) -> Value:
+    """A plan comes in the cycle after its start."""
+    return ~once("start")(m, ports) | delayed(m, "plan_starts", ports["start"], 1)
+
+
+def _may_start(m: Module, ports: Ports) -> Value:
+    """The plan before has ended."""
+    return ~once("start")(m, ports) | (ports["ready"] & ports["finished"])
+
+
+def _may_step(m: Module, ports: Ports) -> Value:
+    """There is a next tile; the first tile of a strip ends with the start of the next strip."""
+    known = ports["ready"] & once("start")(m, ports) & ~ports["finished"]
+    return known & (ports["capture"] | ~first_is_current(m, ports))
+
+
+def _tile_is_ready(m: Module, ports: Ports) -> Value:
+    """A tile of a plan."""
+    return ports["ready"] & once("start")(m, ports)
+
+
+def _tile_starts_anew(m: Module, ports: Ports) -> Value:
+    """A tile that does not begin at the pixel after the one before."""
+    return _tile_is_ready(m, ports) & ~ports["tile__continues"]
+
+
 _PARITY: Pairs = {"error": any_of("error", parity_error_layout(0), "valid")}
 
 _WRITE: Pairs = dict.fromkeys(("port__addr", "port__data", "port__mask"), "port__valid")
@@ -120,11 +174,12 @@ PROVED: dict[str, Pairs] = {
     "DepthwiseConstants": {"write": any_of("write", constant_write(preset("nano")), "weights", "biases", "scales")},
     "DepthwiseEpilogue": {"result": "result_valid"},
     "DepthwiseWalker": {"o__payload": UNSEEN},
+    "Dispatch": {"queues__word": "queues__valid", "end_wait": "end_write", "fault": "fault_valid"},
     "Divider": {"quotient": "result_valid"},
     "Epilogue": {"results": UNSEEN},
     "FaultLatch": {"latched__fault": "latched__valid"},
     "Fetch": {},
-    "InstructionChecker": {},
+    "InstructionChecker": {"instruction": SAME, "result": _as_instruction},
     "InstructionDecoder": {},
     "InstructionQueues": {
         **dict.fromkeys(("wait_row", "wait_unit", "wait_value"), "wait"),
@@ -147,7 +202,7 @@ PROVED: dict[str, Pairs] = {
         "fault_index": "fault",
     },
     "Pool": {"maximum": UNSEEN, "total": UNSEEN},
-    "ProgramCheck": {},
+    "ProgramCheck": {"word": SAME, "end": SAME, "last": "valid", "mismatch": _as_word},
     "RasterSetup": {
         "a": Steady(RasterSetup.LATENCY, "operation"),
         **dict.fromkeys(("window", "b", "out"), Steady(1, "operation")),
@@ -167,6 +222,14 @@ PROVED: dict[str, Pairs] = {
     "Softmax": {"result": UNSEEN},
     "TableLookup": {"results": After(TableLookup.LATENCY, ("valid",))},
     "TileLoops": {},
+    "TilePlanner": {
+        "plan": SAME,
+        "captured": "capture",
+        **dict.fromkeys(
+            (f"tile__{name}" for name in ("line", "base", "length", "first", "last", "continues")), _tile_is_ready
+        ),
+        "tile__start": _tile_starts_anew,
+    },
     "WaitChecker": {},
     "Watchdog": {"port__fault": UNSEEN},
     "WeightFetcher": {"read_address": "read_valid", "to_sum": any_of("to_sum", WEIGHTS_TO_SUM, "valid")},
@@ -199,7 +262,14 @@ REQUIRED: dict[str, list[Rule]] = {
     "DepthwiseConstants": [Only("valid", once("start"))],
     "LoopSetup": [Held("descriptors")],
     "OutputWalker": [Only("start", _walk_is_shown)],
+    "ProgramCheck": [Only("valid", _word_counts)],
     "RequantizerLane": [Shifted("enable")],
+    "TilePlanner": [
+        Only("plan__same", _plan_may_differ, idle=1),
+        Kept("plan", _plan_may_change),
+        Only("start", _may_start),
+        Only("step", _may_step),
+    ],
     "mac.ResultWriter": [Held("descriptors")],
 }
 """What components require of their inputs."""
@@ -208,13 +278,19 @@ PROMISED: dict[str, list[Rule]] = {"OutputWalker": [Only("o__valid", once("start
 """What components promise of their outputs."""
 
 
-INSIDE = dict.fromkeys(("AccumulatorReadout", "mac.ResultWriter"), ("OutputWalker",))
+LEMMAS: dict[str, Lemmas] = {"Dispatch": of_dispatch, "TilePlanner": of_tile_planner}
+"""What is proved of signals inside components."""
+
+INSIDE = {
+    **dict.fromkeys(("AccumulatorReadout", "mac.ResultWriter"), ("OutputWalker",)),
+    "Dispatch": ("InstructionChecker", "ProgramCheck"),
+}
 """Components whose proof is about their own logic, and rests on that of those inside it."""
 
 
 def rules_of(name: str) -> Rules:
     """All of it."""
-    return Rules(PROVED[name], REQUIRED.get(name, ()), PROMISED.get(name, ()))
+    return Rules(PROVED[name], REQUIRED.get(name, ()), PROMISED.get(name, ()), LEMMAS.get(name, no_lemmas))
 
 
 BY_INDUCTION = {"DepthwiseEpilogue", "Divider", "Norm", "NormFactors", "RunWalker"}
@@ -225,10 +301,10 @@ ON_4_ROWS_AND_COLUMNS = {"MacArray"}
 
 NOT_PROVED = {
     "the search comes to no end": {
-        "ChannelStore", "TilePlanner", "ZeroPointCorrection", "mac.Sequencer",
+        "ChannelStore", "ZeroPointCorrection", "mac.Sequencer",
     },
     "too large for one proof": {
-        "Dispatch", "Engine", "LoadUnit", "MacUnit", "MoveFrontEnd", "StoreUnit", "VectorUnit",
+        "Engine", "LoadUnit", "MacUnit", "MoveFrontEnd", "StoreUnit", "VectorUnit",
     },
 }  # fmt: skip
 """Reasons why a component has no proof here: it is simulated, alone and in the accelerator."""

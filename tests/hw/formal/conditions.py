@@ -4,18 +4,38 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 from unittest.mock import patch
 
-from amaranth.hdl import Cat, Const, Elaboratable, Fragment, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Fragment, Module, Mux, Signal, Value, ValueCastable
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import data, wiring
 
-Ports = dict[str, Value]
+from tests.hw.formal.planted import with_locals
+
+
+class Ports(dict[str, Value]):
+    """A component's ports by name, and what conditions remember of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._registers: dict[str, Signal] = {}
+
+    def register(self, m: Module, name: str, following: Callable[[Signal], Value]) -> Signal:
+        """The register of this name, one for all conditions; 0 after the reset."""
+        if name not in self._registers:
+            register = self._registers[name] = Signal(name=name)
+            m.d.sync += register.eq(following(register))
+        return self._registers[name]
+
+
 Condition = Callable[[Module, Ports], Value]
 """A bit, and what it needs in a module with the component; ports have the names of its members."""
 Pairs = Mapping[str, str | Condition]
-"""Ports whose value counts only under a condition, or while another port is high, or never in this proof."""
+"""Ports whose value counts only under a condition, or while another port is high, or never in this proof.
+
+Fields of a structure may count apart: `<port>__<field>`.
+"""
 UNSEEN = ""
 SAME = "="
 """Of an input: it counts while another port, `<name>__same`, is high. Conditions say when that has to be."""
@@ -75,9 +95,7 @@ def once(name: str) -> Condition:
     """The port was high in a cycle before."""
 
     def condition(m: Module, ports: Ports) -> Value:
-        seen = Signal(name=f"{name}_seen")
-        m.d.sync += seen.eq(seen | ports[name].any())
-        return seen
+        return ports.register(m, f"{name}_seen", lambda seen: seen | ports[name].any())
 
     return condition
 
@@ -85,7 +103,7 @@ def once(name: str) -> Condition:
 class Rule(Protocol):
     """What holds for ports of a component."""
 
-    def drive(self, m: Module, ports: Ports) -> Ports:
+    def drive(self, m: Module, ports: Ports) -> dict[str, Value]:
         """Let it hold: drive ports from others, which are returned under their names."""
 
     def holds(self, m: Module, ports: Ports) -> Value:
@@ -100,7 +118,7 @@ class Only:
     condition: Condition
     idle: int = 0
 
-    def drive(self, m: Module, ports: Ports) -> Ports:
+    def drive(self, m: Module, ports: Ports) -> dict[str, Value]:
         """Leave it idle elsewhere."""
         asked = Signal.like(ports[self.name], name=f"{self.name}_asked")
         m.d.comb += ports[self.name].eq(Mux(self.condition(m, ports), asked, self.idle))
@@ -112,12 +130,35 @@ class Only:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """The port changes only where the condition holds."""
+
+    name: str
+    condition: Condition
+
+    def drive(self, m: Module, ports: Ports) -> dict[str, Value]:
+        """Repeat it elsewhere."""
+        asked, before = Signal.like(ports[self.name], name=f"{self.name}_asked"), self._before(m, ports)
+        m.d.comb += ports[self.name].eq(Mux(self.condition(m, ports), asked, before))
+        return {self.name: asked}
+
+    def holds(self, m: Module, ports: Ports) -> Value:
+        """Compare it with the cycle before."""
+        return (ports[self.name] == self._before(m, ports)) | self.condition(m, ports)
+
+    def _before(self, m: Module, ports: Ports) -> Signal:
+        before = Signal.like(ports[self.name], name=f"{self.name}_before", reset_less=True)
+        m.d.sync += before.eq(ports[self.name])
+        return before
+
+
+@dataclass(frozen=True)
 class Shifted:
     """Each bit of the port follows the one below it by a cycle."""
 
     name: str
 
-    def drive(self, m: Module, ports: Ports) -> Ports:
+    def drive(self, m: Module, ports: Ports) -> dict[str, Value]:
         """Drive the upper bits by registers."""
         first, later = Signal(name=f"{self.name}_first"), self._later(m, ports)
         m.d.comb += ports[self.name].eq(Cat(first, later))
@@ -139,7 +180,7 @@ class Held:
 
     name: str
 
-    def drive(self, m: Module, ports: Ports) -> Ports:
+    def drive(self, m: Module, ports: Ports) -> dict[str, Value]:
         """Repeat an offer that was not taken."""
         valid, payload, waits, kept = self._waiting(m, ports)
         asked, offered = Signal(name=f"{self.name}_asked"), Signal.like(kept, name=f"{self.name}_offered")
@@ -158,6 +199,19 @@ class Held:
         return valid, payload, waits, kept
 
 
+Lemma = tuple[Value, Value] | Value
+"""A value, and a bit that tells when it counts; or a bit that is always high."""
+Variables = Mapping[str, Mapping[str, Any]]
+"""Local variables of a component's methods: signals, state machines and components inside it."""
+Lemmas = Callable[[Module, Ports, Variables], Mapping[str, Lemma]]
+"""Those of a component."""
+
+
+def no_lemmas(_: Module, __: Ports, ___: Variables) -> Mapping[str, Lemma]:
+    """A proof that needs none."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Rules:
     """What the proof of a component says of it."""
@@ -167,6 +221,8 @@ class Rules:
     """What holds for its inputs."""
     promised: Collection[Rule] = ()
     """What holds for its outputs then."""
+    lemmas: Lemmas = no_lemmas
+    """What is proved of values inside it, so that the search for the rest is short."""
 
 
 Boxes = Mapping[type[wiring.Component], Rules]
@@ -185,8 +241,8 @@ class _Elaborated(Elaboratable):
 
 def _without(
     component: wiring.Component, kinds: Collection[type[wiring.Component]]
-) -> tuple[Elaboratable, list[wiring.Component]]:
-    """The component with nothing in those inside it that are of these classes, and these."""
+) -> tuple[Fragment, Variables, list[wiring.Component]]:
+    """The component with nothing in those inside it that are of these classes, its variables, and these."""
     found: list[wiring.Component] = []
 
     def empty(self: wiring.Component, platform: object) -> Module:
@@ -196,7 +252,15 @@ def _without(
     with ExitStack() as stack:
         for kind in kinds:
             stack.enter_context(patch.object(kind, "elaborate", empty))
-        return _Elaborated(Fragment.get(component, None)), found
+        module, variables = with_locals(component.elaborate, None)
+        return Fragment.get(module, None), variables, found
+
+
+def _fields(value: ValueCastable | Value) -> Collection[str]:
+    """Those of a structure."""
+    return (
+        value.shape().members if isinstance(value, data.View) and isinstance(value.shape(), data.StructLayout) else ()
+    )
 
 
 class Bench:
@@ -214,25 +278,36 @@ class Bench:
         """Inputs that are high where an output is equal in both copies."""
         self._inputs: set[str] = set()
         self._pairs: dict[str, str] = {}
-        inside, found = _without(component, boxes)
+        self.has_lemmas = rules.lemmas is not no_lemmas
+        inside, variables, found = _without(component, boxes)
         self.module = Module()
-        self.module.submodules.component = inside
-        self._add("", component, rules)
+        self.module.submodules.component = _Elaborated(inside)
+        ports = self._add("", component, rules)
+        for name, lemma in rules.lemmas(self.module, ports, variables).items():
+            if isinstance(lemma, Value):
+                self.broken.add(self._output(f"lemma_{name}", ~lemma))
+            else:
+                value, counts = lemma
+                self._pairs[self._output(f"lemma_{name}", value)] = self._output(f"lemma_{name}__counts", counts)
         for number, box in enumerate(found):
             self._add(f"{type(box).__name__}{number}__", box, boxes[type(box)], is_box=True)
 
-    def _add(self, prefix: str, component: wiring.Component, rules: Rules, *, is_box: bool = False) -> None:
-        ports = self._ports(prefix, component, is_box)
+    def _add(self, prefix: str, component: wiring.Component, rules: Rules, *, is_box: bool = False) -> Ports:
+        ports = self._ports(prefix, component, rules.pairs, is_box)
         self._add_same(prefix, ports, rules.pairs, is_box)
         self.ports |= {prefix + name: value for name, value in ports.items()}
         # What a box requires is to be proved, and what it promises is known.
         driven, proved = (rules.promised, rules.required) if is_box else (rules.required, rules.promised)
-        changed = Ports()
+        changed: dict[str, Value] = {}
         for rule in driven:
             added = rule.drive(self.module, ports)
             assert not changed.keys() & added.keys(), "two rules drive one port"
             changed |= added
         self.ports |= {prefix + name: value for name, value in changed.items()}
+        for name, pair in self._pairs.items():
+            if pair in changed:
+                # What a rule drives has given its name to what it is driven from.
+                self._pairs[name] = self._output(f"{pair}_driven", ports[pair])
         for number, rule in enumerate(proved):
             self.broken.add(self._output(f"{prefix}broken{number}", ~rule.holds(self.module, ports)))
         for name, pair in rules.pairs.items():
@@ -242,16 +317,26 @@ class Bench:
                 self._pairs[prefix + name] = prefix + pair if pair else UNSEEN
             else:
                 self._pairs[prefix + name] = self._output(f"{prefix}{name}__counts", pair(self.module, ports))
+        return ports
 
-    def _ports(self, prefix: str, component: wiring.Component, is_box: bool) -> Ports:
+    def _ports(self, prefix: str, component: wiring.Component, pairs: Pairs, is_box: bool) -> Ports:
+        """Each port by its name; of a structure whose fields count apart, each field."""
         ports = Ports()
         for path, member, value in component.signature.flatten(component):
             # A box may get a constant.
-            if not isinstance(value, Const):
-                name = "__".join(map(str, path))
-                ports[name] = Value.cast(value)
-                if (member.flow is wiring.In) is not is_box:
-                    self._inputs.add(prefix + name)
+            if isinstance(value, Const):
+                continue
+            name, is_input = "__".join(map(str, path)), (member.flow is wiring.In) is not is_box
+            fields = {f"{name}__{field}": Value.cast(value[field]) for field in _fields(value)}
+            if pairs.keys() & fields.keys():
+                for field, part in fields.items():
+                    ports[field] = Signal(len(part), name=prefix + field)
+                    self.module.d.comb += part.eq(ports[field]) if is_input else ports[field].eq(part)
+            else:
+                fields = {name: Value.cast(value)}
+                ports |= fields
+            if is_input:
+                self._inputs |= {prefix + each for each in fields}
         return ports
 
     def _add_same(self, prefix: str, ports: Ports, pairs: Pairs, is_box: bool) -> None:
@@ -265,10 +350,10 @@ class Bench:
                 self._pairs[name] = same
 
     def _output(self, name: str, value: Value) -> str:
-        """A bit of the module that others may see."""
-        bit = Signal(name=name)
-        self.module.d.comb += bit.eq(value)
-        self.ports[name] = bit
+        """A value of the module that others may see."""
+        output = Signal(len(value), name=name)
+        self.module.d.comb += output.eq(value)
+        self.ports[name] = output
         return name
 
     @property

@@ -23,12 +23,15 @@ from amaranth.hdl._ir import build_netlist
 from amaranth.lib import wiring
 
 from tests.hw.formal.aig import FALSE, TRUE, Blaster, Graph, Register, Word
-from tests.hw.formal.conditions import Bench, Boxes, Pairs, Rules
+from tests.hw.formal.conditions import Bench, Boxes, Pairs, Rules, no_lemmas
 
 _ENTRIES = 64
 """Memories with more entries are equal as a whole, or not."""
 _SEARCH = "bmc3 -T 1 -F 20; scorr; pdr -T 300"
 """A difference after a few cycles is found first; then equal parts are merged."""
+_CYCLES = 5
+"""A component with lemmas keeps them if they have held in so many cycles before."""
+_INDUCTION = f"bmc3 -F {_CYCLES}; bmc3 -T 1 -F 20; ind -F {_CYCLES}"
 
 
 class Copies:
@@ -39,6 +42,7 @@ class Copies:
         bench = Bench(component, rules, boxes)
         netlist = build_netlist(Fragment.get(bench.module, None), bench.directed, name="component")
         self._cells = netlist.cells
+        self._kept = {net for signal, value in netlist.signals.items() if signal.reset_less for net in value}
         self._bench, self._valids, self._ports = bench, bench.valids, netlist.top
         self._known: dict[str, Word] = {}
         self._equal: dict[int, list[Register]] = {}
@@ -57,6 +61,13 @@ class Copies:
         """Of each output, whether it counts and differs; of a rule, whether it is broken."""
         self._two.close()
         self._link()
+        if bench.has_lemmas:
+            # The statements are to keep themselves, without a search for more.
+            self.differs["cleared"] = graph.any(
+                graph.xor(register.value, other.value)
+                for net, register in self._one.registers.items()
+                if net not in self._kept and (other := self._two.registers.get(net))
+            )
         for reset in resets:
             graph.cleared(reset)
 
@@ -189,10 +200,14 @@ def _is_refuted(answer: str) -> bool:
 def always_equal(component: wiring.Component, rules: Rules, folder: Path, boxes: Boxes = MappingProxyType({})) -> bool:
     """Whether the property is proved; that the search comes to no end is an error."""
     copies = Copies(component, rules, boxes)
-    answer = _searched(copies, copies.differs.values(), _SEARCH, folder)
+    script = _SEARCH if rules.lemmas is no_lemmas else _INDUCTION
+    answer = _searched(copies, copies.differs.values(), script, folder)
     if _is_refuted(answer):
         return False
-    if re.search(r"^(Property proved|Explored all reachable states)", answer, re.MULTILINE):
+    begins = script == _SEARCH or f"No output asserted in {_CYCLES} frames" in answer
+    if begins and re.search(
+        r"^(Property proved|Explored all reachable states|Networks are equivalent)", answer, re.MULTILINE
+    ):
         return True
     raise RuntimeError(f"ABC gave no result:\n{answer[-2000:]}")
 
