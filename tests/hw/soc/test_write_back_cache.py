@@ -114,6 +114,8 @@ def test_cache_and_memory_equal_the_model_after_every_access(rate: float, base: 
             register = WriteBackCache.CLEAN if kind == "clean" else WriteBackCache.INVALIDATE
             bytes_at = [4 * (base + at) + rng.randrange(4), 4 * (base + last) + rng.randrange(4)]
             await write(ctx, cache.control, WriteBackCache.FIRST, bytes_at[0])
+            # A read between the two does not change the range.
+            assert await read(ctx, cache.control, rng.randrange(3)) == 0
             await write(ctx, cache.control, register, bytes_at[1])
             model.command(at // LINE_WORDS, last // LINE_WORDS, kind == "discard")
 
@@ -125,6 +127,20 @@ def test_cache_and_memory_equal_the_model_after_every_access(rate: float, base: 
 
     run(cache, cpu, background=[ram.process])
     assert all(done.values())
+
+
+@pytest.mark.parametrize("member", ["cyc", "stb"])
+def test_the_walk_of_reset_answers_no_other_device(member: str) -> None:
+    cache = WriteBackCache(LINES)
+
+    async def bench(ctx: Any) -> None:
+        # One of the two is high alone while the bus belongs to another device, or pauses.
+        ctx.set(getattr(cache.control, member), 1)
+        for _ in range(2 * LINES + 2):
+            assert not ctx.get(cache.control.ack)
+            await ctx.tick()
+
+    run(cache, bench)
 
 
 def test_accesses_take_the_cycles_of_the_docstring(rng: random.Random) -> None:

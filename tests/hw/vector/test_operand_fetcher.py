@@ -8,7 +8,7 @@ import pytest
 
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.operand_fetcher import OperandFetcher, operand_layout
+from intloom.hw.vector.operand_fetcher import QUEUE_WORDS, OperandFetcher, operand_layout
 from tests.hw.streams import cycles_through, made, run, sink, source
 
 BYTES = 4
@@ -82,16 +82,23 @@ def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
     fetch = made(OperandFetcher, BYTES)
     items = [{"addr": k % 64, "inside": 1} for k in range(100)]
     taken: list[int] = []
+    offer = source(fetch.i, items, rng)
     cycles = 0
+
+    async def offer_late(ctx: Any) -> None:
+        # Cycles without an offer take no credits.
+        await ctx.tick().repeat(QUEUE_WORDS)
+        await offer(ctx)
 
     async def count(ctx: Any) -> None:
         nonlocal cycles
+        await ctx.tick().repeat(QUEUE_WORDS)
         while len(taken) < len(items):
             await ctx.tick()
             cycles += 1
 
     reader = _reader(fetch.port, dict(enumerate(range(64))), rng, 1.0)
-    run(fetch, source(fetch.i, items, rng), sink(fetch.o, taken, len(items), rng), count, background=[reader])
+    run(fetch, offer_late, sink(fetch.o, taken, len(items), rng), count, background=[reader])
     assert cycles <= len(items) + OperandFetcher.LATENCY + 1
 
 
