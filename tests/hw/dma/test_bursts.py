@@ -105,9 +105,11 @@ def test_the_words_of_a_run_are_counted_in_all_bits() -> None:
             await ctx.tick()
 
     for bit in range(3, RUN_BITS):
-        found.clear()
-        run(splitter, partial(bench, words=1 << bit))
-        assert found[:2] == [(0, 4, False), (4, 4, False)], bit
+        # With a block more, the first block leaves 2^n words.
+        for words in (1 << bit, (1 << bit) + 4):
+            found.clear()
+            run(splitter, partial(bench, words=words))
+            assert found[:2] == [(0, 4, False), (4, 4, False)], words
 
 
 def test_rows_that_touch_travel_in_long_bursts() -> None:
@@ -189,6 +191,19 @@ def test_a_burst_with_a_word_outside_the_window_does_not_issue(bits: int, block:
         assert _until_refused(splitter, base, limit, item, len(expected), refused=refused) == expected
         ended["refused" if refused else "issued"] += 1
     assert min(ended.values()) > 20
+
+
+@pytest.mark.parametrize("bit", range(6))
+def test_a_window_begins_and_ends_anywhere_in_a_block(bit: int) -> None:
+    """A run of one word, next to each end of a window, on both sides."""
+    splitter = made(BurstSplitter, preset("nano").replace(axi_burst=64))
+    for base in (4096 + (1 << bit), 4096 + (1 << bit) - 1):
+        for limit in (128, 129):
+            for offset in (-1, 0, limit - 1, limit):
+                item = {"offset": offset % (1 << 30), "words": 1, "contiguous": 0, "last": 1}
+                inside = 0 <= offset < limit
+                bursts = [(base + offset, 1, True)] * inside
+                assert _until_refused(splitter, base, limit, item, len(bursts), refused=not inside) == bursts
 
 
 def _until_refused(

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from intloom.hw.dma.runs import RunWalker, move_layout, offset_bits, run_layout
+from intloom.hw.dma.runs import CODED_BITS, RUN_BITS, RunWalker, move_layout, offset_bits, run_layout
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
 from tests.hw.streams import cycles_through, made, run, sink, source
@@ -37,14 +37,27 @@ def test_runs_are_contiguous_only_if_all_bits_agree(rng: random.Random) -> None:
     moves = [base | {"n1": 3, "dram_s1": 5}, base | {"n2": 3, "dram_s2": 5}]
     for bit in range(offset_bits(PARAMS)):
         moves += [base | {"n1": 2, "dram_s1": 5 ^ 1 << bit}, base | {"n2": 2, "dram_s2": 5 ^ 1 << bit}]
-    for bit in range(run_layout(PARAMS).members["memory"].members["words"]):
-        moves += [base | {"n0": 5 ^ 1 << bit or 1, "n1": 2, "dram_s1": 5}]
+    for bit in range(RUN_BITS):
+        words = 5 ^ 1 << bit
+        moves += [base | {"n0": words, "n1": 2, "dram_s1": 5}, base | {"n0": words, "n2": 2, "dram_s2": words}]
     runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
-    assert sum(item["memory"]["contiguous"] for item in runs) == 4
+    assert sum(item["memory"]["contiguous"] for item in runs) == 4 + RUN_BITS
     walker = made(RunWalker, PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng), sink(walker.o, taken, len(runs), rng))
     assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]
+
+
+def test_a_move_is_coded_if_any_bit_of_its_coded_words_is_set(rng: random.Random) -> None:
+    params = PARAMS.replace(word_code=True)
+    moves = [
+        random_fields(rng, params, 9) | {"coded": coded} for coded in (0, *(1 << bit for bit in range(CODED_BITS)))
+    ]
+    runs = [item for move in moves for item in RunWalker.model(move, params)]
+    walker = made(RunWalker, params)
+    taken: list[int] = []
+    run(walker, source(walker.i, moves, rng), sink(walker.o, taken, len(runs), rng))
+    assert taken == [run_layout(params).const(item).as_value().value for item in runs]
 
 
 @pytest.mark.parametrize(
