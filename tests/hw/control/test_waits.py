@@ -102,11 +102,15 @@ def test_a_row_opens_after_the_latency(number: int, rng: random.Random) -> None:
     others = [row for row in range(ROWS) if row != number]
     for count in range(ROWS):
         for rivals in combinations(others, count):
-            _open_one(number, rivals, rng)
-    _open_one(number, tuple(others), rng, others_met=True)
+            # The last `done` comes while any of the rows is compared.
+            for phase in range(count + 2):
+                _open_one(number, rivals, rng, phase)
+    _open_one(number, tuple(others), rng, 0, others_met=True)
 
 
-def _open_one(number: int, rivals: tuple[int, ...], rng: random.Random, *, others_met: bool = False) -> None:
+def _open_one(
+    number: int, rivals: tuple[int, ...], rng: random.Random, phase: int, *, others_met: bool = False
+) -> None:
     board = made(WaitChecker)
     unit, cycles = rng.randrange(UNITS), 0
 
@@ -121,7 +125,7 @@ def _open_one(number: int, rivals: tuple[int, ...], rng: random.Random, *, other
                 await ctx.tick()
         ctx.set(board.write, 0)
         ctx.set(board.ready, sum(1 << row for row in (number, *rivals)))
-        await ctx.tick().repeat(rng.randint(4 * ROWS, 5 * ROWS))
+        await ctx.tick().repeat(4 * ROWS + phase)
         ctx.set(board.done, 1 << unit)
         while not ctx.get(board.met[number]) and cycles <= NEEDED:
             await ctx.tick()
