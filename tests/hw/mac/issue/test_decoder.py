@@ -18,6 +18,7 @@ SHAPES = {
     "nano": NANO,
     "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, weight_sums=False),
     "base": preset("base"),
+    "deep": NANO.replace(rows=32, cols=4, axi_data_bits=256, weight_kib=128),
 }
 LAYOUTS = {
     "weight": WEIGHT_DESCRIPTOR,

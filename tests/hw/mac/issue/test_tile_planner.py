@@ -12,7 +12,7 @@ from intloom.hw.mac.issue.descriptors import STRIPS_BITS
 from intloom.hw.mac.issue.loop_setup import TAP_BITS
 from intloom.hw.mac.issue.tile_loops import Tap
 from intloom.hw.mac.issue.tile_planner import TilePlanner, position, tiles
-from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
+from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import made, run
@@ -58,6 +58,11 @@ def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     plans.append(random_plan(rng, NANO, **single, out_blocks=1, strips=1, length=5, shorter=0))
     # Rows at many distances in rings of all sizes: the sum of two is next to the ring's end in some.
     plans += [random_plan(rng, NANO, 1 << bit, kernel_h=15, kernel_w=1, **large) for bit in range(SCRATCH_BITS)]
+    # Without a ring, from the last row offset on.
+    plans.append(random_plan(rng, NANO, 0, row_first=(1 << SCRATCH_BITS) - 1, kernel_h=2, kernel_w=1, **large))
+    # Rows of any width: the first pixel has 2^n pixels after it.
+    rows = {"kernel_h": 2, "kernel_w": 1, **large}
+    plans += [random_plan(rng, NANO, **rows, out_w=1 << bit | 1) for bit in range(1, COORDINATE_BITS)]
     plans.append(random_plan(rng, NANO, kernel_h=1, kernel_w=15, column_tap=(1 << TAP_BITS) - 1, **large))
     continued = 0
 

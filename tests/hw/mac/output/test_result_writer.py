@@ -1,15 +1,17 @@
 """Result writer: every result is written to its address, and `done` follows an instruction's last write."""
 
 import random
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, islice
 from typing import Any
 
 import pytest
+from amaranth.hdl import Cat
 
 from intloom.hw.mac.output.result_writer import ResultWriter
-from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import HardwareParams
-from tests.hw.mac.shapes import OUTPUT_SHAPES, RATES
+from tests.hw.mac.shapes import NANO, OUTPUT_SHAPES, RATES
 from tests.hw.streams import made, run, source
 
 
@@ -107,3 +109,30 @@ def test_bytes_are_written_where_they_belong(name: str, rate: float, rng: random
         assert all(
             memory.taken[end] - memory.taken[first] == end - first for first, end in zip(firsts, ends, strict=True)
         )
+
+
+def test_every_size_has_its_whole_width(rng: random.Random) -> None:
+    """The first writes of outputs with one large size, 2^n + 1: without bit n they end after one step."""
+    writer = made(ResultWriter, NANO)
+    steps, groups = 3, NANO.cols // NANO.lanes
+
+    async def bench(ctx: Any, descriptor: dict[str, int], expected: list[tuple[int, bytes, int]]) -> None:
+        ctx.set(Cat(writer.run, writer.results.valid, writer.port.ready, writer.descriptors.valid), 0b1111)
+        ctx.set(writer.descriptors.payload, descriptor)
+        found: list[tuple[int, int]] = []
+        for _ in range(len(expected) + 10):
+            *_, started, valid, addr, mask = await ctx.tick().sample(
+                writer.descriptors.ready, writer.port.valid, writer.port.addr, writer.port.mask
+            )
+            if started:
+                ctx.set(writer.descriptors.valid, 0)
+            found += [(addr, mask)] * valid
+        assert found[: len(expected)] == [(addr, mask) for addr, _, mask in expected]
+
+    for name in ("out_h", "out_w", "out_blocks"):
+        for bit in range(2, BY_KIND[Kind.CONV].field(name).width):
+            sizes = {"out_h": 1, "out_w": 1, "out_blocks": 1, name: 1 << bit | 1}
+            descriptor = _write_descriptor(rng, NANO) | sizes
+            results = [bytes(NANO.lanes)] * (steps * groups + 1)
+            expected = list(islice(ResultWriter.model(descriptor, results, NANO), steps * groups))
+            run(writer, partial(bench, descriptor=descriptor, expected=expected))
