@@ -82,9 +82,16 @@ def test_results_of_lines(shape: str, rng: random.Random) -> None:
     most = min(LARGEST_COUNT // word, (1 << len(norm.blocks)) - 1)
 
     async def bench(ctx: Any) -> None:
-        for blocks, lines, width in ((1, 2, 3), (2, 1, LARGEST_LINE), (3, 2, 1), (most, 1, 2)):
+        sizes = [
+            (b, n, w, rng.randint(1, word)) for b, n, w in ((1, 2, 3), (2, 1, LARGEST_LINE), (3, 2, 1), (most, 1, 2))
+        ]
+        # The last channel is in each lane of a group.
+        sizes += [
+            (1, 1, 1, rng.randrange(lane, word, params.softmax_lanes) + 1) for lane in range(params.softmax_lanes)
+        ]
+        for blocks, lines, width, last_bytes in sizes:
             largest = blocks == most
-            fields = {"blocks": blocks, "last_bytes": rng.randint(1, word), "center": rng.randrange(2)}
+            fields = {"blocks": blocks, "last_bytes": last_bytes, "center": rng.randrange(2)}
             fields |= {"zp_in": 127 if largest else rng.choice((0, rng.randint(-128, 127)))}
             fields |= {"epsilon": rng.getrandbits(rng.randint(1, 40))}
             if largest:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Cat
 
-from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT, SEGMENTS, reciprocal_root
+from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT, SEGMENTS, SQUARE_BITS, reciprocal_root
 from intloom.hw.vector.norm_factors import NormFactors
 from tests.hw.streams import made, run, set_together
 
@@ -59,7 +59,7 @@ def check(
 
 
 @pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("count", [1, 2, 5, 64, 777, LARGEST_COUNT])
+@pytest.mark.parametrize("count", [1, 2, 5, 246, 777, LARGEST_COUNT])
 def test_factors_of_pixels(count: int, center: bool, rng: random.Random) -> None:
     epsilons = [rng.getrandbits(rng.randint(0, EPSILON_BITS)) for _ in range(6)]
     check(rng, count, center, [(epsilon, [sums(rng, count) for _ in range(12)]) for epsilon in epsilons])
@@ -70,3 +70,9 @@ def test_both_ends_of_every_chord(rng: random.Random) -> None:
     mantissas = [part << 4 | end for part in range(len(SEGMENTS) // 4, len(SEGMENTS)) for end in (0, 15)]
     assert NormFactors.model(LARGEST_COUNT, 0, mantissas[1], False, 0)[0] == 2 * reciprocal_root(mantissas[1] << 6)
     check(rng, LARGEST_COUNT, False, [(0, [(0, squares) for squares in rng.sample(mantissas, len(mantissas))])])
+
+
+@pytest.mark.parametrize("count", [1, LARGEST_COUNT])
+def test_numbers_with_one_bit(count: int, rng: random.Random) -> None:
+    """From the least variance to the largest sum of squares."""
+    check(rng, count, False, [(0, [(0, 1 << bit) for bit in range(SQUARE_BITS)])])

@@ -8,7 +8,7 @@ import pytest
 from amaranth.lib import data
 
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, PREFILL_BITS, RASTER_LAYOUT, RasterWalker
+from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, PREFILL_BITS, RASTER_LAYOUT, REPEAT_BITS, RasterWalker
 from tests.hw.streams import made, run, sink
 from tests.hw.vector.rasters import large_rasters
 
@@ -66,6 +66,13 @@ LARGE = [
     pytest.param(config, id=f"{name}-{n}")
     for name in RASTER_LAYOUT.members
     for n, config in enumerate(large_rasters(name))
+] + [
+    pytest.param(
+        large_rasters(f"{loop}_repeat")[1]
+        | {"lines": 1, "pixels": 1, f"{loop}s": 24, f"{loop}_repeat": (1 << REPEAT_BITS) - 1},
+        id=f"repeated-{loop}",
+    )
+    for loop in ("line", "pixel")
 ]
 
 
