@@ -268,12 +268,15 @@ def test_an_error_in_any_beat_marks_its_word(at: int, response: int) -> None:
 @pytest.mark.parametrize(
     ("program", "length"), [(0, 8), (37, 8), (37, LIMIT + 1), ((1 << DRAM_BITS) - 64, 8), ((1 << DRAM_BITS) - 1, 8)]
 )
-def test_a_program_that_is_not_in_the_window_is_not_fetched(more: int, wraps: int, program: int, length: int) -> None:
+@pytest.mark.parametrize("name", ["nano", "base"])
+def test_a_program_that_is_not_in_the_window_is_not_fetched(
+    name: str, more: int, wraps: int, program: int, length: int
+) -> None:
     """One word less than it needs, exactly as many, one more; and a window beyond the end of the address space.
 
     No window is large enough for a program whose end has an offset beyond the highest one.
     """
-    params = preset("base")
+    params = preset(name)
     fetch = made(Fetch, params)
     end = program + min(length, LIMIT) * beats_per_instruction(params)
     limit = min(end + more, (1 << DRAM_BITS) - 1)

@@ -8,6 +8,7 @@ from amaranth import Cat
 
 from intloom.hw.dma.address_walker import local_address_layout
 from intloom.hw.dma.front_end import MoveFrontEnd
+from intloom.hw.dma.runs import offset_bits
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import preset
@@ -17,6 +18,7 @@ from tests.hw.streams import Process, made, run, sink
 
 PARAMS = preset("nano").replace(axi_outstanding=4)
 PAGE = 4096 // PARAMS.word_bytes
+ADDRESSES = ("dram", "dram_s1", "dram_s2", "local", "local_s1", "local_s2")
 Burst = tuple[int, int, int]
 
 
@@ -67,10 +69,18 @@ def _gate(front: MoveFrontEnd, rng: random.Random, issued: list[int]) -> Process
     return gate
 
 
+def _with_all_bits(kind: Kind, rng: random.Random) -> list[Instruction]:
+    """Two moves: each bit of an address or of a step is 0 in one and 1 in the other."""
+    masks = {name: (1 << isa.BY_KIND[kind].field(name).width) - 1 for name in ADDRESSES}
+    first = {name: rng.randint(0, mask) for name, mask in masks.items()}
+    second = {name: value ^ masks[name] for name, value in first.items()}
+    return [isa.make(kind, n0=1, n1=2, n2=2, **fields) for fields in (first, second)]
+
+
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
 def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> None:
-    front = made(MoveFrontEnd, PARAMS, kind)
-    moves = [random_move(rng, kind.name, PARAMS) for _ in range(4)]
+    front = made(MoveFrontEnd, WIDE, kind)
+    moves = [random_move(rng, kind.name, WIDE) for _ in range(4)] + _with_all_bits(kind, rng)
     words = [word for move in moves for word in MoveFrontEnd.model(move)]
     bursts: list[Burst] = []
     addresses: list[int] = []
@@ -85,7 +95,9 @@ def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> N
         front, _offer(front, moves, rng, []), sink(front.addresses, addresses, len(words), rng, 0.6), all_bursts,
         background=[_take_bursts(front, rng, bursts), _gate(front, rng, issued)],
     )  # fmt: skip
-    assert [at + k for at, beats, _ in bursts for k in range(beats)] == [BASE + dram for dram, _ in words]
+    assert [at + k for at, beats, _ in bursts for k in range(beats)] == [
+        BASE + dram % (1 << offset_bits(WIDE)) for dram, _ in words
+    ]
     assert all(at // PAGE == (at + beats - 1) // PAGE and beats <= PARAMS.axi_burst for at, beats, _ in bursts)
     assert sum(last for *_, last in bursts) == len(moves)
     assert issued == [last for *_, last in bursts]
@@ -100,8 +112,8 @@ def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> N
         for words_of in [local_words(move)]
         for k, (_, local) in enumerate(words_of)
     ]
-    found = [local_address_layout(PARAMS).from_bits(bits) for bits in addresses]
-    assert [{name: address[name] for name in local_address_layout(PARAMS).members} for address in found] == expected
+    found = [local_address_layout(WIDE).from_bits(bits) for bits in addresses]
+    assert [{name: address[name] for name in local_address_layout(WIDE).members} for address in found] == expected
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
@@ -135,6 +147,24 @@ def _check_halt(front: MoveFrontEnd, moves: list[Instruction], rng: random.Rando
     offer, take = _offer(front, moves, rng, taken), _take_bursts(front, rng, bursts)
     run(front, halt, background=[offer, take, _gate(front, rng, issued)])
     assert bursts
+
+
+@pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
+@pytest.mark.parametrize("dram", [0, 64])
+def test_nothing_of_a_move_comes_out_that_is_first_offered_during_a_halt(dram: int, kind: Kind) -> None:
+    """Neither an address nor the fault of a burst outside the window."""
+    front = made(MoveFrontEnd, PARAMS, kind)
+
+    async def bench(ctx: Any) -> None:
+        set_window(ctx, front.window, BASE, 64)
+        ctx.set(front.instruction, int.from_bytes(isa.encode(isa.make(kind, n0=1, dram=dram)), "little"))
+        ctx.set(Cat(front.halt, front.valid, front.issue_enable), 0b111)
+        for _ in range(40):
+            outputs = (front.ready, front.issued, front.outside, front.bursts.valid, front.addresses.valid)
+            assert not any(ctx.get(output) for output in outputs)
+            await ctx.tick()
+
+    run(front, bench)
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
