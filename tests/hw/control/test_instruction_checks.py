@@ -14,7 +14,7 @@ PARAMS = preset("nano")
 
 
 def _mutants(rng: random.Random) -> list[int]:
-    """Legal instructions, ones with any other bit, with a field at or beyond a limit or another opcode, and noise."""
+    """Legal instructions, ones with any other bit, with a field near a limit or another opcode, and noise."""
     words = []
     for spec in INSTRUCTIONS:
         extra = {"version": isa.ISA_VERSION, "fingerprint": PARAMS.fingerprint()} if spec.kind is Kind.BEGIN else {}
@@ -23,7 +23,11 @@ def _mutants(rng: random.Random) -> list[int]:
         words += [legal ^ 1 << bit for bit in range(isa.CHECK_LSB)]
         for field in spec.fields[1:]:
             mask = (1 << field.width) - 1
-            for value in {0, field.minimum, field.maximum, field.maximum + 1, field.minimum - 1, rng.getrandbits(9)}:
+            values = {0, field.minimum, field.maximum, field.maximum + 1, field.minimum - 1, rng.getrandbits(9)}
+            if field.low is not None or field.high is not None:
+                # Each bit alone, and the upper limit with each bit changed.
+                values |= {value for bit in range(field.width) for value in (1 << bit, field.maximum ^ 1 << bit)}
+            for value in values:
                 at = spec.offsets[field.name]
                 words.append(legal & ~(mask << at) | (value & mask) << at)
     return words + [rng.getrandbits(512) for _ in range(40)] + list(range(256))
