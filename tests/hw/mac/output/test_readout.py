@@ -60,6 +60,7 @@ class Environment:
         while len(self.seen) < items or any(self._residuals):
             self._give(ctx)
             item = self._look(ctx) if ctx.get(self.readout.item) else None
+            assert item or not ctx.get(self.readout.groups), "a group of columns is read without an item"
             if ctx.get(self.readout.table_switched):
                 self.switches += 1
             self._in_flight.popleft()
