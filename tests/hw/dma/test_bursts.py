@@ -195,12 +195,13 @@ def test_a_burst_with_a_word_outside_the_window_does_not_issue(bits: int, block:
 
 @pytest.mark.parametrize("bit", range(6))
 def test_a_window_begins_and_ends_anywhere_in_a_block(bit: int) -> None:
-    """A run of one word, next to each end of a window, on both sides."""
-    splitter = made(BurstSplitter, preset("nano").replace(axi_burst=64))
+    """A run of one word, next to each end of a window, on both sides; blocks have 64 words."""
+    params = preset("nano").replace(axi_burst=64)
+    splitter = made(BurstSplitter, params)
     for base in (4096 + (1 << bit), 4096 + (1 << bit) - 1):
         for limit in (128, 129):
             for offset in (-1, 0, limit - 1, limit):
-                item = {"offset": offset % (1 << 30), "words": 1, "contiguous": 0, "last": 1}
+                item = {"offset": offset % (1 << word_address_bits(params)), "words": 1, "contiguous": 0, "last": 1}
                 inside = 0 <= offset < limit
                 bursts = [(base + offset, 1, True)] * inside
                 assert _until_refused(splitter, base, limit, item, len(bursts), refused=not inside) == bursts

@@ -5,12 +5,14 @@ from itertools import islice
 
 import pytest
 
-from intloom.hw.dma.runs import CODED_BITS, RUN_BITS, RunWalker, move_layout, offset_bits, run_layout
+from intloom.hw.dma.runs import RunWalker, move_layout, offset_bits, run_layout
+from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
 from tests.hw.streams import cycles_through, made, run, sink, source
 
 PARAMS = preset("small")
+RUN_BITS, CODED_BITS = (BY_KIND[Kind.LOAD].field(name).width for name in ("n0", "coded"))
 
 
 @pytest.mark.parametrize("word_code", [False, True])

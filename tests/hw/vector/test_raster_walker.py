@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from amaranth.lib import data
 
-from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, PREFILL_BITS, RASTER_LAYOUT, REPEAT_BITS, RasterWalker
+from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
+from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, PREFILL_BITS, RASTER_LAYOUT, RasterWalker
 from tests.hw.streams import made, run, sink
 from tests.hw.vector.rasters import large_rasters
 
@@ -69,7 +69,7 @@ LARGE = [
 ] + [
     pytest.param(
         large_rasters(f"{loop}_repeat")[1]
-        | {"lines": 1, "pixels": 1, f"{loop}s": 24, f"{loop}_repeat": (1 << REPEAT_BITS) - 1},
+        | {"lines": 1, "pixels": 1, f"{loop}s": 24, f"{loop}_repeat": BY_KIND[Kind.VCOPY].field("up_h").maximum},
         id=f"repeated-{loop}",
     )
     for loop in ("line", "pixel")
