@@ -21,6 +21,8 @@ from tests.hw.dma.test_load import BASE, BASES, WIDE, Stop, first_address, index
 from tests.hw.protocols import check_burst
 from tests.hw.streams import made, run
 
+NANO = preset("nano")
+
 
 class StoreBench:
     """A store unit between a scratchpad whose words are hashed addresses and a memory that records."""
@@ -238,14 +240,23 @@ def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> Non
         assert len(bench.done_after) == bench.answered // BURSTS
 
 
-def test_of_faults_in_one_cycle_that_of_the_earlier_instruction_counts() -> None:
-    """An error response to the first store, at each time around the second one's burst outside the window."""
-    unit, limit = made(StoreUnit, preset("nano")), 64
-    inside, leaving = isa.make("STORE", n0=1), isa.make("STORE", dram=8, n0=1, n1=8, dram_s1=8)
+@pytest.mark.parametrize(
+    ("fields", "cause"),
+    [
+        ({"dram": 8, "n0": 1, "n1": 8, "dram_s1": 8}, Cause.OUTSIDE_WINDOW),
+        ({"dram": 8, "local": NANO.scratch_words - 16, "n0": 17}, Cause.SCRATCH_RANGE),
+    ],
+)
+def test_the_first_fault_counts_and_in_one_cycle_that_of_the_earlier_instruction(
+    fields: dict[str, int], cause: Cause
+) -> None:
+    """An error response to the first store, at each time around the second one's fault."""
+    unit, limit = made(StoreUnit, NANO), 64
+    inside, leaving = isa.make("STORE", n0=1), isa.make("STORE", **fields)
 
-    def raised(answer_at: int) -> tuple[int, int]:
-        """Cycle and instruction of the fault."""
-        found = list[tuple[int, int]]()
+    def raised(answer_at: int) -> tuple[int, int, int]:
+        """Cycle, cause and instruction of the fault."""
+        found = list[tuple[int, int, int]]()
 
         async def offer(ctx: Any) -> None:
             set_window(ctx, unit.window, BASE, limit)
@@ -256,6 +267,9 @@ def test_of_faults_in_one_cycle_that_of_the_earlier_instruction_counts() -> None
                 await ctx.tick().until(unit.unit.ready)
             ctx.set(unit.unit.valid, 0)
             await ctx.tick().until(unit.unit.fault)
+            # The other fault comes meanwhile, if the error response was the first one.
+            await ctx.tick().repeat(20)
+            assert (ctx.get(unit.unit.cause), ctx.get(unit.unit.fault_index)) == found[0][1:]
 
         async def memory(ctx: Any) -> None:
             ctx.set(unit.scratch.ready, 1)
@@ -263,17 +277,19 @@ def test_of_faults_in_one_cycle_that_of_the_earlier_instruction_counts() -> None
             ctx.set(unit.b.payload.resp, Resp.SLVERR)
             for cycle in count():
                 ctx.set(unit.b.valid, cycle == answer_at)
-                *_, fault, index = await ctx.tick().sample(unit.unit.fault, unit.unit.fault_index)
-                found.extend([(cycle, index)] * (fault and not found))
+                port = unit.unit
+                *_, fault, reported, index = await ctx.tick().sample(port.fault, port.cause, port.fault_index)
+                found.extend([(cycle, reported, index)] * (fault and not found))
 
         run(unit, offer, background=[memory])
         return found[0]
 
-    outside, index = raised(-1)
-    assert index == index_of(1)
+    outside, *reported = raised(-1)
+    assert reported == [cause, index_of(1)]
     # A response in cycle n raises its fault in cycle n + 1.
     for cycle in range(outside - 4, outside + 1):
-        expected = (cycle + 1, index_of(0)) if cycle < outside else (outside, index_of(1))
+        answered, left = (cycle + 1, Cause.WRITE_SLVERR, index_of(0)), (outside, cause, index_of(1))
+        expected = answered if cycle < outside else left
         assert raised(cycle) == expected, cycle - outside
 
 
