@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES, QUEUE_GROUPS
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LARGEST_TOTAL, PASSES, QUEUE_GROUPS
 from intloom.hw.vector.softmax import Softmax
 from tests.hw.streams import made, run
 from tests.hw.vector.slices import as_int8, idle_cycles, record, to_bytes, to_int, with_lanes
@@ -115,12 +115,34 @@ def test_small_sums_show_low_bits(bits: int, rng: random.Random) -> None:
     _check(params, [rng.getrandbits(bits) for _ in range(256)], operations, rng)
 
 
+def _results(
+    params: HardwareParams, exponentials: list[int], less: int, pixels: list[list[int]], rng: random.Random
+) -> list[int]:
+    """The results of pixels of whole words, which are those of the model."""
+    softmax, word = made(Softmax, params), params.word_bytes
+    found: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        await _load(ctx, softmax, exponentials, rng)
+        ctx.set(softmax.last_bytes, word)
+        ctx.set(softmax.less, less)
+        ctx.set(softmax.zp_out, -128)
+        for pixel in pixels:
+            await _pixel(ctx, softmax, bytes(pixel), rng, False)
+        await ctx.tick().repeat(Softmax.latency(params) + 2 * QUEUE_GROUPS)
+
+    run(softmax, bench, background=[record(softmax.result_valid, softmax.result, found)])
+    results = [as_int8(byte) for number in found for byte in to_bytes(number, params.vector_lanes)]
+    assert results == [n for pixel in pixels for n in Softmax.model(pixel, exponentials, less, -128, len(pixel))]
+    return results
+
+
 @pytest.mark.slow
 def test_every_bit_of_an_exponential_is_scaled_in_every_lane(rng: random.Random) -> None:
     """Pixels with one exponential other than 0, a power of two: its result is 256 - `less`."""
     less = 3
     params = SHAPES["large"].replace(vector_softmax=True)
-    softmax, word = made(Softmax, params), params.word_bytes
+    word = params.word_bytes
     exponentials = [0] * 256
     # The largest value of a pixel has the last entry, a value that is smaller by d the one d before it.
     for bit in range(8 * EXPONENTIAL_BYTES):
@@ -129,21 +151,21 @@ def test_every_bit_of_an_exponential_is_scaled_in_every_lane(rng: random.Random)
     values = [
         [127 if k == (lane + 1) % word else 126 - bit if k == lane else 0 for k in range(word)] for lane, bit in pixels
     ]
-    found: list[int] = []
-
-    async def bench(ctx: Any) -> None:
-        await _load(ctx, softmax, exponentials, rng)
-        ctx.set(softmax.last_bytes, word)
-        ctx.set(softmax.less, less)
-        ctx.set(softmax.zp_out, -128)
-        for pixel in values:
-            await _pixel(ctx, softmax, bytes(pixel), rng, False)
-        await ctx.tick().repeat(Softmax.latency(params) + 1)
-
-    run(softmax, bench, background=[record(softmax.result_valid, softmax.result, found)])
-    results = [as_int8(byte) for number in found for byte in to_bytes(number, params.vector_lanes)]
-    assert results == [n for pixel in values for n in Softmax.model(pixel, exponentials, less, -128, word)]
+    results = _results(params, exponentials, less, values, rng)
     assert sum(n == 256 - less - 128 for n in results) == len(pixels)
+
+
+def test_a_sum_that_saturates_has_all_of_its_bits(rng: random.Random) -> None:
+    """Exponentials that are just too small for the result 1, which they would have with a smaller sum."""
+    params = SHAPES["large"].replace(vector_softmax=True)
+    unit = 1 << 8 * EXPONENTIAL_BYTES
+    exponentials = [0] * 253 + [258, unit // 2 - 1, unit - 1]
+    # The sum is larger than the largest one by 1: all bits come from its saturation.
+    pixel = [127] * 254 + [126] * 4 + [125]
+    pixel += [0] * (-len(pixel) % params.word_bytes)
+    assert sum(exponentials[128 + value] for value in pixel) == LARGEST_TOTAL + 1
+    results = _results(params, exponentials, 0, [pixel], rng)
+    assert [n + 128 for n in results] == [value == 127 for value in pixel]
 
 
 @pytest.mark.parametrize(("channels", "waits"), [(416, False), (928, False), (1024, True)])
