@@ -158,13 +158,14 @@ def test_every_bit_of_an_exponential_is_scaled_in_every_lane(rng: random.Random)
 def test_a_sum_that_saturates_has_all_of_its_bits(rng: random.Random) -> None:
     """Exponentials that are just too small for the result 1, which they would have with a smaller sum."""
     params = SHAPES["large"].replace(vector_softmax=True)
-    unit = 1 << 8 * EXPONENTIAL_BYTES
-    exponentials = [0] * 253 + [258, unit // 2 - 1, unit - 1]
+    # With this `less`, a multiple of an exponential comes nearest to the limit between the results 0 and 1.
+    less, largest = 2, (1 << 8 * EXPONENTIAL_BYTES) - 1
+    small = ((LARGEST_TOTAL + 1) // 2 - 1) // (256 - less)
+    pixel = [127] * 254 + [126] * 3 + [125]
     # The sum is larger than the largest one by 1: all bits come from its saturation.
-    pixel = [127] * 254 + [126] * 4 + [125]
+    exponentials = [0] * 253 + [LARGEST_TOTAL + 1 - 254 * largest - 3 * small, small, largest]
     pixel += [0] * (-len(pixel) % params.word_bytes)
-    assert sum(exponentials[128 + value] for value in pixel) == LARGEST_TOTAL + 1
-    results = _results(params, exponentials, 0, [pixel], rng)
+    results = _results(params, exponentials, less, [pixel], rng)
     assert [n + 128 for n in results] == [value == 127 for value in pixel]
 
 
