@@ -10,12 +10,24 @@ from tests.support.shapes import SHAPES
 from tools import evidence_page
 from tools.components import components, name_of
 from tools.coverage.waivers import read_waivers
+from tools.mutate.score import Score, read_scores, write_score
 
 
 def test_the_page_has_every_component_and_every_waiver() -> None:
     text = evidence_page.page()
     assert not [c for c in components() if f"\n| {name_of(c)} | " not in text]
     assert all(f" | {waiver.reason} |" in text for waiver in read_waivers())
+
+
+def test_the_page_has_each_fault_without_a_test_or_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    component, line = "affine:AffineLane", "with m.If(stage[3]):"
+    listed, hole = "statement 0, operand all, bit 0 stuck at 1", "statement 0, operand all, bit 0 inverted"
+    score = Score(component, faults=9, found=7, survivors=((line, listed), (line, hole)))
+    write_score(tmp_path / "scores.json", score)
+    monkeypatch.setattr(evidence_page, "read_scores", lambda: read_scores(tmp_path / "scores.json"))
+    text = evidence_page.page()
+    assert f"| {component} | {evidence_page._code(line)} | {hole} |" in text and listed not in text
+    assert "87.5 % of 8 |" in text
 
 
 def test_a_measurement_of_an_older_design_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
