@@ -201,6 +201,8 @@ class Blaster:
         self._bits: dict[int, int] = {FALSE: FALSE, TRUE: TRUE}
         self.registers: dict[_nir.Net, Register] = {}
         """Those that something depends on."""
+        self._open: list[_nir.Net] = []
+        """Those without a next value."""
         self._inputs = netlist.top.ports_i
 
     def word(self, value: Iterable[int]) -> Word:
@@ -231,11 +233,9 @@ class Blaster:
 
     def close(self) -> None:
         """Give all registers that something depends on their next value."""
-        done = 0
-        while done < len(self.registers):
-            net, register = list(self.registers.items())[done]
-            (register.next,) = self.word([self._cells[net.cell].data[net.bit]])
-            done += 1
+        while self._open:
+            net = self._open.pop()
+            (self.registers[net].next,) = self.word([self._cells[net.cell].data[net.bit]])
 
     def _of(self, value: Iterable[int]) -> Word:
         return [self._bits[net] for net in value]
@@ -254,9 +254,10 @@ class Blaster:
         graph = self._graph
         match cell:
             case _nir.FlipFlop():
-                register = graph.register()
-                self.registers[_nir.Net.from_cell(index, bit)] = register
-                return register.value
+                net = _nir.Net.from_cell(index, bit)
+                self.registers[net] = graph.register()
+                self._open.append(net)
+                return self.registers[net].value
             case _nir.AssignmentList():
                 value = self._bits[cell.default[bit]]
                 for step in cell.assignments:

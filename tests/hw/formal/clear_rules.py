@@ -100,11 +100,6 @@ def _as_instruction(m: Module, ports: Ports) -> Value:
     return same
 
 
-def _as_word(m: Module, ports: Ports) -> Value:
-    """A word that counted in the cycle before."""
-    return delayed(m, "word_same", ports["word__same"] & ports["end__same"], 1)
-
-
 def _word_counts(_: Module, ports: Ports) -> Value:
     """A word that counts."""
     return ports["word__same"]
@@ -202,7 +197,7 @@ PROVED: dict[str, Pairs] = {
         "fault_index": "fault",
     },
     "Pool": {"maximum": UNSEEN, "total": UNSEEN},
-    "ProgramCheck": {"word": SAME, "end": SAME, "last": "valid", "mismatch": _as_word},
+    "ProgramCheck": {"word": SAME, "end": SAME, "last": "valid", "mismatch": After(1, ("word__same", "end__same"))},
     "RasterSetup": {
         "a": Steady(RasterSetup.LATENCY, "operation"),
         **dict.fromkeys(("window", "b", "out"), Steady(1, "operation")),
