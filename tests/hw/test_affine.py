@@ -147,5 +147,14 @@ def test_results_reach_everywhere() -> None:
 
 
 @pytest.mark.parametrize("wide", [False, True])
+def test_every_bit_of_the_constant_counts(wide: bool) -> None:
+    """The constant alone is 1 and -1, after a shift to each of its bits."""
+    lane = Lane(WIDE, wide)
+    for bit in range(CONSTANT_SIZE):
+        for sign in (1, -1):
+            assert _run_form(Affine(m1=0, m2=0, c=sign << bit, shift=bit), [(0, 0)], lane) == [sign], bit
+
+
+@pytest.mark.parametrize("wide", [False, True])
 def test_registers_keep_their_values_without_work(wide: bool, rng: random.Random) -> None:
     check_idle(AffineLane(wide), rng, "valid")
