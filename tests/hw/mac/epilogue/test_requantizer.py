@@ -162,11 +162,21 @@ def _long_runs(rng: random.Random) -> Iterator[Vector]:
             yield rng.choice((1, -1)) * total << surplus, 0, Scale(scale, shift + surplus), 0
 
 
+def _carries() -> Iterator[Vector]:
+    """Sums whose first 24 bits are ones and the others a tie, or one that differs from it in a bit: a tie rounds up."""
+    for bits in range(25, 32):
+        tie = 1 << bits - 25
+        for distance in (0, *(sign << bit for bit in range(bits - 25) for sign in (1, -1))):
+            for sign in (1, -1):
+                yield sign * ((1 << bits) - tie + distance), 0, Scale(1 << 23, bits + 17), 0
+
+
 @pytest.mark.parametrize("form", _FORMS)
 def test_a_tie_is_told_from_products_near_it(form: str, rng: random.Random) -> None:
     vectors = [make(rng) for make in (_near_a_tie, _between_significands) for _ in range(1000)]
     vectors += _full_width_near_ties(rng)
     vectors += [vector for _ in range(3) for vector in _long_runs(rng)]
+    vectors += _carries()
     expected = [RequantizerLane.model(*v, _FORMS[form].match) for v in vectors]
     results = _run(_FORMS[form], list(vectors))
     assert not [(v, e, r) for v, e, r in zip(vectors, expected, results, strict=True) if e != r]
