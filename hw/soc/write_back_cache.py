@@ -69,6 +69,8 @@ class WriteBackCache(wiring.Component):
         self._word, self._set_word = words.read_port(), words.write_port(granularity=8)
         # The walk over all slots for a range, and the word of a line that is written back or read.
         self._walking, self._slot = Signal(init=1), Signal(slot_bits)
+        # The walk is that of a command, not that of the reset, for which an access waits until it is done.
+        self._commanded = Signal()
         self._first, self._last = Signal(_LINE_BITS), Signal(_LINE_BITS, init=-1)
         self._discard, self._count = Signal(init=1), Signal(_OFFSET_BITS)
         self._line = self.cpu.adr[_OFFSET_BITS:]
@@ -108,13 +110,14 @@ class WriteBackCache(wiring.Component):
                 with m.If(control.we):
                     m.d.sync += self._first.eq(line)
             with m.Else():
-                m.d.sync += [self._last.eq(line), self._discard.eq(commands == self.INVALIDATE), self._walking.eq(1)]
+                m.d.sync += [self._last.eq(line), self._discard.eq(commands == self.INVALIDATE)]
+                m.d.sync += [self._walking.eq(1), self._commanded.eq(1)]
         with m.Elif(self.cpu.cyc & self.cpu.stb):
             m.next = "LOOKUP"
 
     def _walk(self, m: Module) -> None:
         """One slot of the walk; a line that was written back is looked at again."""
-        control, entry = self.control, self._tag.data
+        entry = self._tag.data
         line = Cat(self._slot, entry.tag)
         inside = (self._first <= line) & (line <= self._last)
         with m.If(inside & entry.dirty & ~self._discard):
@@ -128,8 +131,8 @@ class WriteBackCache(wiring.Component):
             m.d.sync += self._slot.eq(self._slot + 1)
             m.next = "READ"
             with m.If(self._slot == self._lines - 1):
-                m.d.comb += control.ack.eq(control.cyc & control.stb)
-                m.d.sync += self._walking.eq(0)
+                m.d.comb += self.control.ack.eq(self._commanded)
+                m.d.sync += [self._walking.eq(0), self._commanded.eq(0)]
 
     def _look_up(self, m: Module) -> None:
         """A hit ends the access; a miss makes room for the line first."""

@@ -143,6 +143,21 @@ def test_the_walk_of_reset_answers_no_other_device(member: str) -> None:
     run(cache, bench)
 
 
+def test_a_register_that_is_written_during_the_walk_of_reset_has_its_value(rng: random.Random) -> None:
+    cache, model = WriteBackCache(LINES), Model(rng)
+    ram = Ram(cache, BASES[0], model.ram, rng, 1)
+    lines = [BASES[0] + LINE_WORDS * number for number in range(2)]
+
+    async def cpu(ctx: Any) -> None:
+        await write(ctx, cache.control, WriteBackCache.FIRST, 4 * lines[1])
+        for line in lines:
+            await write(ctx, cache.cpu, line, 5)
+        await write(ctx, cache.control, WriteBackCache.CLEAN, 0xFFFF_FFFF)
+
+    run(cache, cpu, background=[ram.process])
+    assert (ram.words[0], ram.words[LINE_WORDS]) == (model.ram[0], 5)
+
+
 def test_accesses_take_the_cycles_of_the_docstring(rng: random.Random) -> None:
     cache, model = WriteBackCache(LINES), Model(rng)
     ram = Ram(cache, BASES[0], model.ram, rng, 1)
