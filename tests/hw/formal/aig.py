@@ -6,6 +6,7 @@ lowest bit first.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -201,8 +202,8 @@ class Blaster:
         self._bits: dict[int, int] = {FALSE: FALSE, TRUE: TRUE}
         self.registers: dict[_nir.Net, Register] = {}
         """Those that something depends on."""
-        self._open: list[_nir.Net] = []
-        """Those without a next value."""
+        self._open: deque[_nir.Net] = deque()
+        """Those without a next value, in the order of the graph: in another one ABC takes minutes for the MAC array."""
         self._inputs = netlist.top.ports_i
 
     def word(self, value: Iterable[int]) -> Word:
@@ -234,7 +235,7 @@ class Blaster:
     def close(self) -> None:
         """Give all registers that something depends on their next value."""
         while self._open:
-            net = self._open.pop()
+            net = self._open.popleft()
             (self.registers[net].next,) = self.word([self._cells[net.cell].data[net.bit]])
 
     def _of(self, value: Iterable[int]) -> Word:
