@@ -58,12 +58,13 @@ def run(tests: str, sample: Sample, folder: Path, before: Score) -> Score:
         asked=sample.count if before.faults + len(mutants) == len(drawn) else before.asked,
         seconds=before.seconds + round(time.monotonic() - started),
     )
+    holes = score.holes
     for survivor, proved in zip(survivors, same, strict=True):
-        hole = (survivor.source, survivor.fault) in score.holes
+        hole = (survivor.source, survivor.fault) in holes
         print(f"  {'equivalent' if proved else 'not found' if hole else 'listed'}: {survivor}")
     print(
         f"{component}: {len(mutants)} more faults, of {score.faults} {score.found} found, "
-        f"{score.harmless} proved equivalent, {len(score.survivors) - len(score.holes)} listed: {score.percent:.1f} %",
+        f"{score.harmless} proved equivalent, {len(score.survivors) - len(holes)} listed: {score.percent:.1f} %",
         flush=True,
     )
     return score

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -11,6 +12,7 @@ Fault = tuple[str, str]
 LIST = Path(__file__).with_name("equivalent.yaml")
 
 
+@cache
 def read_list(path: Path = LIST) -> dict[str, dict[Fault, str]]:
     """Of every component the reasons, by the line of the source and the fault in it."""
     rows = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
