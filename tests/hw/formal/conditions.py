@@ -278,6 +278,8 @@ class Bench:
         """Inputs that are high where an output is equal in both copies."""
         self._inputs: set[str] = set()
         self._pairs: dict[str, str] = {}
+        self._driven: dict[str, str] = {}
+        """Of a port that a rule drives, the output that has its value."""
         self.has_lemmas = rules.lemmas is not no_lemmas
         inside, variables, found = _without(component, boxes)
         self.module = Module()
@@ -304,10 +306,6 @@ class Bench:
             assert not changed.keys() & added.keys(), "two rules drive one port"
             changed |= added
         self.ports |= {prefix + name: value for name, value in changed.items()}
-        for name, pair in self._pairs.items():
-            if pair in changed:
-                # What a rule drives has given its name to what it is driven from.
-                self._pairs[name] = self._output(f"{pair}_driven", ports[pair])
         for number, rule in enumerate(proved):
             self.broken.add(self._output(f"{prefix}broken{number}", ~rule.holds(self.module, ports)))
         for name, pair in rules.pairs.items():
@@ -317,6 +315,11 @@ class Bench:
                 self._pairs[prefix + name] = prefix + pair if pair else UNSEEN
             else:
                 self._pairs[prefix + name] = self._output(f"{prefix}{name}__counts", pair(self.module, ports))
+        # What a rule drives has given its name to what it is driven from.
+        valids = {valid for _, valid in self._all_pairs()}
+        for name in changed:
+            if prefix + name in valids:
+                self._driven[prefix + name] = self._output(f"{prefix}{name}_driven", ports[name])
         return ports
 
     def _ports(self, prefix: str, component: wiring.Component, pairs: Pairs, is_box: bool) -> Ports:
@@ -370,7 +373,8 @@ class Bench:
     @property
     def valids(self) -> dict[str, str]:
         """The ports whose value counts only while another one is high, payloads of streams among them, and this one."""
-        return {name: valid for name, valid in self._all_pairs() if {name, valid} <= self.ports.keys()}
+        pairs = ((name, self._driven.get(valid, valid)) for name, valid in self._all_pairs())
+        return {name: valid for name, valid in pairs if {name, valid} <= self.ports.keys()}
 
     def _all_pairs(self) -> Iterator[tuple[str, str]]:
         for name in self.ports:
