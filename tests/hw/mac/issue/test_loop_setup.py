@@ -68,10 +68,12 @@ def test_plans_match_the_model_within_the_cycle_limit(name: str, rng: random.Ran
     params = _SHAPES[name]
     setup = made(LoopSetup, params)
     descriptors = [_descriptor(rng, params) for _ in range(20)]
-    # Rings and blocks with one bit more; the rows wrap in each ring.
-    for bit in range(SCRATCH_BITS):
-        ring = {"in_ring": 1 << bit, "in_row": min((1 << bit) - 1, _EXTREMES["in_row"]), "dilation_h": 15}
-        descriptors.append(_descriptor(rng, params) | ring | {"out_blocks": 1 | 1 << bit & _BLOCKS["out_blocks"]})
+    # Rings, blocks and strips with one bit more; the rows wrap in each ring.
+    for bit in range(STRIPS_BITS):
+        size = 1 << bit % SCRATCH_BITS
+        ring = {"in_ring": size, "in_row": min(size - 1, _EXTREMES["in_row"]), "dilation_h": 15}
+        more = {"out_blocks": 1 | 1 << bit & _BLOCKS["out_blocks"], "strips": 1 | 1 << bit}
+        descriptors.append(_descriptor(rng, params) | ring | more)
     descriptors.append(descriptors[-1] | _EXTREMES)
     cycles = []
 
