@@ -59,6 +59,7 @@ class Consumer:
             if ran or valid:
                 assert valid + waits + waits_bank == ctx.get(sequencer.active), "a cycle is counted once"
             assert valid or not within, "a tile once begun never stops"
+            assert ran or within or not valid, "no tile begins without `run`"
             assert ctx.get(sequencer.weights_taken) == (valid and not within)
             if valid:
                 pixel = self._look(ctx)
