@@ -67,6 +67,9 @@ class Environment:
                 row.ready = False
                 row.opened += 1
                 self._show_ready(ctx)
+            # They count with `write` only.
+            for port in (self.board.write_row, self.board.write_unit, self.board.write_wait):
+                ctx.set(port, self.rng.getrandbits(len(port)))
             await ctx.tick()
 
     async def units(self, ctx: Any) -> None:
