@@ -60,7 +60,8 @@ class Environment:
         while len(self.seen) < items or any(self._residuals):
             self._give(ctx)
             item = self._look(ctx) if ctx.get(self.readout.item) else None
-            assert item or not ctx.get(self.readout.groups), "a group of columns is read without an item"
+            unread = not (ctx.get(self.readout.groups) or ctx.get(self.readout.corrected))
+            assert item or unread, "a group of columns is read or corrected without an item"
             if ctx.get(self.readout.table_switched):
                 self.switches += 1
             self._in_flight.popleft()
