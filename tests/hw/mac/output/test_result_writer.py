@@ -58,7 +58,9 @@ class Memory:
     def _look(self, ctx: Any, cycle: int, waiting: bool) -> bool:
         """Grant the write on offer, or refuse it."""
         port = self.writer.port
-        valid, ready = ctx.get(port.valid), self.rng.random() < self.rate
+        valid = ctx.get(port.valid)
+        # Of every other instruction, only a write on offer is granted.
+        ready = self.rng.random() < self.rate and (valid or len(self.done) % 2)
         ctx.set(port.ready, ready)
         ctx.set(port.fault, valid and ctx.get(port.addr) in self.outside)
         assert ctx.get(self.writer.pending) == valid
