@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.spec.norm import LARGEST_COUNT, LARGEST_LINE, pack_constants
+from intloom.hw.spec.norm import EPSILON_BITS, LARGEST_COUNT, LARGEST_LINE, pack_constants
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.vector.norm import Norm
 from tests.hw.streams import made, run
@@ -83,26 +83,27 @@ def test_results_of_lines(shape: str, rng: random.Random) -> None:
 
     async def bench(ctx: Any) -> None:
         sizes = [
-            (b, n, w, rng.randint(1, word)) for b, n, w in ((1, 2, 3), (2, 1, LARGEST_LINE), (3, 2, 1), (most, 1, 2))
+            (b, n, w, {"last_bytes": rng.randint(1, word)}) for b, n, w in ((1, 2, 3), (2, 1, LARGEST_LINE), (3, 2, 1))
         ]
+        sizes.append((most, 1, 2, {"last_bytes": word, "center": 1, "zp_in": 127, "epsilon": 0}))
         # The last channel is in each lane of a group.
         sizes += [
-            (1, 1, 1, rng.randrange(lane, word, params.softmax_lanes) + 1) for lane in range(params.softmax_lanes)
+            (1, 1, 1, {"last_bytes": rng.randrange(lane, word, params.softmax_lanes) + 1})
+            for lane in range(params.softmax_lanes)
         ]
-        for blocks, lines, width, last_bytes in sizes:
+        # The variance of two channels that differ by 1 is the least one, in which each bit of epsilon counts.
+        sizes += [(1, 1, 4, {"last_bytes": 2, "center": 1, "epsilon": 1 << bit}) for bit in range(EPSILON_BITS)]
+        for blocks, lines, width, fixed in sizes:
             largest = blocks == most
-            fields = {"blocks": blocks, "last_bytes": last_bytes, "center": rng.randrange(2)}
-            fields |= {"zp_in": 127 if largest else rng.choice((0, rng.randint(-128, 127)))}
-            fields |= {"epsilon": rng.getrandbits(rng.randint(1, 40))}
-            if largest:
-                fields |= {"last_bytes": word, "center": 1, "epsilon": 0}
+            fields = {"blocks": blocks, "center": rng.randrange(2), "zp_in": rng.choice((0, rng.randint(-128, 127)))}
+            fields |= {"epsilon": rng.getrandbits(rng.randint(1, EPSILON_BITS)), **fixed}
             constants = [(rng.randint(-32768, 32767), rng.randint(-3000, 3000)) for _ in range(word * blocks)]
             packed = pack_constants(constants, params.softmax_lanes)
             await _begin(ctx, norm, fields)
             if lines > 1:
                 await _load(ctx, norm, packed, rng)
             for line in range(lines):
-                first, spread = (128, 9) if largest else (0, rng.choice((1, 3, 255)))
+                first, spread = (128, 9) if largest else (0, 1 if "epsilon" in fixed else rng.choice((1, 3, 255)))
                 pixels = [bytes(first + rng.randint(0, spread) for _ in range(word * blocks)) for _ in range(width)]
                 if largest:
                     # One value differs from the zero point, by 1: no factor is larger.
