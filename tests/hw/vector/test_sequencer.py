@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.spec.isa import COUNT_BITS, Instruction, Kind, encode, make
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, Instruction, Kind, encode, make
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import Cause, Stall
 from intloom.hw.vector.operation import OPERATION_LAYOUT, VECTOR_KINDS
 from intloom.hw.vector.sequencer import Sequencer
+from intloom.sim.random_programs.values import any_fields
 from tests.hw.instructions import BenchInstructions
 from tests.hw.streams import made, run
 
@@ -190,16 +191,23 @@ def test_a_halt_stops_the_sequencer(runs: bool) -> None:
 def test_illegal_instructions_are_refused(kind: Kind, multiply: bool, average: bool, rng: random.Random) -> None:
     params = NANO.replace(vector_multiply=multiply, vector_average=average)
     legal = BenchInstructions(rng, params).instruction(kind)
-    variants = [legal, *([legal.with_fields(m2=legal["m1"] ^ 1)] if "m1" in legal.values else [])]
-    for instruction in variants:
-        sequencer = made(Sequencer, params)
+    # Any fields, with and without those of the legal one that depend on each other.
+    kept = {name: legal[name] for name in ("m1", "m2", "blocks", "last_bytes") if name in legal.values}
+    any_ones = [make(kind, **any_fields(rng, kind, params)) for _ in range(12)]
+    variants = [legal, *any_ones, *(instruction.with_fields(**kept) for instruction in any_ones)]
+    cases = [(encode(instruction), Sequencer.model(instruction, params)) for instruction in variants]
+    # Opcodes next to this one that no vector instruction has.
+    known = {BY_KIND[k].opcode for k in VECTOR_KINDS}
+    flipped = {BY_KIND[kind].opcode ^ 1 << bit for bit in range(BY_KIND[kind].field("opcode").width)}
+    cases += [(bytes([opcode, *encode(legal)[1:]]), None) for opcode in sorted(flipped - known)]
+    sequencer = made(Sequencer, params)
+    for encoded, wanted in cases:
 
-        async def bench(ctx: Any, sequencer: Sequencer = sequencer, instruction: Instruction = instruction) -> None:
-            unit, wanted = sequencer.unit, Sequencer.model(instruction, params)
-            index = rng.getrandbits(COUNT_BITS)
+        async def bench(ctx: Any, encoded: bytes = encoded, wanted: Any = wanted) -> None:
+            unit, index = sequencer.unit, rng.getrandbits(COUNT_BITS)
             ctx.set(unit.valid, 1)
             ctx.set(unit.index, index)
-            ctx.set(unit.instruction, int.from_bytes(encode(instruction), "little"))
+            ctx.set(unit.instruction, int.from_bytes(encoded, "little"))
             await ctx.tick()
             ctx.set(unit.valid, 0)
             await ctx.tick().repeat(Sequencer.LATENCY - 1)
