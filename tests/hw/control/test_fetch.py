@@ -168,15 +168,20 @@ def test_an_empty_program_is_soon_exhausted() -> None:
     run(fetch, look)
 
 
-def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
-    params = preset("base")
+@pytest.mark.parametrize(("params", "latency"), [(preset("base"), 3), (preset("nano").replace(axi_burst=4), 300)])
+def test_prefetch_stops_when_its_queue_is_full_and_on_halt(params: HardwareParams, latency: int) -> None:
+    """With the long latency, all blocks of the queue are outstanding before the first beat comes."""
     fetch = made(Fetch, params)
-    words = 0
+    words = outstanding = most = 0
 
     async def count(ctx: Any) -> None:
-        nonlocal words
-        async for *_, taken in ctx.tick().sample(fetch.r.valid & fetch.r.ready):
+        nonlocal words, outstanding, most
+        seen = (fetch.bursts.valid & fetch.bursts.ready, fetch.r.valid & fetch.r.ready, fetch.r.payload.last)
+        async for *_, asked, taken, last, idle in ctx.tick().sample(*seen, fetch.idle):
+            assert not (idle and outstanding)
             words += taken
+            outstanding += asked - (taken and last)
+            most = max(most, outstanding)
 
     async def never_take(ctx: Any) -> None:
         await _launch(ctx, fetch, 1000)
@@ -190,9 +195,11 @@ def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
             await ctx.tick()
         assert ctx.get(fetch.idle)
 
-    memory = read_memory(fetch.bursts, fetch.r, params, random.Random(1), 3, 1.0, 8)
+    blocks = fetch.prefetch_words // params.axi_burst
+    memory = read_memory(fetch.bursts, fetch.r, params, random.Random(1), latency, 1.0, blocks)
     run(fetch, never_take, background=[memory, count])
     assert words <= fetch.prefetch_words
+    assert latency < 300 or most == blocks
 
 
 @pytest.mark.parametrize("length", [LIMIT, LIMIT + 1, LIMIT + 2, 1 << 21, 1 << 31, (1 << 32) - 1, 1 << 19])
