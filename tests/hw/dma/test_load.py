@@ -1,6 +1,7 @@
 """The load unit: every word at its address under random back-pressure, and a beat a cycle in spite of latency."""
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -370,6 +371,33 @@ def test_coded_runs_among_others(rng: random.Random) -> None:
     memory = read_memory(unit.bursts, unit.r, CODED, rng, 7, 0.8, CODED.axi_outstanding, contents=contents)
     run(unit, bench.offer, background=[bench.record, memory, accounts(unit).check])
     assert bench.written == written
+
+
+def test_each_bit_of_the_number_of_beats_counts(rng: random.Random) -> None:
+    """The first words of long coded loads: without the bit, the beats end before them."""
+    unit, rows, words = made(LoadUnit, CODED), CODED.rows, 12
+    data = random_words(rng, words, rows, range(8, 9))
+    code = encode_words(data, rows)
+    contents = {BASE + k: int.from_bytes(code[k * rows : (k + 1) * rows], "little") for k in range(len(code) // rows)}
+
+    async def bench(ctx: Any, bit: int) -> None:
+        port, written = unit.unit, b""
+        set_window(ctx, unit.window, BASE)
+        move = isa.make("LOAD", n0=2 * words, coded=1 << bit | 1)
+        ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
+        ctx.set(port.valid, 1)
+        ctx.set(unit.scratch.ready, 1)
+        await ctx.tick().until(port.ready)
+        ctx.set(port.valid, 0)
+        while len(written) < len(data):
+            *_, valid, word = await ctx.tick().sample(unit.scratch.valid, unit.scratch.data)
+            written += word.to_bytes(rows, "little") * valid
+            assert not ctx.get(port.fault)
+        assert written == data
+
+    for bit in range(4, isa.BY_KIND[isa.Kind.LOAD].field("coded").width):
+        memory = read_memory(unit.bursts, unit.r, CODED, rng, 1, 1.0, CODED.axi_outstanding, contents=contents)
+        run(unit, partial(bench, bit=bit), background=[memory])
 
 
 @pytest.mark.parametrize("bits", [0xFF, 0], ids=["an illegal width", "a word too short"])
