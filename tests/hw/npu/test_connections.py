@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from amaranth.hdl import Fragment, Signal
+from amaranth.hdl import Cat, Fragment, Signal
 from amaranth.sim import Simulator
 
 from intloom.hw.bus.axi4 import Resp
@@ -23,10 +23,12 @@ from intloom.hw.control import counters as counters_module
 from intloom.hw.control.counters import Counters
 from intloom.hw.control.dispatch import Dispatch
 from intloom.hw.control.fetch import Fetch
+from intloom.hw.control.run_control import HALT_LATENCY
 from intloom.hw.control.watchdog import Watchdog
 from intloom.hw.control.window import Window
 from intloom.hw.dma.load import LoadUnit
 from intloom.hw.dma.store import StoreUnit
+from intloom.hw.mac.unit import MacUnit
 from intloom.hw.memory.scratchpad import READERS, WRITERS, Scratchpad
 from intloom.hw.memory.weights import WeightMemory
 from intloom.hw.spec import regs
@@ -204,6 +206,16 @@ class Machine(System):
             while self.next_window:
                 await self.write(ctx, *self.next_window.popitem())
 
+    async def watch_halt(self, ctx: Any, mac: MacUnit) -> None:
+        """In a halt, the MAC unit has no requests but those that wait for their grant."""
+        ports = (mac.residual, mac.results)
+        halted = waiting = 0
+        state = (mac.unit.halt, Cat(port.valid for port in ports), Cat(port.ready for port in ports))
+        async for *_, halt, valid, ready in ctx.tick().sample(*state):
+            halted = halted + 1 if halt else 0
+            assert halted <= HALT_LATENCY or not valid & ~waiting
+            waiting = valid & ~ready
+
     async def skip_indices(self, ctx: Any, index: Any) -> None:
         """After BEGIN, set the index of the instruction in dispatch."""
         async for *_, now in ctx.tick().sample(index):
@@ -379,7 +391,8 @@ class Faulty:
 def _faulty() -> Iterator[Faulty]:
     outside = {Kind.LOAD: "local", Kind.STORE: "local", Kind.CONV: "out_base", Kind.VCOPY: "a_base"}
     size = {"out_w": _LONG_ROW, "out_h": _LONG_ROWS, "out_row": _LONG_ROW}
-    for kind, inputs in ((Kind.CONV, {"in_w": _LONG_ROW, "in_h": _LONG_ROWS, "in_row": _LONG_ROW}), (Kind.VCOPY, {})):
+    conv = {"in_w": _LONG_ROW, "in_h": _LONG_ROWS, "in_row": _LONG_ROW, "residual": 1}
+    for kind, inputs in ((Kind.CONV, conv), (Kind.VCOPY, {})):
         i = make(kind, **size, **inputs)
         yield from [Faulty(encode(i), Cause.WATCHDOG, i.unit)] * len(_INDICES)
     for kind, name in outside.items():
@@ -431,6 +444,7 @@ def test_results_counters_and_faults_of_short_programs(monkeypatch: pytest.Monke
     simulator.add_testbench(bench)
     skip_indices = partial(machine.skip_indices, index=parts[Dispatch].index)
     memory = (machine.read_memory, machine.write_memory)
-    for process in (*memory, machine.watch_trace, machine.write_next_window, skip_indices):
+    watch_halt = partial(machine.watch_halt, mac=parts[MacUnit])
+    for process in (*memory, machine.watch_trace, machine.write_next_window, skip_indices, watch_halt):
         simulator.add_testbench(process, background=True)
     simulator.run()
