@@ -192,13 +192,22 @@ Given = Callable[[str], Word]
 """An input by its name, when something depends on it."""
 Product = Callable[[int, Word, Word], Word]
 """The product of two operands, by the index of its cell."""
+Settled = Callable[[_nir.Net, Callable[[], int]], int]
+"""The value of a register that may be known, or that of a new one."""
+
+
+def _never(_: _nir.Net, new: Callable[[], int]) -> int:
+    return new()
 
 
 class Blaster:
     """A netlist of Amaranth in a graph, as far as outputs depend on it."""
 
-    def __init__(self, graph: Graph, netlist: Any, given: Given, read: Read, product: Product) -> None:
+    def __init__(
+        self, graph: Graph, netlist: Any, given: Given, read: Read, product: Product, settled: Settled = _never
+    ) -> None:
         self._graph, self._cells, self._given, self._read, self._product = graph, netlist.cells, given, read, product
+        self._settled = settled
         self._bits: dict[int, int] = {FALSE: FALSE, TRUE: TRUE}
         self.registers: dict[_nir.Net, Register] = {}
         """Those that something depends on."""
@@ -256,9 +265,7 @@ class Blaster:
         match cell:
             case _nir.FlipFlop():
                 net = _nir.Net.from_cell(index, bit)
-                self.registers[net] = graph.register()
-                self._open.append(net)
-                return self.registers[net].value
+                return self._settled(net, lambda: self._register(net))
             case _nir.AssignmentList():
                 value = self._bits[cell.default[bit]]
                 for step in cell.assignments:
@@ -274,6 +281,11 @@ class Blaster:
             case _nir.Operator(operator="~" | "&" | "|" | "^"):
                 return _BITWISE[cell.operator](graph, *self._of(value[bit] for value in cell.inputs))
         return None
+
+    def _register(self, net: _nir.Net) -> int:
+        self.registers[net] = self._graph.register()
+        self._open.append(net)
+        return self.registers[net].value
 
     def _word(self, index: int, cell: Any) -> Word:
         graph = self._graph

@@ -9,6 +9,7 @@ from intloom.hw.mac.array.accumulator_memory import AccumulatorMemory
 from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.array.mac_array import MacArray
 from intloom.hw.mac.array.product import LutProduct
+from intloom.hw.mac.epilogue.channel_store import ChannelStore
 from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.scale_normalizer import ScaleNormalizer
 from intloom.hw.mac.epilogue.table_lookup import TableLookup
@@ -21,12 +22,26 @@ from intloom.hw.ports import READ_LATENCY, WEIGHT_LATENCY
 from intloom.hw.spec.params import preset
 from intloom.hw.vector.depthwise_constants import constant_write
 from intloom.hw.vector.raster_setup import RasterSetup
-from tests.hw.formal.clear_lemmas import first_is_current, of_dispatch, of_tile_planner
+from tests.hw.formal.clear_lemmas import (
+    by_itself,
+    channels_written,
+    corrections_stored,
+    first_is_current,
+    no_tile_in_work,
+    of_channel_store,
+    of_dispatch,
+    of_run_walker,
+    of_sequencer,
+    of_tile_planner,
+    of_zero_point_correction,
+)
 from tests.hw.formal.conditions import (
     SAME,
     UNSEEN,
     After,
+    Condition,
     Held,
+    Is,
     Kept,
     Lemmas,
     Only,
@@ -59,8 +74,13 @@ def _on_a_loaded_tile(m: Module, ports: Ports) -> Value:
     return delayed(m, "pixel", now & ports["valid"], MacArray.latency(len(ports["pixel"]) // 8))
 
 
-def _first_enable(m: Module, ports: Ports) -> Value:
-    """An operand that has entered as many cycles ago as it takes."""
+def _enabled(stage: int) -> Condition:
+    """A value in this stage."""
+    return lambda _, ports: ports["enable"][stage]
+
+
+def _result_of_a_value(m: Module, ports: Ports) -> Value:
+    """A value that has entered as many cycles ago as it takes."""
     return delayed(m, "enable", ports["enable"][0], RequantizerLane.LATENCY)
 
 
@@ -115,6 +135,11 @@ def _plan_may_change(m: Module, ports: Ports) -> Value:
     return ~once("start")(m, ports) | delayed(m, "plan_starts", ports["start"], 1)
 
 
+def _end_may_change(m: Module, ports: Ports) -> Value:
+    """No plan has been started, or the next tile is in work."""
+    return ~once("start")(m, ports) | ~ports["ready"]
+
+
 def _may_start(m: Module, ports: Ports) -> Value:
     """The plan before has ended."""
     return ~once("start")(m, ports) | (ports["ready"] & ports["finished"])
@@ -124,6 +149,11 @@ def _may_step(m: Module, ports: Ports) -> Value:
     """There is a next tile; the first tile of a strip ends with the start of the next strip."""
     known = ports["ready"] & once("start")(m, ports) & ~ports["finished"]
     return known & (ports["capture"] | ~first_is_current(m, ports))
+
+
+def _instruction_was_current(m: Module, ports: Ports) -> Value:
+    """A tile is current, or was in the cycle before."""
+    return ports["active"] | delayed(m, "active", ports["active"], 1)
 
 
 def _tile_is_ready(m: Module, ports: Ports) -> Value:
@@ -159,6 +189,11 @@ PROVED: dict[str, Pairs] = {
     "Bank": {"read_data": After(Bank.LATENCY, ("read_en",)), **_PARITY},
     "BurstSplitter": {"i__ready": "i__valid", "issued_last": "issued"},
     "ByteTable": {"result": UNSEEN},
+    "ChannelStore": {
+        "corrections": After(ChannelStore.CORRECTION_STAGE, ("read",)),
+        "bias": channels_written(scales=False, latency=ChannelStore.BIAS_LATENCY),
+        **dict.fromkeys(("mantissa", "exponent"), channels_written(scales=True, latency=ChannelStore.SCALE_LATENCY)),
+    },
     "ClockEnable": {},
     "ConstantCheck": {"mismatch_index": "mismatch"},
     "ConstantSets": {},
@@ -204,7 +239,12 @@ PROVED: dict[str, Pairs] = {
     },
     "RasterWalker": {},
     "ReadArbiter": {},
-    "RequantizerLane": {"result": _first_enable},
+    "RequantizerLane": {
+        **dict.fromkeys(("acc", "bias"), _enabled(0)),
+        **dict.fromkeys(("mantissa", "exponent"), _enabled(RequantizerLane.SCALE_STAGE)),
+        "zero_point": _enabled(RequantizerLane.ZERO_POINT_STAGE),
+        "result": _result_of_a_value,
+    },
     "ResidualAdder": {"sums": UNSEEN},
     "RunWalker": {"o__payload": UNSEEN},
     "ScaleNormalizer": dict.fromkeys(("mantissa", "exponent"), After(ScaleNormalizer.LATENCY)),
@@ -232,8 +272,13 @@ PROVED: dict[str, Pairs] = {
     "WindowWalker": {},
     "WordAssembler": {"result": UNSEEN},
     "WordDecoder": {},
+    "ZeroPointCorrection": {"corrections": corrections_stored},
     "ZeroPoints": {"weights": _zero_points_stored},
     "mac.ResultWriter": {**_WRITE, "fault_index": "fault"},
+    "mac.Sequencer": {
+        **dict.fromkeys(("pixel", "first_tile", "continued", "strip_length"), "active"),
+        "instruction": _instruction_was_current,
+    },
     # `hazard` compares with addresses of before the reset until as many have followed: it delays a read, no more.
     "vector.ResultWriter": {**_WRITE, "hazard": UNSEEN},
     "vector.Sequencer": {
@@ -269,35 +314,51 @@ REQUIRED: dict[str, list[Rule]] = {
 }
 """What components require of their inputs."""
 
-PROMISED: dict[str, list[Rule]] = {"OutputWalker": [Only("o__valid", once("start"))]}
+PROMISED: dict[str, list[Rule]] = {
+    "OutputWalker": [Only("o__valid", once("start"))],
+    "TilePlanner": [Is("ready", no_tile_in_work), Kept("finished", _end_may_change)],
+}
 """What components promise of their outputs."""
 
 
-LEMMAS: dict[str, Lemmas] = {"Dispatch": of_dispatch, "TilePlanner": of_tile_planner}
+LEMMAS: dict[str, Lemmas] = {
+    "ChannelStore": of_channel_store,
+    "Dispatch": of_dispatch,
+    "Divider": by_itself,
+    "RunWalker": of_run_walker,
+    "TilePlanner": of_tile_planner,
+    "ZeroPointCorrection": of_zero_point_correction,
+    "mac.Sequencer": of_sequencer,
+}
 """What is proved of signals inside components."""
+
+LONG_PIPELINES = {"ChannelStore": 12, "Divider": 12, "ZeroPointCorrection": 18}
+"""Components whose lemmas have to hold in more cycles before the next one: those that a word takes through them."""
 
 INSIDE = {
     **dict.fromkeys(("AccumulatorReadout", "mac.ResultWriter"), ("OutputWalker",)),
+    "DepthwiseEpilogue": ("RequantizerLane",),
     "Dispatch": ("InstructionChecker", "ProgramCheck"),
+    "mac.Sequencer": ("TilePlanner",),
 }
 """Components whose proof is about their own logic, and rests on that of those inside it."""
 
 
 def rules_of(name: str) -> Rules:
     """All of it."""
-    return Rules(PROVED[name], REQUIRED.get(name, ()), PROMISED.get(name, ()), LEMMAS.get(name, no_lemmas))
+    return Rules(
+        PROVED[name],
+        REQUIRED.get(name, ()),
+        PROMISED.get(name, ()),
+        LEMMAS.get(name, no_lemmas),
+        LONG_PIPELINES.get(name, Rules.cycles),
+    )
 
-
-BY_INDUCTION = {"DepthwiseEpilogue", "Divider", "Norm", "NormFactors", "RunWalker"}
-"""Components on which ABC takes too long."""
 
 ON_4_ROWS_AND_COLUMNS = {"MacArray"}
 """With more of them the search comes to no end."""
 
 NOT_PROVED = {
-    "the search comes to no end": {
-        "ChannelStore", "ZeroPointCorrection", "mac.Sequencer",
-    },
     "too large for one proof": {
         "Engine", "LoadUnit", "MacUnit", "MoveFrontEnd", "StoreUnit", "VectorUnit",
     },

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from unittest.mock import patch
 
 from amaranth.hdl import Cat, Const, Elaboratable, Fragment, Module, Mux, Signal, Value, ValueCastable
@@ -13,20 +13,35 @@ from amaranth.lib import data, wiring
 
 from tests.hw.formal.planted import with_locals
 
+_Shared = TypeVar("_Shared")
+
 
 class Ports(dict[str, Value]):
     """A component's ports by name, and what conditions remember of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, component: wiring.Component) -> None:
         super().__init__()
-        self._registers: dict[str, Signal] = {}
+        self.component = component
+        self.boxes: list[Ports] = []
+        """Those of the components inside it that are boxes."""
+        self._shared: dict[str, Any] = {}
+
+    def shared(self, name: str, make: Callable[[], _Shared]) -> _Shared:
+        """What has this name, made once for all conditions."""
+        if name not in self._shared:
+            self._shared[name] = make()
+        result: _Shared = self._shared[name]
+        return result
 
     def register(self, m: Module, name: str, following: Callable[[Signal], Value]) -> Signal:
-        """The register of this name, one for all conditions; 0 after the reset."""
-        if name not in self._registers:
-            register = self._registers[name] = Signal(name=name)
+        """The register of this name; 0 after the reset."""
+
+        def make() -> Signal:
+            register = Signal(name=name)
             m.d.sync += register.eq(following(register))
-        return self._registers[name]
+            return register
+
+        return self.shared(name, make)
 
 
 Condition = Callable[[Module, Ports], Value]
@@ -44,7 +59,7 @@ SAME = "="
 def delayed(m: Module, name: str, value: Value, cycles: int) -> Value:
     """The value so many cycles before; 0 in those after the reset."""
     for number in range(cycles):
-        later = Signal(name=f"{name}_before{number}")
+        later = Signal(len(value), name=f"{name}_before{number}")
         m.d.sync += later.eq(value)
         value = later
     return value
@@ -130,6 +145,23 @@ class Only:
 
 
 @dataclass(frozen=True)
+class Is:
+    """The port is high where the condition holds, and only there."""
+
+    name: str
+    condition: Condition
+
+    def drive(self, m: Module, ports: Ports) -> dict[str, Value]:
+        """Drive it; nothing is left to ask for."""
+        m.d.comb += ports[self.name].eq(self.condition(m, ports))
+        return {self.name: Signal(name=f"{self.name}_unused")}
+
+    def holds(self, m: Module, ports: Ports) -> Value:
+        """Compare both."""
+        return ports[self.name] == self.condition(m, ports)
+
+
+@dataclass(frozen=True)
 class Kept:
     """The port changes only where the condition holds."""
 
@@ -199,7 +231,16 @@ class Held:
         return valid, payload, waits, kept
 
 
-Lemma = tuple[Value, Value] | Value
+@dataclass(frozen=True)
+class Entries:
+    """Entries of a memory that are equal in both copies."""
+
+    memory: str
+    equal: Value
+    """A bit for each entry."""
+
+
+Lemma = tuple[Value, Value] | Entries | Value
 """A value, and a bit that tells when it counts; or a bit that is always high."""
 Variables = Mapping[str, Mapping[str, Any]]
 """Local variables of a component's methods: signals, state machines and components inside it."""
@@ -223,6 +264,8 @@ class Rules:
     """What holds for its outputs then."""
     lemmas: Lemmas = no_lemmas
     """What is proved of values inside it, so that the search for the rest is short."""
+    cycles: int = 5
+    """So many cycles in which the lemmas have held are enough for the next one."""
 
 
 Boxes = Mapping[type[wiring.Component], Rules]
@@ -280,19 +323,25 @@ class Bench:
         self._pairs: dict[str, str] = {}
         self._driven: dict[str, str] = {}
         """Of a port that a rule drives, the output that has its value."""
-        self.has_lemmas = rules.lemmas is not no_lemmas
+        self.entries: dict[str, str] = {}
+        """Of a memory the output with a bit for each of its entries that is equal."""
+        self.lemmas: set[str] = set()
+        """Outputs with the values that lemmas are about."""
         inside, variables, found = _without(component, boxes)
         self.module = Module()
         self.module.submodules.component = _Elaborated(inside)
         ports = self._add("", component, rules)
+        for number, box in enumerate(found):
+            ports.boxes.append(self._add(f"{type(box).__name__}{number}__", box, boxes[type(box)], is_box=True))
         for name, lemma in rules.lemmas(self.module, ports, variables).items():
             if isinstance(lemma, Value):
                 self.broken.add(self._output(f"lemma_{name}", ~lemma))
+            elif isinstance(lemma, Entries):
+                self.entries[lemma.memory] = self._output(f"lemma_{name}", lemma.equal)
             else:
                 value, counts = lemma
-                self._pairs[self._output(f"lemma_{name}", value)] = self._output(f"lemma_{name}__counts", counts)
-        for number, box in enumerate(found):
-            self._add(f"{type(box).__name__}{number}__", box, boxes[type(box)], is_box=True)
+                self.lemmas.add(self._output(f"lemma_{name}", value))
+                self._pairs[f"lemma_{name}"] = self._output(f"lemma_{name}__counts", counts)
 
     def _add(self, prefix: str, component: wiring.Component, rules: Rules, *, is_box: bool = False) -> Ports:
         ports = self._ports(prefix, component, rules.pairs, is_box)
@@ -324,7 +373,7 @@ class Bench:
 
     def _ports(self, prefix: str, component: wiring.Component, pairs: Pairs, is_box: bool) -> Ports:
         """Each port by its name; of a structure whose fields count apart, each field."""
-        ports = Ports()
+        ports = Ports(component)
         for path, member, value in component.signature.flatten(component):
             # A box may get a constant.
             if isinstance(value, Const):

@@ -1,20 +1,25 @@
-"""The property of `clearing.py`, proved by the model checker ABC: no data of the two copies that counts ever differs.
+"""Soft reset equals reset, proved by the model checker ABC: no data of two copies that counts ever differs.
 
-Both copies are in one graph, right after the reset. Its equal parts are found and merged, the rest is searched for a
-statement that holds for all time, of any form. A component inside may be a box, of which its own proof says when its
-outputs are equal and what its inputs have to be: all components together are then right by induction over time, since
-an output that follows an input in the same cycle never has a way back to it.
+The two copies start in any two states, have one cycle of reset and then equal inputs. A payload of an input must be
+equal only while it is valid. To be proved: every output is equal for all time, a payload while it is valid. Contents of
+memories are equal at first: by specification no reset changes them.
+
+Both copies are in one graph, right after the reset. What is equal for sure (`knowledge.py`) is there once. Other equal
+parts are found and merged, and the rest is searched for a statement that holds for all time, of any form. A component
+inside may be a box, of which its own proof says when its outputs are equal and what its inputs have to be: all
+components together are then right by induction over time, since an output that follows an input in the same cycle never
+has a way back to it.
 
 Contents of memories are not in the graph: a read port gives any word, the same in both copies if they read equal
-entries at one address. All entries are equal at first; what the copies write differently is not, until both write it
-alike. A product is any function of its operands.
+entries at one address. What the copies write differently is not equal until both write it alike. A product is any
+function of its operands.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -24,14 +29,14 @@ from amaranth.lib import wiring
 
 from tests.hw.formal.aig import FALSE, TRUE, Blaster, Graph, Register, Word
 from tests.hw.formal.conditions import Bench, Boxes, Pairs, Rules, no_lemmas
+from tests.hw.formal.knowledge import Knowledge
 
 _ENTRIES = 64
 """Memories with more entries are equal as a whole, or not."""
 _SEARCH = "bmc3 -T 1 -F 20; scorr; pdr -T 300"
 """A difference after a few cycles is found first; then equal parts are merged."""
-_CYCLES = 5
+_INDUCTION = "bmc3 -F {cycles}; bmc3 -T 1 -F 20; ind -F {cycles}"
 """A component with lemmas keeps them if they have held in so many cycles before."""
-_INDUCTION = f"bmc3 -F {_CYCLES}; bmc3 -T 1 -F 20; ind -F {_CYCLES}"
 
 
 class Copies:
@@ -50,24 +55,43 @@ class Copies:
         self._data: dict[int, tuple[Word, Word]] = {}
         self._products: dict[int, tuple[Word, Word, Word]] = {}
         self._one = Blaster(graph, netlist, self._of_both, self._first_read, self._first_product)
-        self._two = Blaster(graph, netlist, self._of_second, self._second_read, self._second_product)
+        self._two = Blaster(
+            graph, netlist, self._of_second, self._second_read, self._second_product, self._second_register
+        )
+        cleared = {
+            _nir.Net.from_cell(index, bit)
+            for index, cell in enumerate(self._cells)
+            if isinstance(cell, _nir.FlipFlop)
+            for bit in range(len(cell.data))
+        } - self._kept
+        self._equal_for_sure = Knowledge(graph, netlist, self._one, self._counts, self._is_read_equal, cleared)
         self._copies = self._one, self._two
         resets, clocks = (self._of_both(name) if name in self._ports.ports_i else [] for name in ("rst", "clk"))
         self.tied = resets + clocks
-        seen = [name for name in self._ports.ports_o if name not in bench.unseen and name not in bench.same.values()]
+        hidden = {*bench.unseen, *bench.same.values(), *bench.entries.values()}
+        seen = [name for name in self._ports.ports_o if name not in hidden]
         words = [self._of_both(name) for name in seen]
         self._one.close()
         self.differs = {name: self._differs(name, word) for name, word in zip(seen, words, strict=True)}
         """Of each output, whether it counts and differs; of a rule, whether it is broken."""
         self._two.close()
+        self._equal_for_sure.close()
+        self._two.close()
+        self.differs |= {name: self._entries_differ(name, equal) for name, equal in bench.entries.items()}
         self._link()
-        if bench.has_lemmas:
-            # The statements are to keep themselves, without a search for more.
+        if rules.lemmas is not no_lemmas:
+            # The statements are to keep themselves, without a search for more: a register with a reset is equal, unless
+            # one of them says when it is.
+            told = {net for name in bench.lemmas for net in self._ports.ports_o[name]}
             self.differs["cleared"] = graph.any(
-                graph.xor(register.value, other.value)
-                for net, register in self._one.registers.items()
-                if net not in self._kept and (other := self._two.registers.get(net))
+                graph.xor(*(literal for copy in self._copies for literal in copy.word([net])))
+                for net in (cleared & self._one.registers.keys() & self._two.registers.keys()) - told
             )
+        self.mistaken = graph.any(
+            graph.both(self._equal_for_sure.of([net]), graph.xor(*self._one.word([net]), register.value))
+            for net, register in self._two.registers.items()
+        )
+        """Whether a register of the second copy is known to be equal, and is not."""
         for reset in resets:
             graph.cleared(reset)
 
@@ -100,6 +124,12 @@ class Copies:
             return self.graph.any((*word, *self._two.word(self._ports.ports_o[name])))
         return self.graph.both(self._counts(name), self._is_equal(name) ^ 1)
 
+    def _entries_differ(self, name: str, equal: str) -> int:
+        """Whether an entry that is to be equal is not."""
+        (memory,) = (n for n, cell in enumerate(self._cells) if isinstance(cell, _nir.Memory) and cell.name == name)
+        pairs = zip(self._of_both(equal), self._entries(memory), strict=True)
+        return self.graph.any(self.graph.both(bit, entry.value ^ 1) for bit, entry in pairs)
+
     def _first_read(self, index: int, address: Word) -> Word:
         self._data[index] = [self.graph.input() for _ in range(self._cells[index].width)], address
         return self._data[index][0]
@@ -113,8 +143,7 @@ class Copies:
         if isinstance(cell, _nir.AsyncReadPort):
             same = graph.both(self._at([entry.value for entry in entries], address), graph.equal(address, other))
         else:
-            self._same[index] = graph.register(FALSE)
-            same = self._same[index].value
+            same = self._is_read_equal(index, TRUE, [])
         return graph.muxes(same, data, [graph.input() for _ in data])
 
     def _first_product(self, index: int, a: Word, b: Word) -> Word:
@@ -129,6 +158,19 @@ class Copies:
         x, y, product = self._products[index]
         same = self.graph.both(self.graph.equal(a, x), self.graph.equal(b, y))
         return self.graph.muxes(same, product, [self.graph.input() for _ in a])
+
+    def _is_read_equal(self, index: int, known: int, address: Word) -> int:
+        cell = self._cells[index]
+        entries = self._entries(cell.memory)
+        if isinstance(cell, _nir.AsyncReadPort):
+            return self.graph.both(known, self._at([entry.value for entry in entries], address))
+        if index not in self._same:
+            self._same[index] = self.graph.register(FALSE)
+        return self._same[index].value
+
+    def _second_register(self, net: _nir.Net, new: Callable[[], int]) -> int:
+        """The first copy's, where it is known to be equal."""
+        return self.graph.mux(self._equal_for_sure.of([net]), self._one.word([net])[0], new())
 
     def _entries(self, memory: int) -> list[Register]:
         if memory not in self._equal:
@@ -152,6 +194,7 @@ class Copies:
             done |= left
             for copy in self._copies:
                 copy.close()
+            self._equal_for_sure.close()
 
     def _after_read(self, index: int) -> None:
         graph, cell, register = self.graph, self._cells[index], self._same[index]
@@ -200,16 +243,23 @@ def _is_refuted(answer: str) -> bool:
 def always_equal(component: wiring.Component, rules: Rules, folder: Path, boxes: Boxes = MappingProxyType({})) -> bool:
     """Whether the property is proved; that the search comes to no end is an error."""
     copies = Copies(component, rules, boxes)
-    script = _SEARCH if rules.lemmas is no_lemmas else _INDUCTION
+    script = _SEARCH if rules.lemmas is no_lemmas else _INDUCTION.format(cycles=rules.cycles)
     answer = _searched(copies, copies.differs.values(), script, folder)
     if _is_refuted(answer):
         return False
-    begins = script == _SEARCH or f"No output asserted in {_CYCLES} frames" in answer
+    begins = script == _SEARCH or f"No output asserted in {rules.cycles} frames" in answer
     if begins and re.search(
         r"^(Property proved|Explored all reachable states|Networks are equivalent)", answer, re.MULTILINE
     ):
         return True
     raise RuntimeError(f"ABC gave no result:\n{answer[-2000:]}")
+
+
+def knows_right(component: wiring.Component, rules: Rules, folder: Path, boxes: Boxes = MappingProxyType({})) -> bool:
+    """Whether registers are equal wherever that is known for sure, by a short induction."""
+    copies = Copies(component, rules, boxes)
+    answer = _searched(copies, [copies.mistaken], "bmc3 -F 3; ind -F 3", folder)
+    return "No output asserted in 3 frames" in answer and "Networks are equivalent" in answer
 
 
 def equal_for(component: wiring.Component, pairs: Pairs, cycles: Mapping[tuple[str, ...], int], folder: Path) -> bool:

@@ -1,7 +1,7 @@
 """Soft reset equals reset, component by component: what no reset clears is never seen on a valid output.
 
-`clearing.py` states the property. ABC proves it (`copies.py`), or for some components an induction of our own. The list
-of components comes from elaboration; `clear_rules.py` has what each one requires, or the reason why it has no proof.
+`copies.py` states the property and how it is proved. The list of components comes from elaboration; `clear_rules.py`
+has what each one requires, or the reason why it has no proof.
 """
 
 import inspect
@@ -26,7 +26,6 @@ from intloom.hw.mac.array.product import OneModule
 from intloom.hw.vector import softmax
 from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
 from tests.hw.formal.clear_rules import (
-    BY_INDUCTION,
     INSIDE,
     NOT_PROVED,
     ON_4_ROWS_AND_COLUMNS,
@@ -35,9 +34,9 @@ from tests.hw.formal.clear_rules import (
     REQUIRED,
     rules_of,
 )
-from tests.hw.formal.clearing import clears
 from tests.hw.formal.conditions import UNSEEN, After, Boxes, Only, Steady, once
-from tests.hw.formal.copies import always_equal
+from tests.hw.formal.copies import always_equal, knows_right
+from tests.hw.formal.knowledge import Knowledge
 from tests.hw.formal.planted import each_night, planted
 from tests.support.shapes import SHAPES
 
@@ -100,11 +99,11 @@ def test_the_page_counts_the_proofs() -> None:
 
 
 def _cases() -> Iterator[Any]:
-    """Each component daily in a shape that has it, but for `DepthwiseEpilogue`, which takes too long."""
+    """Each component daily in a shape that has it."""
     for name, shape in product(PROVED, SHAPES):
         if name in ON_4_ROWS_AND_COLUMNS and (SHAPES[shape].rows, SHAPES[shape].cols) != (4, 4):
             continue
-        daily = shape == ("halves" if name == "ParityChecker" else "whole") and name != "DepthwiseEpilogue"
+        daily = shape == ("halves" if name == "ParityChecker" else "whole")
         yield pytest.param(name, shape, marks=() if daily else pytest.mark.nightly)
 
 
@@ -113,15 +112,26 @@ def test_soft_reset_equals_reset(name: str, shape: str, tmp_path: Path) -> None:
     if name not in components(shape):
         pytest.skip("the shape does not have this component")
     kind, arguments = components(shape)[name]
-    if name in BY_INDUCTION:
-        assert clears(kind(**arguments), rules_of(name), tmp_path)
-    else:
-        assert always_equal(kind(**arguments), rules_of(name), tmp_path, _boxes(name, shape))
+    assert always_equal(kind(**arguments), rules_of(name), tmp_path, _boxes(name, shape))
 
 
 def _boxes(name: str, shape: str) -> Boxes:
     """What is known of the components inside one whose proof rests on theirs."""
     return {components(shape)[inside][0]: rules_of(inside) for inside in INSIDE.get(name, ())}
+
+
+@pytest.mark.parametrize("name", each_night([name for name in PROVED if name != "ParityChecker"]))
+def test_what_is_known_to_be_equal_is_equal(name: str, tmp_path: Path) -> None:
+    kind, arguments = components("whole")[name]
+    assert knows_right(kind(**arguments), rules_of(name), tmp_path, _boxes(name, "whole"))
+
+
+def test_a_wrong_rule_of_what_is_known_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A choice counts as known although its condition is not."""
+    monkeypatch.setattr(Knowledge, "_chosen", lambda self, _, one, other: self._graph.both(one, other))
+    kind, arguments = components("whole")["AccumulatorReadout"]
+    rules, boxes = rules_of("AccumulatorReadout"), _boxes("AccumulatorReadout", "whole")
+    assert not knows_right(kind(**arguments), rules, tmp_path, boxes)
 
 
 TOO_EARLY = {
@@ -180,6 +190,11 @@ UNCLEARED = {
     "WeightFetcher": ("active = Signal()", "active = Signal(reset_less=True)"),
     "AccumulatorReadout": ("ending, bank = Signal(), Signal()", "ending, bank = Signal(), Signal(reset_less=True)"),
     "mac.ResultWriter": ("start = Signal()", "start = Signal(reset_less=True)"),
+    "ZeroPointCorrection": (
+        "number = Signal(CORRECTION_SET_BITS)",
+        "number = Signal(CORRECTION_SET_BITS, reset_less=True)",
+    ),
+    "mac.Sequencer": ("        bank = Signal()", "        bank = Signal(reset_less=True)"),
     "vector.Sequencer": ("self._waiting = Signal()", "self._waiting = Signal(reset_less=True)"),
 }
 """A register of each that a reset clears."""
@@ -201,13 +216,13 @@ def _uncleared(source: Any, count: str) -> Any:
 def test_a_counter_that_is_not_cleared_is_found(tmp_path: Path) -> None:
     """With one group a slice nothing would show it."""
     faulty = _uncleared(DepthwiseEpilogue, "count = Signal(range(max(2, self._slice_groups)))")
-    assert not clears(faulty(SHAPE), rules_of("DepthwiseEpilogue"), tmp_path)
+    rules = rules_of("DepthwiseEpilogue")
+    assert not always_equal(faulty(SHAPE), rules, tmp_path, _boxes("DepthwiseEpilogue", "whole"))
 
 
 def test_a_counter_that_is_not_cleared_is_found_by_valid_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty = _uncleared(softmax.collect_groups, 'count = Signal(range(max(2, groups)), name="groups_collected")')
     monkeypatch.setattr(softmax, "collect_groups", faulty)
-    assert not clears(softmax.Softmax(SHAPE), rules_of("Softmax"), tmp_path)
     assert not always_equal(softmax.Softmax(SHAPE), rules_of("Softmax"), tmp_path)
 
 
