@@ -255,7 +255,9 @@ def always_equal(component: wiring.Component, rules: Rules, folder: Path, boxes:
     raise RuntimeError(f"ABC gave no result:\n{answer[-2000:]}")
 
 
-def knows_right(component: wiring.Component, rules: Rules, folder: Path, boxes: Boxes = MappingProxyType({})) -> bool:
+def knowledge_holds(
+    component: wiring.Component, rules: Rules, folder: Path, boxes: Boxes = MappingProxyType({})
+) -> bool:
     """Whether registers are equal wherever that is known for sure, by a short induction."""
     copies = Copies(component, rules, boxes)
     answer = _searched(copies, [copies.mistaken], "bmc3 -F 3; ind -F 3", folder)

@@ -35,7 +35,7 @@ from tests.hw.formal.clear_rules import (
     rules_of,
 )
 from tests.hw.formal.conditions import UNSEEN, After, Boxes, Only, Steady, once
-from tests.hw.formal.copies import always_equal, knows_right
+from tests.hw.formal.copies import always_equal, knowledge_holds
 from tests.hw.formal.knowledge import Knowledge
 from tests.hw.formal.planted import each_night, planted
 from tests.support.shapes import SHAPES
@@ -123,7 +123,7 @@ def _boxes(name: str, shape: str) -> Boxes:
 @pytest.mark.parametrize("name", each_night([name for name in PROVED if name != "ParityChecker"]))
 def test_what_is_known_to_be_equal_is_equal(name: str, tmp_path: Path) -> None:
     kind, arguments = components("whole")[name]
-    assert knows_right(kind(**arguments), rules_of(name), tmp_path, _boxes(name, "whole"))
+    assert knowledge_holds(kind(**arguments), rules_of(name), tmp_path, _boxes(name, "whole"))
 
 
 def test_a_wrong_rule_of_what_is_known_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_a_wrong_rule_of_what_is_known_is_found(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Knowledge, "_chosen", lambda self, _, one, other: self._graph.both(one, other))
     kind, arguments = components("whole")["AccumulatorReadout"]
     rules, boxes = rules_of("AccumulatorReadout"), _boxes("AccumulatorReadout", "whole")
-    assert not knows_right(kind(**arguments), rules, tmp_path, boxes)
+    assert not knowledge_holds(kind(**arguments), rules, tmp_path, boxes)
 
 
 TOO_EARLY = {
