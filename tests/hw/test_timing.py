@@ -1,6 +1,7 @@
 """The latencies of the specification against those of the components."""
 
 import random
+from itertools import product
 
 import pytest
 
@@ -17,14 +18,15 @@ from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
 from intloom.hw.mac.epilogue.table_lookup import TableLookup
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import Kind, make
-from intloom.hw.spec.params import preset
+from intloom.hw.spec.isa import BY_KIND, AccessPattern, Instruction, Kind, make
+from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.vector.datapath import Datapath
 from intloom.hw.vector.depthwise_columns import DepthwiseColumns
 from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
 from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.pool import SLIDE_TAPS, Pool
 from intloom.hw.vector.slicer import Slicer
+from tests.hw.instructions import BenchInstructions
 from tests.hw.vector.bench import Bench
 
 LATENCIES = {
@@ -86,3 +88,32 @@ def test_the_forecast_of_a_depthwise_convolution_is_exact(
     cost = instruction_cost(instruction, params)
     # The unit takes an instruction a cycle before its start in the forecast.
     assert outcome.done[0] - outcome.started[0] == cost.work + cost.tail + 1
+
+
+def _kinds(*patterns: AccessPattern) -> list[Kind]:
+    return [kind for kind in Kind if BY_KIND[kind].pattern in patterns]
+
+
+def _check_forecast(instruction: Instruction, params: HardwareParams, rng: random.Random) -> None:
+    outcome = Bench(params, [bytes(params.rows)] * params.scratch_words, rng).run([instruction], settle=1)
+    cost = instruction_cost(instruction, params)
+    # The unit takes an instruction a cycle before its start in the forecast, and sets up in that cycle.
+    assert outcome.done[0] - outcome.started[0] == cost.work + cost.tail + 2
+
+
+@pytest.mark.parametrize("kind", _kinds(AccessPattern.COPY, AccessPattern.ELEMENTWISE, AccessPattern.WINDOW))
+def test_the_forecast_of_any_copy_sum_product_or_window_is_exact(kind: Kind, rng: random.Random) -> None:
+    """While all ports grant."""
+    params = preset("nano")
+    for _ in range(3):
+        _check_forecast(BenchInstructions(rng, params).instruction(kind), params, rng)
+
+
+@pytest.mark.parametrize("kind", _kinds(AccessPattern.WINDOW))
+def test_the_forecast_of_windows_along_one_axis_is_exact(kind: Kind, rng: random.Random) -> None:
+    """Some of these maxima slide, others read each word again."""
+    params = preset("nano")
+    for taps, stride, vertical in product((2, timing.SLIDING_TAPS, timing.SLIDING_TAPS + 1), (1, 2), (False, True)):
+        along, across = ("h", "w") if vertical else ("w", "h")
+        shape = {f"kernel_{along}": taps, f"stride_{along}": stride, f"kernel_{across}": 1, "out_h": 2, "out_w": 3}
+        _check_forecast(make(kind, **shape, in_h=20, in_w=20, a_row=20, out_base=600, out_row=3), params, rng)
