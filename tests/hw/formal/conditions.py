@@ -266,6 +266,8 @@ class Rules:
     """What is proved of values inside it, so that the search for the rest is short."""
     cycles: int = 5
     """So many cycles in which the lemmas have held are enough for the next one."""
+    merged: bool = True
+    """Without lemmas: whether equal parts of both copies are merged before the search."""
 
 
 Boxes = Mapping[type[wiring.Component], Rules]

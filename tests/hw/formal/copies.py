@@ -33,8 +33,8 @@ from tests.hw.formal.knowledge import Knowledge
 
 _ENTRIES = 64
 """Memories with more entries are equal as a whole, or not."""
-_SEARCH = "bmc3 -T 1 -F 20; scorr; pdr -T 300"
-"""A difference after a few cycles is found first; then equal parts are merged."""
+_SEARCH = "bmc3 -T 1 -F 20; {merge}pdr -T 300"
+"""A difference after a few cycles is found first."""
 _INDUCTION = "bmc3 -F {cycles}; bmc3 -T 1 -F 20; ind -F {cycles}"
 """A component with lemmas keeps them if they have held in so many cycles before."""
 
@@ -243,11 +243,12 @@ def _is_refuted(answer: str) -> bool:
 def always_equal(component: wiring.Component, rules: Rules, folder: Path, boxes: Boxes = MappingProxyType({})) -> bool:
     """Whether the property is proved; that the search comes to no end is an error."""
     copies = Copies(component, rules, boxes)
-    script = _SEARCH if rules.lemmas is no_lemmas else _INDUCTION.format(cycles=rules.cycles)
+    searches = rules.lemmas is no_lemmas
+    script = (_SEARCH if searches else _INDUCTION).format(merge="scorr; " * rules.merged, cycles=rules.cycles)
     answer = _searched(copies, copies.differs.values(), script, folder)
     if _is_refuted(answer):
         return False
-    begins = script == _SEARCH or f"No output asserted in {rules.cycles} frames" in answer
+    begins = searches or f"No output asserted in {rules.cycles} frames" in answer
     if begins and re.search(
         r"^(Property proved|Explored all reachable states|Networks are equivalent)", answer, re.MULTILINE
     ):
