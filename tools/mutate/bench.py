@@ -56,17 +56,16 @@ class Outcome:
     """The test that failed, or that did not end."""
 
 
-def _argument(file: str, nodeid: str) -> str:
+def _argument(item: pytest.Item) -> str:
     """What chooses a test on the command line: its name alone is relative to pytest's root folder."""
-    return f"{file}::{nodeid.partition('::')[2]}"
+    return f"{item.path}::{item.nodeid.partition('::')[2]}"
 
 
 class _Measure:
     """Plugin of pytest: CPU time and elaborations of every test."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self) -> None:
         self.tests: dict[str, Test] = {}
-        self._file = file
         self._now = Test()
 
     def visit(self, _component: Any, fragment: Fragment) -> None:
@@ -83,7 +82,7 @@ class _Measure:
         result = yield
         self._now.seconds = time.process_time() - start
         if self._now.extents:
-            self.tests[_argument(self._file, item.nodeid)] = self._now
+            self.tests[_argument(item)] = self._now
         return result
 
 
@@ -93,23 +92,20 @@ class _Failure:
     def __init__(self, path: Path, seconds: Mapping[str, float]) -> None:
         self._path, self._seconds = path, seconds
 
-    @pytest.hookimpl
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Write down which test runs, and limit its CPU time."""
-        self._path.write_text(f"{nodeid}\ndoes not end", encoding="utf-8")
-        usual = self._seconds[nodeid.partition("::")[2]]
-        signal.setitimer(signal.ITIMER_PROF, _SPARE_SECONDS + _SPARE_FACTOR * usual)
+        self._path.write_text(f"{_argument(item)}\ndoes not end", encoding="utf-8")
+        signal.setitimer(signal.ITIMER_PROF, _SPARE_SECONDS + _SPARE_FACTOR * self._seconds[_argument(item)])
+        result = yield
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return result
 
     @pytest.hookimpl
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         """Write down which test failed."""
         if call.excinfo is not None:
-            self._path.write_text(f"{item.nodeid}\n{call.excinfo.typename}", encoding="utf-8")
-
-    @pytest.hookimpl
-    def pytest_runtest_logfinish(self) -> None:
-        """Remove the limit."""
-        signal.setitimer(signal.ITIMER_PROF, 0)
+            self._path.write_text(f"{_argument(item)}\n{call.excinfo.typename}", encoding="utf-8")
 
 
 def _forked(job: Callable[[], int], log: Path) -> int:
@@ -160,9 +156,9 @@ def _run_copy(job: Callable[[], int], log: Path) -> NoReturn:
 class Bench:
     """The bench of one component."""
 
-    def __init__(self, component: str, file: str, folder: Path) -> None:
+    def __init__(self, component: str, files: Sequence[str], folder: Path) -> None:
         self.component = component
-        self._file = file
+        self._files = files
         self._folder = folder
         self._log = folder / "pytest.log"
         self._kills: Counter[str] = Counter()
@@ -174,20 +170,20 @@ class Bench:
         result = self._folder / "tests"
 
         def job() -> int:
-            plugin = _Measure(self._file)
+            plugin = _Measure()
             with elaborations(self.component, plugin.visit):
-                code = int(pytest.main([*_OPTIONS, self._file], plugins=[plugin]))
+                code = int(pytest.main([*_OPTIONS, *self._files], plugins=[plugin]))
             result.write_bytes(pickle.dumps(plugin.tests))
             return code
 
         # Copies of this process need not import what the bench does.
         with self._log.open("w", encoding="utf-8") as log, contextlib.redirect_stdout(log):
-            pytest.main([*_OPTIONS, "--collect-only", self._file])
+            pytest.main([*_OPTIONS, "--collect-only", *self._files])
         if _forked(job, self._log) != _PASSED:
             raise SystemExit(f"the tests must pass:\n{self._log.read_text(encoding='utf-8')[-2000:]}")
         self.tests = pickle.loads(result.read_bytes())
         if not self.tests:
-            raise SystemExit(f"no test of {self._file} elaborates {self.component}")
+            raise SystemExit(f"no test of {' '.join(self._files)} elaborates {self.component}")
 
     def extents(self) -> dict[Site, Extent]:
         """All sites of all tests, with the most bits."""
@@ -216,7 +212,7 @@ class Bench:
                 planted |= plant(fragment, mutant)
 
         def job() -> int:
-            plugin = _Failure(failure, {n.partition("::")[2]: self.tests[n].seconds for n in names})
+            plugin = _Failure(failure, {name: self.tests[name].seconds for name in names})
             with elaborations(self.component, visit):
                 code = int(pytest.main([*_OPTIONS, *names], plugins=[plugin]))
             return code if planted else _NOT_PLANTED
@@ -227,9 +223,9 @@ class Bench:
         if code not in {_FAILED, -signal.SIGPROF}:
             text = self._log.read_text(encoding="utf-8")
             raise SystemExit(f"the bench ends with {code}:\n{mutant}\n{text[-2000:]}")
-        nodeid, _, how = failure.read_text(encoding="utf-8").rpartition("\n")
-        self._kills[_argument(self._file, nodeid)] += 1
-        return Outcome(found=True, by=f"{nodeid} {how}")
+        name, _, how = failure.read_text(encoding="utf-8").rpartition("\n")
+        self._kills[name] += 1
+        return Outcome(found=True, by=f"{name} {how}")
 
     def elaborated(self, mutants: Sequence[Mutant], visit: Callable[[int, Any, Fragment], None]) -> None:
         """Call `visit` with the first elaboration that has a fault's site, in the test that elaborates most of it."""

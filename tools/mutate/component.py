@@ -27,7 +27,7 @@ class Sample:
     random order."""
 
 
-def run(tests: str, sample: Sample, folder: Path, before: Score) -> Score:
+def run(tests: Sequence[str], sample: Sample, folder: Path, before: Score) -> Score:
     """Plant faults in one component, after those of `before`, and print those that its bench does not find."""
     component, started = before.component, time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
@@ -80,7 +80,8 @@ def write_outcomes(path: Path, mutants: Sequence[Mutant], outcomes: Sequence[Out
 class Task:
     """A component that gets faults."""
 
-    tests: str
+    tests: Sequence[str]
+    """Files of its bench."""
     sample: Sample
     folder: Path
     before: Score

@@ -80,5 +80,5 @@ def read_scores(path: Path = SCORES) -> Mapping[str, Score]:
 def write_score(path: Path, score: Score) -> None:
     """Add or replace one score."""
     name, values = score.component, {n: v for n, v in asdict(score).items() if n not in {"component", "current"}}
-    sources, command = (source_of(name), bench_of(name)), f"python -m tools.mutate {name}"
+    sources, command = (source_of(name), *bench_of(name)), f"python -m tools.mutate {name}"
     evidence.record(path, name, evidence.measured(values, command, ROOT, sources, subject_of(name)))

@@ -29,7 +29,7 @@ def source_of(component: str) -> str:
 
 def subject_of(component: str) -> str:
     """A hash of the component and its bench; of the bench with the modules of tests that it imports."""
-    bench = evidence.code_hash(ROOT, (bench_of(component),), _TESTS)
+    bench = evidence.code_hash(ROOT, bench_of(component), _TESTS)
     return evidence.content_hash([_components()[component].encode(), bench.encode()])
 
 

@@ -10,17 +10,20 @@ NOT_MUTATED = {
     "soc.soc:Soc": "it only connects components",
 }
 """Components without mutations, and why."""
-_SHARED_BENCHES = dict.fromkeys(
-    ("soc.bus_errors", "soc.register_bridge", "soc.timer", "soc.uart"), "tests/hw/soc/test_devices.py"
-) | dict.fromkeys(("engine", "mac.unit", "npu"), "tests/hw/npu/test_connections.py")
-"""Benches of several modules; every other module has its own, of its name."""
+_DEVICES, _CONNECTIONS = ("tests/hw/soc/test_devices.py",), ("tests/hw/npu/test_connections.py",)
+_OTHER_BENCHES = {
+    **dict.fromkeys(("soc.bus_errors", "soc.register_bridge", "soc.timer", "soc.uart"), _DEVICES),
+    **dict.fromkeys(("engine", "npu"), _CONNECTIONS),
+    "mac.unit": ("tests/hw/mac/test_unit.py", *_CONNECTIONS),
+}
+"""Of modules whose bench is not, or not only, the file of their name."""
 
 
-def bench_of(component: str) -> str:
-    """The file with a component's own tests: `tests/hw/dma/test_load.py` for `dma.load:LoadUnit`."""
+def bench_of(component: str) -> tuple[str, ...]:
+    """The files with a component's own tests: `tests/hw/dma/test_load.py` for `dma.load:LoadUnit`."""
     module = component.partition(":")[0]
     *folders, name = module.split(".")
-    return _SHARED_BENCHES.get(module) or "/".join(["tests/hw", *folders, f"test_{name}.py"])
+    return _OTHER_BENCHES.get(module) or ("/".join(["tests/hw", *folders, f"test_{name}.py"]),)
 
 
 @cache
@@ -29,6 +32,6 @@ def mutated() -> dict[str, type[Any]]:
     return {name_of(c): c for c in components() if name_of(c) not in NOT_MUTATED}
 
 
-def targets() -> dict[str, str]:
+def targets() -> dict[str, tuple[str, ...]]:
     """Component and its bench."""
     return {name: bench_of(name) for name in mutated()}
