@@ -86,13 +86,20 @@ def of_tile_planner(m: Module, ports: Ports, inside: Variables) -> dict[str, Lem
 
 
 def of_run_walker(m: Module, ports: Ports, inside: Variables) -> dict[str, Lemma]:
-    """A transfer that was taken counts, with the number of its planes; from the first one on, so do its rows."""
+    """A transfer that was taken counts; one and two cycles later so does what is computed from it."""
     state, taken = inside["elaborate"]["state"], ~ports["i__ready"]
     begun = taken & delayed(m, "taken", taken, 1)
+    known = begun & delayed(m, "begun", begun, 1)
+    find, computed = inside["_find_contiguous"], ("dram", "local")
+    fields = Cat(state.move[name] for name, _ in state.move.shape() if name not in computed)
     return {
-        "rows in a plane": (state.move.n1, taken),
+        "transfer": (fields, taken),
+        "plane": (Cat(state.plane, state.local_plane), taken),
         "planes": (Cat(state.planes.last, state.planes._left), taken),
+        "run": (Cat(state.move.dram, state.move.local, state.memory_run, state.coded), begun),
         "rows": (Cat(state.runs.last, state.runs._left), begun),
+        "contiguous": (Cat(find["rows_contiguous"], find["end"]), known),
+        "first": ~taken | known | find["first"],
     }
 
 

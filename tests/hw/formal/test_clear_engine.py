@@ -66,8 +66,6 @@ _UNITS: dict[str, tuple[int, Pairs]] = {
             **dict.fromkeys(("results__addr", "results__data", "results__mask"), "results__valid"),
         },
     ),
-    "MoveFrontEnd": (8, {}),
-    "StoreUnit": (8, {**_UNIT, "scratch__addr": "scratch__valid"}),
     "VectorUnit": (
         10,
         {

@@ -1,5 +1,6 @@
 """MAC unit in Verilator: random programs against the instruction simulator, faults, and throughput."""
 
+import os
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 from tests.hw.mac.bench import Bench, Outcome
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
+from tools.mutate.bench import ALONE_VARIABLE
 
 _NANO = preset("nano").replace(weight_kib=64, lanes=4, strip=32)
 PARAMS: dict[str, HardwareParams] = {
@@ -27,9 +29,12 @@ _NAMES: list[Any] = [name if name == "nano" else pytest.param(name, marks=pytest
 """One simulator is built for the quick tests."""
 
 
-@cache
+_kept = cache(Bench)
+
+
 def _bench(name: str) -> Bench:
-    return Bench(PARAMS[name])
+    """One for all tests, unless each may have a fault of its own."""
+    return (Bench if os.environ.get(ALONE_VARIABLE) else _kept)(PARAMS[name])
 
 
 def _conv(p: HardwareParams, **fields: int) -> Instruction:
