@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from amaranth.utils import exact_log2
 
+from intloom.hw.mac.epilogue.epilogue import Epilogue
 from intloom.hw.mac.unit import RESULTS_DEPTH
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
@@ -37,6 +39,9 @@ def _bench(name: str) -> Bench:
     return (Bench if os.environ.get(ALONE_VARIABLE) else _kept)(PARAMS[name])
 
 
+_ONE = ("in_h", "in_w", "in_row", "in_plane", "out_h", "out_w", "out_row", "out_plane", "out_blocks")
+
+
 def _conv(p: HardwareParams, **fields: int) -> Instruction:
     """A 3x3 convolution of a 32 x 32 image."""
     usual = {
@@ -47,12 +52,15 @@ def _conv(p: HardwareParams, **fields: int) -> Instruction:
     return make(Kind.CONV, **{**usual, **fields})
 
 
-def _run(name: str, program: list[Instruction], **options: int) -> Outcome:
-    p = PARAMS[name]
+def _noise(p: HardwareParams) -> tuple[np.ndarray, np.ndarray]:
+    """Contents of both memories."""
     noise = np.random.default_rng(5)
     scratch = noise.integers(-128, 128, SCRATCH_WORDS * p.rows, dtype=np.int8)
-    weights = noise.integers(-128, 128, p.weight_words * p.rows, dtype=np.int8)
-    return _bench(name).run(program, scratch, weights, **options)
+    return scratch, noise.integers(-128, 128, p.weight_words * p.rows, dtype=np.int8)
+
+
+def _run(name: str, program: list[Instruction], **options: int) -> Outcome:
+    return _bench(name).run(program, *_noise(PARAMS[name]), **options)
 
 
 def _simulated(p: HardwareParams, program: list[Instruction], scratch: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -92,6 +100,21 @@ def test_random_programs(name: str, group: int) -> None:
 
 
 @pytest.mark.parametrize("name", _NAMES[::3])
+def test_numbers_of_blocks_with_each_bit(name: str) -> None:
+    """As many as the scratchpad has words for; the weights, which have no end, repeat."""
+    p = PARAMS[name]
+    pixel = {"kernel_h": 1, "kernel_w": 1, "iy0": 0, "ix0": 0, "in_row_off": 0} | dict.fromkeys(_ONE, 1)
+    program = [
+        _conv(p, **pixel | {field: 1 << bit | 1, "out_base": SCRATCH_WORDS // 2})
+        for field in ("in_blocks", "out_blocks")
+        for bit in range(exact_log2(SCRATCH_WORDS) - 1)
+    ]
+    outcome = _run(name, program)
+    assert (outcome.done, outcome.fault) == (len(program), 0)
+    assert np.array_equal(outcome.scratch, _simulated(p, program, *_noise(p)))
+
+
+@pytest.mark.parametrize("name", _NAMES[::3])
 @pytest.mark.parametrize("zero_points", [0, 1])
 def test_long_convolutions_lose_no_cycles(name: str, zero_points: int) -> None:
     p = PARAMS[name]
@@ -107,6 +130,13 @@ def test_long_convolutions_lose_no_cycles(name: str, zero_points: int) -> None:
 def test_pointwise_layer_runs_at_full_rate_during_readout() -> None:
     outcome = _run("nano", [_conv(_NANO, kernel_h=1, kernel_w=1, iy0=0, ix0=0, in_row_off=0)] * 4)
     assert outcome.cycles <= 4 * 2 * 32 * 32 + 100
+
+
+def test_a_residual_waits_only_for_the_items_before_it() -> None:
+    """Each second instruction has another latency in the epilogue: it waits until that is empty, not longer."""
+    layer = _conv(_NANO, kernel_h=1, kernel_w=1, iy0=0, ix0=0, in_row_off=0, out_h=2, out_w=8, out_blocks=1, res_row=8)
+    both, alike = (_run("nano", [layer.with_fields(residual=n % 2 * r) for n in range(16)]).cycles for r in (1, 0))
+    assert 0 < both - alike < 15 * Epilogue.LATENCY
 
 
 def test_done_follows_the_last_pixel() -> None:
