@@ -95,6 +95,31 @@ def test_mapped_memory_is_bounded_by_the_window_not_by_the_page(offset, tmp_path
     assert not any(content[:offset]) and not any(content[offset + 16 :])
 
 
+class _WholeWords:
+    """Moves words of 4 bytes at multiples of 4, inside its memory."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def read(self, address: int, length: int) -> bytes:
+        assert address % 4 == length % 4 == 0 and address >= 0 and address + length <= len(self.content)
+        return self.content[address : address + length]
+
+    def write(self, address: int, data: bytes) -> None:
+        raise NotImplementedError
+
+
+def test_bytes_are_read_as_whole_words():
+    base, size = 12, 24
+    bus = _WholeWords(bytes(range(base + size)))
+    memory = BusMemory(bus, base, size)
+    for start in range(size + 1):
+        for end in range(start, size + 1):
+            assert memory.read(start, end - start) == bus.content[base + start : base + end]
+        with pytest.raises(BoardError, match="must lie inside"):
+            memory.read(start, size + 1 - start)
+
+
 class _SilentBus:
     """Registers of hardware that fits the program; every write is recorded."""
 

@@ -12,12 +12,14 @@ from intloom.flow.waves import choose_window
 from intloom.hw.spec.isa import Kind
 from intloom.sim.backend import GoldenBackend, RtlBackend
 from intloom.sim.compare import compare
-from intloom.sim.compare.divergence import find_divergence
+from intloom.sim.compare.divergence import find_divergence, first_wrong_write
+from intloom.sim.compare.expected_writes import expected_writes, write_count, writer_of
 from intloom.sim.golden import run_graph
 from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.rtl.verilog import verilog_of
+from intloom.sim.rtl.write_log import Writer, byte_masks
 from tests.sim.rtl.planted import BUGS, PARAMS, plant, plusarg
 
 pytestmark = pytest.mark.slow
@@ -67,6 +69,51 @@ def test_an_injected_bug_is_caught_and_named(case, verilog, bug):
     if found.coordinate and found.expected is not None:
         golden = run_graph(graph, inputs, match=PARAMS.match, keep=True)[found.tensor]
         assert golden[found.coordinate] == np.int8(found.expected)
+
+
+@pytest.fixture(scope="module")
+def observed(case, verilog):
+    """A run without a bug, and for each of its records the instruction that wrote it."""
+    _, program, inputs = case
+    seen = backend(verilog).observe(program, inputs, log_writes=True)
+    assert first_wrong_write(program, inputs, seen) is None
+    writers = np.full(len(seen.writes), -1)
+    for writer in Writer:
+        indices = [i for i, n in enumerate(program.instructions) if writer_of(n) is writer]
+        counts = [write_count(program.instructions[i], PARAMS) for i in indices]
+        writers[seen.writes["writer"] == writer] = np.repeat(indices, counts)
+    assert (writers >= 0).all() and len({*writers}) > 20
+    return seen, writers
+
+
+def _flipped(rng, record):
+    """A bit of a byte that is written."""
+    byte = rng.choice(np.flatnonzero(byte_masks(record[None], PARAMS.rows)[0]))
+    record["data"][byte] ^= 1 << rng.integers(8)
+
+
+def _moved(rng, record, expected):
+    """To a word that the instruction does not write, with the bytes that are there."""
+    others = np.setdiff1d(np.arange(len(expected.content)), expected.words)
+    record["word"] = rng.choice(others)
+    record["data"] = expected.content[record["word"]]
+
+
+@pytest.mark.parametrize("change", ["flipped", "moved", "dropped"])
+def test_a_wrong_record_names_its_instruction(case, observed, seed, change):
+    _, program, inputs = case
+    rng = np.random.default_rng(seed)
+    seen, writers = observed
+    for at in [*rng.choice(len(writers), 100), *(np.flatnonzero(writers == w)[-1] for w in {*writers})]:
+        writes, index = seen.writes.copy(), writers[at]
+        if change == "flipped":
+            _flipped(rng, writes[at])
+        elif change == "moved":
+            _moved(rng, writes[at], next(e for e in expected_writes(program, inputs) if e.index == index))
+        else:
+            writes = np.delete(writes, at)
+        found = first_wrong_write(program, inputs, replace(seen, writes=writes))
+        assert found is not None and found.instruction == index, (at, writes["writer"][min(at, len(writes) - 1)])
 
 
 def test_the_array_bug_is_named_to_the_column(case, verilog):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from intloom.hw.spec.arith import RoundingMode, Scale
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import SCRATCH_BITS, ConvMode, Instruction, Kind, Unit, make
+from intloom.hw.spec.norm import CONSTANT_WORDS, GAMMA_FRACTION, RESULT_SHIFT, VALUE_BITS
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.hw.spec.vector_depthwise import pack_depthwise
@@ -151,6 +152,25 @@ def test_vector_instructions(kind, index, seed):
     maker.loaded.add(Unit.VEC)
     maker.exponentials |= {*range(EXPONENTIAL_BYTES)}
     check(machine, next(i for i in iter(lambda: maker.instruction(kind), None) if is_legal(i, machine.params, [])))
+
+
+@pytest.mark.parametrize("params", PARAMS)
+def test_the_value_of_a_byte_beyond_the_channels_wraps(params):
+    """Equal channels but one: the mean is many deviations away from the zero point, which such a byte counts as."""
+    rng = np.random.default_rng(1)
+    machine = random_machine(params, rng)
+    blocks, last = 6, params.rows // 2
+    machine.scratch[:blocks] = 127
+    machine.scratch[0, 0] = 126
+    constants = machine.scratch[600 : 600 + CONSTANT_WORDS * blocks].view(np.int16)
+    constants[:] = rng.integers(-512, 512, constants.shape)
+    channels = (blocks - 1) * params.rows + last
+    deviations = (255 * channels - 1) / np.sqrt(channels - 1)
+    assert deviations > 2 ** (VALUE_BITS - 1 - (RESULT_SHIFT - GAMMA_FRACTION))
+    shape = {"blocks": blocks, "last_bytes": last, "a_plane": 1, "out_plane": 1, "out_h": 1, "out_w": 1}
+    i = make(Kind.VNORM, **shape, a_base=0, b_base=600, out_base=OUT, center=1, zp_in=-128, epsilon=0)
+    check(machine, i)
+    assert len(set(machine.scratch[OUT + blocks - 1, last:].flat)) > 1
 
 
 def put_depthwise_constants(machine: Machine, at: int, kernel: tuple[int, int], rng: np.random.Generator) -> None:
