@@ -37,18 +37,19 @@ class Environment:
         ctx.set(self.board.ready, sum(row.ready << i for i, row in enumerate(self.rows)))
 
     async def _fill(self, ctx: Any, number: int) -> None:
-        """Give a row its next waits, as the queues do: one a cycle, then it is ready."""
+        """Give a row its next waits, one a cycle in any order; then it is ready."""
         board, row = self.board, self.rows[number]
+        order = self.rng.sample(range(UNITS), UNITS)
         row.waits = [max(0, c + self.rng.randint(-9, 3)) for c in self.counts]
         if self.rng.getrandbits(1):
             # Only the wait that is written last is not met.
             row.waits = [min(wait, c) for wait, c in zip(row.waits, self.counts, strict=True)]
-            row.waits[-1] = self.counts[-1] + self.rng.randint(1, 3)
-        for unit, wait in enumerate(row.waits):
+            row.waits[order[-1]] = self.counts[order[-1]] + self.rng.randint(1, 3)
+        for unit in order:
             ctx.set(board.write, 1)
             ctx.set(board.write_row, number)
             ctx.set(board.write_unit, unit)
-            ctx.set(board.write_wait, wait)
+            ctx.set(board.write_wait, row.waits[unit])
             await ctx.tick()
         ctx.set(board.write, 0)
         row.ready, row.patience = True, 0

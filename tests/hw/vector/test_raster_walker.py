@@ -24,7 +24,7 @@ def _fields(layout: data.StructLayout, bits: int) -> dict[str, Any]:
 def _raster(rng: random.Random) -> dict[str, int]:
     # Half of the lines are longer than what fills a window.
     pixels = rng.choice((rng.randint(1, 5), (1 << PREFILL_BITS) + 2))
-    sizes = {"blocks": rng.randint(1, 3), "lines": rng.randint(1, 4), "pixels": pixels}
+    sizes = {"blocks": rng.randint(1, 3), "lines": rng.randint(1, 7), "pixels": pixels}
     steps = {name: rng.getrandbits(SCRATCH_BITS) for name in ("base", "plane", "line", "step")}
     repeats = {"line_repeat": rng.randint(1, 3), "pixel_repeat": rng.randint(1, 3)}
     return {

@@ -60,8 +60,8 @@ class Environment:
         while len(self.seen) < items or any(self._residuals):
             self._give(ctx)
             item = self._look(ctx) if ctx.get(self.readout.item) else None
-            unread = not (ctx.get(self.readout.groups) or ctx.get(self.readout.corrected))
-            assert item or unread, "a group of columns is read or corrected without an item"
+            names = ("groups", "corrected", "bank_released", "channels_released", "activate")
+            assert item or not any(ctx.get(getattr(self.readout, name)) for name in names), "an event without an item"
             if ctx.get(self.readout.table_switched):
                 self.switches += 1
             self._in_flight.popleft()
@@ -108,6 +108,7 @@ class Environment:
         self._ran = self._ran[-2:]
         self._credits -= 1
         assert ctx.get(readout.residual.ready) or not tag.residual
+        assert self._waiting > 0 < self._loaded, "an item of no strip, or without its block's parameters"
         self._waiting -= item["bank_released"]
         self._loaded -= item["channels_released"]
         self.seen.append(item)

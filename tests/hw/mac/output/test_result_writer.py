@@ -62,7 +62,8 @@ class Memory:
         # Of every other instruction, only a write on offer is granted.
         ready = self.rng.random() < self.rate and (valid or len(self.done) % 2)
         ctx.set(port.ready, ready)
-        ctx.set(port.fault, valid and ctx.get(port.addr) in self.outside)
+        # Without a write on offer it says nothing.
+        ctx.set(port.fault, ctx.get(port.addr) in self.outside if valid else self.rng.getrandbits(1))
         assert ctx.get(self.writer.pending) == valid
         if ctx.get(self.writer.fault):
             self.faults.append(ctx.get(self.writer.fault_index))
