@@ -10,6 +10,8 @@ from amaranth.utils import exact_log2
 
 from intloom.hw.mac.epilogue.epilogue import Epilogue
 from intloom.hw.mac.unit import RESULTS_DEPTH
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.formats import pack_residual
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
@@ -137,6 +139,19 @@ def test_a_residual_waits_only_for_the_items_before_it() -> None:
     layer = _conv(_NANO, kernel_h=1, kernel_w=1, iy0=0, ix0=0, in_row_off=0, out_h=2, out_w=8, out_blocks=1, res_row=8)
     both, alike = (_run("nano", [layer.with_fields(residual=n % 2 * r) for n in range(16)]).cycles for r in (1, 0))
     assert 0 < both - alike < 15 * Epilogue.LATENCY
+
+
+def test_ties_of_a_residual_are_rounded_as_the_instruction_says() -> None:
+    """Half of the result and of the residual: each odd sum is a tie."""
+    scratch, weights = _noise(_NANO)
+    halves = np.frombuffer(pack_residual(Affine(1 << 15, 1 << 15, 0, 16)), np.int8)
+    weights[: len(halves)] = halves
+    results = []
+    for even in (0, 1):
+        program = [_conv(_NANO, out_h=8, out_w=8, residual=1, res_row=8, res_shift=16, res_even=even)]
+        results.append(_bench("nano").run(program, scratch, weights).scratch)
+        assert np.array_equal(results[-1], _simulated(_NANO, program, scratch, weights))
+    assert not np.array_equal(*results)
 
 
 def test_done_follows_the_last_pixel() -> None:
