@@ -1,10 +1,12 @@
 """A word of memory is named by the value that it holds, also where the tensor never leaves the scratchpad."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.memory import unpack_tensor
-from intloom.compiler.program.program import Layout
+from intloom.compiler.program.program import Layout, Role
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
@@ -64,24 +66,41 @@ def test_each_byte_of_memory_is_named_by_the_value_that_is_unpacked_from_it():
     assert element_in_dram(program, program.memory_words, 0, 0) is None
 
 
-def test_a_word_of_the_scratchpad_is_named_by_the_value_that_a_store_takes_from_it():
+def test_of_tensors_that_share_words_the_one_is_named_whose_last_store_comes_next():
+    maker = GraphMaker(3)
+    program = compile_graph(maker.graph(maker.conv(maker.input(8, 4, 4), 8, 1)), preset("nano"))
+    (one,) = (t for t in program.tensors if t.role is Role.OUTPUT)
+    sharing = [replace(one, name=str(store), first_instruction=store) for store in (9, 5, 7)]
+    expected = [(0, "5"), (5, "5"), (6, "7"), (7, "7"), (8, "9"), (9, "9")]
+    program = replace(program, tensors=tuple(sharing))
+    names = [(index, element_in_dram(program, one.address, 0, index).tensor) for index, _ in expected]
+    assert names == expected
+
+
+def test_a_word_is_named_by_the_value_that_a_store_takes_from_it():
+    """Each tensor is stored: nothing is without a name but what is loaded, and lines of a maximum."""
     graph, maker = yolo_graph(64)
-    program, inputs = compile_graph(graph, preset("nano"), keep_intermediates=True), maker.random_inputs()
-    expected = run_graph(graph, inputs, match=program.params.match, keep=True)
+    params = preset("nano")
+    program, inputs = compile_graph(graph, params, keep_intermediates=True), maker.random_inputs()
+    expected = run_graph(graph, inputs, match=params.match, keep=True)
     simulator = IsaSimulator(program, check=False)
     simulator.reset(inputs)
-    rng, named, unnamed = np.random.default_rng(1), set(), 0
+    rng, named = np.random.default_rng(1), set()
     while not simulator.finished:
         index = simulator.step()
-        writes = [a for a in footprint(program.instructions[index], program.params) if a.write]
-        words = [w for a in writes if a.memory is Memory.SCRATCH for w in addresses(a)]
-        for word in rng.choice(words, min(len(words), 2), replace=False) if rng.random() < 0.2 else []:
-            byte = int(rng.integers(program.params.word_bytes))
-            element = element_in_scratchpad(program, int(word), byte, index)
-            if element is None or element.channel >= expected[element.tensor].shape[1]:
-                unnamed += 1
+        for access in footprint(program.instructions[index], params):
+            if not access.write or access.memory is Memory.WEIGHT or rng.random() < 0.8:
                 continue
-            value = expected[element.tensor][0, element.channel, element.y, element.x]
-            assert np.int8(simulator.machine.scratch[word].view(np.int8)[byte]) == value, (index, word, byte)
-            named.add(element.tensor)
-    assert len(named) > 20 and unnamed
+            byte = int(rng.integers(params.word_bytes))
+            memory, locate = {
+                Memory.SCRATCH: (simulator.machine.scratch, element_in_scratchpad),
+                Memory.DRAM: (simulator.machine.dram, element_in_dram),
+            }[access.memory]
+            for word in rng.choice(addresses(access), 2):
+                element = locate(program, int(word), byte, index)
+                assert element or program.instructions[index].kind in (Kind.LOAD, Kind.VMAX), (index, word, byte)
+                if element is not None and element.channel < expected[element.tensor].shape[1]:
+                    value = expected[element.tensor][0, element.channel, element.y, element.x]
+                    assert np.int8(memory[word].view(np.int8)[byte]) == value, (index, word, byte)
+                    named.add(element.tensor)
+    assert len(named) > 40
