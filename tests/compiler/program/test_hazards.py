@@ -5,7 +5,7 @@ import pytest
 from intloom.common.errors import ProgramError
 from intloom.compiler.program.footprint import Access, Memory
 from intloom.compiler.program.hazards import AccessTracker, Order
-from intloom.hw.spec.isa import Unit
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.params import preset
 
 
@@ -90,3 +90,29 @@ def test_a_unit_keeps_what_its_earlier_instructions_waited_for_but_not_their_end
     order.append(Unit.LOAD, (0, 0, 0, 0))
     order.append(Unit.MAC, (1, 0, 0, 0))
     assert order.known(Unit.MAC, (0, 0, 0, 0)) == (1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("instructions", [8] * 20 + [100])
+def test_random_waits_guarantee_what_follows_from_them_and_no_more(rng, instructions):
+    """Of the instructions as sets; what an instruction needs is waited for, and no wait follows from the others."""
+    order, finished = Order(), {unit: [set[tuple[Unit, int]]()] for unit in QUEUED_UNITS}
+
+    def guaranteed(unit: Unit, waits: tuple[int, ...]) -> set[tuple[Unit, int]]:
+        ended = ({(u, k + 1) for k in range(n)} | finished[u][n] for u, n in zip(QUEUED_UNITS, waits, strict=True))
+        return finished[unit][-1].union(*ended)
+
+    def counts(done: set[tuple[Unit, int]]) -> tuple[int, ...]:
+        return tuple(sum(u is unit for u, _ in done) for unit in QUEUED_UNITS)
+
+    for _ in range(instructions):
+        unit = rng.choice(QUEUED_UNITS)
+        need = tuple(rng.choice((0, rng.randint(0, order.count(u)))) for u in QUEUED_UNITS)
+        waits = order.needed_waits(unit, need)
+        done = guaranteed(unit, waits)
+        assert order.known(unit, waits) == counts(done)
+        assert all(map(int.__ge__, counts(done), need))
+        for k in (k for k in range(len(waits)) if waits[k]):
+            fewer = counts(guaranteed(unit, (*waits[:k], 0, *waits[k + 1 :])))
+            assert waits[k] == need[k] > fewer[k]
+        order.append(unit, waits)
+        finished[unit].append(done)

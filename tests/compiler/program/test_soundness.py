@@ -4,11 +4,14 @@ import dataclasses
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from intloom.common.errors import ProgramError
+from intloom.compiler.program.footprint import Access, Memory, addresses
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program
-from intloom.compiler.program.soundness import check_program
+from intloom.compiler.program.soundness import _touches, check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Instruction, Kind, TableUse, make
 from intloom.hw.spec.params import preset
@@ -94,6 +97,17 @@ def test_storing_over_constants_and_inputs_is_refused(program):
         broken = with_instruction(program, index, program.instructions[index].with_fields(dram=word, n0=1, n2=1))
         with pytest.raises(ProgramError, match="overwrites constants"):
             check_program(broken)
+
+
+steps = st.tuples(st.integers(1, 4), st.integers(0, 9))
+
+
+@given(steps, steps, st.integers(1, 6), st.integers(1, 20))
+def test_a_store_touches_a_region_if_one_of_its_words_is_in_it(outer, inner, run, words):
+    access = Access(Memory.DRAM, True, 20, (outer, inner, (run, 1)))
+    stored = set(addresses(access).tolist())
+    for start in range(access.last + 3):
+        assert _touches(access, start, start + words) == (not stored.isdisjoint(range(start, start + words)))
 
 
 @pytest.mark.parametrize("kind", [Kind.CONV, Kind.VCOPY])
