@@ -216,3 +216,14 @@ def random_params(seed: int) -> HardwareParams:
             )
         except ParameterError:
             continue
+
+
+def with_options(params: HardwareParams, seed: int) -> HardwareParams:
+    """The same memories and array with random options."""
+    rng = np.random.default_rng(seed)
+    return params.replace(
+        vector_lanes=params.rows >> int(rng.integers(0, 3)),
+        mantissa_bits=24 if params.match is RoundingMode.ORT else int(rng.integers(8, 25)),
+        acc_bits=int(rng.choice([24, 32])),
+        **{name: bool(rng.integers(2)) for name in ("vector_depthwise", "word_code", "constant_check")},
+    )
