@@ -19,7 +19,7 @@ from intloom.compiler.program.mac_pipeline import MacPipeline, conv_shape
 from intloom.compiler.program.memory_port import MemoryPort
 from intloom.compiler.program.program import MemoryTiming, Program, Provenance
 from intloom.hw.spec import timing as hardware
-from intloom.hw.spec.formats import move_words
+from intloom.hw.spec.formats import memory_words
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, AccessPattern, ConvMode, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams
 
@@ -264,7 +264,7 @@ def bound(program: Program) -> Bound:
         if instruction.unit in work:
             work[instruction.unit] += instruction_cost(instruction, params).work
         elif instruction.unit is not Unit.CONTROL:
-            words += move_words(instruction)
+            words += memory_words(instruction)
     beats, bandwidth = words * params.word_beats, program.memory.bandwidth
     return Bound(work[Unit.MAC], work[Unit.VEC], beats / bandwidth if bandwidth else 0)
 

@@ -11,7 +11,7 @@ from intloom.compiler.program.cost import array_strips, instruction_cost, window
 from intloom.compiler.program.forecast import forecast_of
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.program import MemoryTiming, Program
-from intloom.hw.spec.formats import conv_tiles, move_words
+from intloom.hw.spec.formats import conv_tiles, memory_words, move_words
 from intloom.hw.spec.isa import QUEUED_UNITS, AccessPattern, Instruction, Kind, LoadTarget, Unit
 from intloom.hw.spec.params import HardwareParams
 
@@ -99,9 +99,8 @@ def _work(program: Program, memory: MemoryTiming) -> Work:
 def _accesses(i: Instruction, params: HardwareParams) -> dict[str, int]:
     """Words that an instruction reads and writes in each memory."""
     if i.unit in (Unit.LOAD, Unit.STORE):
-        words = move_words(i)
         local = "weights" if i.kind is Kind.LOAD and i["target"] == LoadTarget.WEIGHT else "scratch"
-        return {"dram": words, local: words}
+        return {"dram": memory_words(i), local: move_words(i)}
     if i.unit is Unit.MAC:
         blocks, tiles, strips = i["out_blocks"], conv_tiles(i), array_strips(i, params)
         pixels = blocks * sum(strip for strip, _, _ in strips)

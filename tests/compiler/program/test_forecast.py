@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from intloom.compiler.ir import Conv
 from intloom.compiler.program.cost import instruction_cost
 from intloom.compiler.program.forecast import Forecast, bound, forecast, forecast_of
 from intloom.compiler.program.program import MemoryTiming, Provenance
@@ -205,12 +206,16 @@ def test_a_depthwise_convolution_is_slower_beside_packed_pixels():
     assert 0 < cycles(short, depthwise) - alone < 0.5 * longer
 
 
+@pytest.mark.parametrize("word_code", [False, True])
 @pytest.mark.parametrize("bandwidth", [0.25, 1.0])
-def test_no_forecast_is_below_its_bound(bandwidth):
-    """A narrow bus binds; the bound follows from the instructions alone."""
+def test_no_forecast_is_below_its_bound(bandwidth, word_code):
+    """A narrow bus binds; the bound follows from the instructions alone. Coded weights pass it as code."""
     maker = GraphMaker(0)
-    x = maker.conv(maker.input(16, 20, 20), 24, 3)
-    program = compile_graph(maker.graph(x), preset("nano"), memory=MemoryTiming(bandwidth=bandwidth))
+    graph = maker.graph(maker.conv(maker.input(48, 4, 4), 64, 3))
+    graph = replace(graph, nodes=tuple(replace(n, weights=n.weights >> 6) for n in graph.nodes if isinstance(n, Conv)))
+    params = preset("nano").replace(word_code=word_code)
+    program = compile_graph(graph, params, memory=MemoryTiming(bandwidth=bandwidth))
+    assert any(i.values.get("coded") for i in program.instructions) == word_code
     least = bound(program)
     assert 0 < least.cycles <= program.predicted_cycles
     moved = sum(layer.dram_words for layer in program.layers)

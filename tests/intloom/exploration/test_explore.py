@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from distributed import LocalCluster
 import intloom
 from intloom.cli.entry import run as main
 from intloom.common.errors import ParameterError
+from intloom.compiler.ir import Conv
+from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.program import MemoryTiming
+from intloom.compiler.schedule import compile_graph
 from intloom.exploration import advice, points
 from intloom.exploration.device import Device, clock_of, device_of
 from intloom.exploration.energy import choose_technology, energy
@@ -24,11 +28,13 @@ from intloom.exploration.explore import Budget, Exploration, Tell, explore, miss
 from intloom.exploration.limits import changes_of, explain
 from intloom.exploration.points import memory_of
 from intloom.exploration.space import Space, device_space, read_space
-from intloom.exploration.work import Cycles, work_of
+from intloom.exploration.work import Cycles, _accesses, work_of
 from intloom.flow.compiling import compile_model
 from intloom.hw.area.model import total
+from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import changed, preset
 from intloom.sim.processes import Processes
+from intloom.sim.regress.graphs import GraphMaker
 
 SMALL = {"rows": [4, 8], "cols": [4, 8], "scratch_kib": [32, 256]}
 SPACE = Space(preset("nano"), SMALL)
@@ -166,6 +172,35 @@ def test_cycles_are_distributed_without_a_rest(model):
         assert cycles.memory + cycles.weights > work_of([program]).cycles.memory
 
 
+def test_moves_access_the_words_of_their_footprints(rng):
+    """Of coded weights, memory has fewer words than the weight memory."""
+    maker = GraphMaker(rng.getrandbits(32))
+    graph = maker.graph(maker.conv(maker.conv(maker.input(40, 5, 5), 40, 3), 64, 1, nine_bits=True))
+    graph = replace(graph, nodes=tuple(replace(n, weights=n.weights >> 5) for n in graph.nodes if isinstance(n, Conv)))
+    params = preset("nano").replace(word_code=True)
+    program = compile_graph(graph, params)
+    assert any(i.values.get("coded") for i in program.instructions)
+    moved: Counter[str] = Counter()
+    names = {Memory.DRAM: "dram", Memory.SCRATCH: "scratch", Memory.WEIGHT: "weights"}
+    for instruction in program.instructions:
+        if instruction.kind in (Kind.LOAD, Kind.STORE):
+            words = Counter({names[a.memory]: addresses(a).size for a in footprint(instruction, params)})
+            assert Counter(_accesses(instruction, params)) == words
+            moved += words
+    assert work_of([program]).dram == moved["dram"] < moved["scratch"] + moved["weights"]
+
+
+def test_the_array_waits_for_what_a_layer_has_most_of():
+    """On a slow memory: weights of a layer with one pixel, activations of one with few channels."""
+    memory = MemoryTiming(bandwidth=0.25)
+    for channels, size, most in ((512, 1, "weights"), (8, 40, "memory")):
+        maker = GraphMaker(3)
+        graph = maker.graph(maker.conv(maker.input(channels, size, size), channels, 1))
+        cycles = vars(work_of([compile_graph(graph, preset("nano"), memory=memory)]).cycles)
+        assert max(cycles, key=cycles.__getitem__) == most
+        assert cycles["weights" if most == "memory" else "memory"] < cycles[most] / 4
+
+
 def test_a_space_has_each_valid_point_once(tmp_path):
     (file := tmp_path / "s.toml").write_text('preset = "base"\nrows = [4, 8]\nlanes = [4, 8]\nvector_lanes = 4\n')
     valid, refused = read_space(file).points()
@@ -293,10 +328,14 @@ def test_an_interrupted_exploration_resumes_and_a_killed_worker_loses_nothing(mo
 ONE_POINT = """
 import gc, sys
 from pathlib import Path
+from intloom.compiler.ir import Conv
+from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.program import MemoryTiming
+from intloom.compiler.schedule import compile_graph
 from intloom.exploration import points
 from intloom.hw.spec.params import preset
 from intloom.sim.processes import Processes
+from intloom.sim.regress.graphs import GraphMaker
 
 network = points.read_network(Path(sys.argv[1]), 1.0, [preset("nano")], {})
 gc.collect()
