@@ -142,7 +142,6 @@ def test_the_program_itself_gives_one_result_in_every_order(case):
     assert set(outcomes(program, inputs, 0)) == {golden}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mutate", CLASSES, ids=lambda m: m.__name__)
 def test_what_the_checker_passes_does_not_depend_on_the_order(case, mutate):
     program, inputs, expected = case
@@ -160,7 +159,6 @@ def test_what_the_checker_passes_does_not_depend_on_the_order(case, mutate):
     assert count["refused"] > 0
 
 
-@pytest.mark.slow
 def test_a_dropped_wait_is_seen_without_the_checker_too(case):
     """The checker refuses each; some orders give other bytes, as the first of them show: the reference detects them."""
     program, inputs, _ = case

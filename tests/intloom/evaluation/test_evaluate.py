@@ -191,7 +191,6 @@ def test_suppression_keeps_the_best_of_each_class():
     assert suppress(boxes, np.array([0, 0, 1, 0]), 0.7).tolist() == [0, 2, 3]
 
 
-@pytest.mark.slow
 def test_the_cost_of_a_layer_is_the_error_that_its_float_form_removes(float_models, quantized_models):
     floats, quantized = onnx.load(float_models("tiny")), onnx.load(quantized_models("tiny"))
     (name,) = (n.name for n in floats.graph.node if n.op_type == "Conv")
@@ -214,7 +213,6 @@ def test_the_cost_of_a_layer_is_the_error_that_its_float_form_removes(float_mode
     assert layer.input[1] not in {i.name for i in made.graph.initializer}
 
 
-@pytest.mark.slow
 def test_a_layer_in_float_keeps_its_relu(tmp_path):
     folder, rng = tmp_path, np.random.default_rng(0)
     onnx.save(chain(), folder / "f.onnx")

@@ -7,7 +7,7 @@ from intloom.exploration.energy import choose_technology, energy, technologies
 from intloom.exploration.work import Cycles, Work
 from intloom.hw.spec.params import preset
 
-GOOD = 'source = "mine"\nproduct = 1\nsum = 1\ndram = 1\nmemory = [[1, 2], [4, 4]]\n'
+GOOD = 'source = "mine"\nproduct = 1\nsum = 1\ndram = 1\nmemory = [[1, 2], [4, 4], [16, 32]]\n'
 
 
 def test_energy_is_counts_times_the_table():
@@ -25,7 +25,8 @@ def test_energy_is_counts_times_the_table():
 def test_sizes_between_and_beyond_the_table_follow_a_power_law(tmp_path):
     (file := tmp_path / "t.toml").write_text(f"[own]\n{GOOD}")
     table = choose_technology(str(file))
-    assert [table.access(kib, 64) for kib in (0.25, 1, 2, 4, 16)] == pytest.approx([1, 2, 8**0.5, 4, 8])
+    energies = [table.access(kib, 64) for kib in (0.25, 1, 2, 4, 8, 16, 64)]
+    assert energies == pytest.approx([1, 2, 8**0.5, 4, 128**0.5, 32, 256])
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,7 @@ def test_sizes_between_and_beyond_the_table_follow_a_power_law(tmp_path):
         (f"[a]\n{GOOD}".replace("sum = 1", "sum = -1"), "every number must be above 0"),
         (f"[a]\n{GOOD}".replace("[4, 4]", "[1, 4]"), "sizes of memories must rise"),
         (f"[a]\n{GOOD}".replace("[4, 4]", "4"), "at least two pairs"),
+        (f"[a]\n{GOOD}".replace(", [4, 4], [16, 32]", ""), "at least two pairs"),
     ],
 )
 def test_a_bad_table_is_refused(tmp_path, text, said):

@@ -52,7 +52,6 @@ def accuracy(network, data, **options):
     return float((scores(model, images).argmax(axis=1) == labels).mean())
 
 
-@pytest.mark.slow
 def test_the_default_keeps_accuracy_where_the_widest_ranges_lose_it(network):
     whole = accuracy(network, "good")
     found = {d: [accuracy(network, d, calibration=c) for c in ("minmax", "mse", "auto")] for d in ("good", "outlier")}
@@ -190,7 +189,6 @@ def test_equalization_leaves_branches_and_other_functions(float_models):
     assert equalize(model) == 0
 
 
-@pytest.mark.slow
 def test_equalization_reduces_the_error_of_unequal_channels(tmp_path):
     model, rng = chain(), np.random.default_rng(2)
     onnx.save(model, tmp_path / "f.onnx")
