@@ -184,6 +184,10 @@ def test_key_points_and_masks_are_decoded_into_the_image():
     found = decode([*outputs([row], 37), prototypes], Task.SEGMENT, 1, picture)
     assert found.masks.shape == (1, 64, 128)
     assert found.masks[0, 30, 60] and found.masks[0].sum() == pytest.approx(32 * 16, rel=0.1)
+    # Where the sum is 0 no object is: a prototype's row has four rows of the input, of which 16 are above the picture.
+    prototypes[0, 0, 8:] = 0.0
+    found = decode([*outputs([row], 37), prototypes], Task.SEGMENT, 1, picture)
+    assert found.masks[0, 30, 60] and not found.masks[0, 37:].any()
 
 
 def test_suppression_keeps_the_best_of_each_class():

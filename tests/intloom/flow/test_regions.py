@@ -71,6 +71,18 @@ def test_a_region_of_little_work_stays_with_the_host(rng, seed):
     assert "per byte of input and output" in last.reason
 
 
+def test_what_only_moves_a_result_of_the_host_stays_with_the_host(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 12, 12), 16)
+    (soft,) = m.node("Softmax", [x.name], axis=1)
+    weighted = m.pair(soft, x.shape, 1 / 255, 0)
+    (flat,) = m.node("Flatten", [weighted.name])
+    m.output(m.pair(flat, (1, 16 * 144), weighted.scale, 0), m.conv(x, 8))
+    (flatten,) = (v for v in assert_equal(m.model(), seed).folded.assignments if v.op == "Flatten")
+    assert flatten.target is Target.HOST
+    assert "no multiplication depends on it" in flatten.reason
+
+
 @pytest.mark.parametrize("backend", ["golden", "isa", pytest.param("rtl", marks=pytest.mark.slow)])
 def test_every_backend_gives_onnxruntimes_bytes(backend, model, seed, tmp_path):
     onnx.save(model, tmp_path / "m.onnx")
