@@ -1,16 +1,18 @@
 """Quantized models: what is quantized, what stays float, and how well it goes."""
 
 import json
+from math import log10
 
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
 from intloom.common.errors import ModelError
 from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch, synthetic_image
 from intloom.quantization import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales, quantize
+from intloom.quantization.snr import measure_noise
 from tests.support.given_model import given_model
 
 
@@ -136,3 +138,37 @@ def test_result_prints_as_json(float_models, tmp_path, capsys):
     arguments = ["quantize", str(float_models("tiny")), "-o", str(tmp_path / "q.onnx"), "--samples", "1", "--json"]
     assert main([*arguments, "--cache", str(tmp_path / "cache"), "-q"]) == 0
     assert json.loads(capsys.readouterr().out)["synthetic"] is True
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_noise_is_what_each_value_loses(kind, rng):
+    """Every figure, from each value and its code; some are clipped at either end."""
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    for zero in (low, low + 100, high):
+        step = np.float32(rng.uniform(0.01, 0.05))
+        # Some lie less and some lie more than half a step beyond an end.
+        edges = [(zero - end - d / 4) * step for end in (low, high) for d in (-3, -1, 1, 3)]
+        values = [*edges, *(rng.gauss(0, 5) for _ in range(392))]
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [400])
+        y, z = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [400]) for n in "yz")
+        neg = helper.make_node("Neg", ["x"], ["y"])
+        names = ["y_scale", "y_zero_point"]
+        stored = [numpy_helper.from_array(np.array(v), n) for v, n in zip((step, kind(zero)), names, strict=True)]
+        pair = [
+            helper.make_node("QuantizeLinear", ["y", *names], ["y_quantized"]),
+            helper.make_node("DequantizeLinear", ["y_quantized", *names], ["z"]),
+        ]
+        floats, quantized = (
+            helper.make_model(helper.make_graph(*graph), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+            for graph in (([neg], "f", [x], [y]), ([neg, *pair], "q", [x], [z], stored))
+        )
+        sample = np.array(values, np.float32)
+        (noise,) = measure_noise(floats, quantized, {"x": sample})
+        real = [-float(v) for v in sample]
+        exact = [v / float(step) + zero for v in real]
+        codes = [min(max(round(c), low), high) for c in exact]
+        assert noise.saturated == pytest.approx(sum(not low - 0.5 <= c <= high + 0.5 for c in exact) / 400)
+        assert noise.at_ends == pytest.approx(max(codes.count(low), codes.count(high)) / 400)
+        assert (noise.tensor, noise.op, noise.distinct, noise.values) == ("y", "Neg", len(set(codes)), 400)
+        lost = sum((v - (c - zero) * float(step)) ** 2 for v, c in zip(real, codes, strict=True))
+        assert noise.snr_db == pytest.approx(10 * log10(sum(v * v for v in real) / lost), rel=1e-3)
