@@ -13,7 +13,7 @@ import pytest
 from intloom.common.errors import ModelError
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
-from intloom.compiler.ir import Conv, IntGraph
+from intloom.compiler.ir import Conv, IntGraph, Tensor
 from intloom.compiler.ir.onnx_export import to_onnx
 from intloom.compiler.ir.serialize import save
 from intloom.compiler.ir.verify import verify
@@ -69,6 +69,42 @@ def test_the_verifier_names_node_and_rule(rng: random.Random) -> None:
         with pytest.raises(ModelError, match=message) as error:
             verify(replace(graph, nodes=(node, *graph.nodes[1:])))
         assert conv.name in str(error.value)
+
+
+def test_a_graph_that_breaks_a_rule_is_refused(rng: random.Random) -> None:
+    graph = small_graph(rng)
+    verify(graph)
+    first, second, *_ = graph.nodes
+    tensor = graph.tensors[graph.outputs[0]]  # no node has a rule for it
+
+    def described(**fields: object) -> dict[str, Tensor]:
+        return {**graph.tensors, tensor.name: replace(tensor, **fields)}  # type: ignore[arg-type]  # by name
+
+    class Unregistered(Conv):
+        pass
+
+    conv = next(n for n in graph.nodes if isinstance(n, Conv))
+    other = Unregistered(**{f.name: getattr(conv, f.name) for f in fields(conv)})
+    broken = {
+        "inputs must be unique": replace(graph, inputs=graph.inputs * 2),
+        "outputs must be unique": replace(graph, outputs=graph.outputs * 2),
+        "names of nodes must be unique": replace(
+            graph, nodes=(first, replace(second, name=first.name), *graph.nodes[2:])
+        ),
+        "made once": replace(graph, nodes=(first, replace(first, name="twin"), *graph.nodes[1:])),
+        "its result must be described": replace(
+            graph, tensors={k: t for k, t in graph.tensors.items() if k != first.output}
+        ),
+        "outputs must be made": replace(graph, outputs=("nowhere",)),
+        "tensors must be inputs or results": replace(graph, tensors={**graph.tensors, "more": tensor}),
+        "under its name": replace(graph, tensors=described(name="other")),
+        "its kind must be one of": replace(graph, nodes=tuple(other if n is conv else n for n in graph.nodes)),
+        "zero point must be an int8": replace(graph, tensors=described(zero_point=128)),
+        "scale must be positive": replace(graph, tensors=described(scale=0.0)),
+    }
+    for message, made in broken.items():
+        with pytest.raises(ModelError, match=message):
+            verify(made)
 
 
 def check_export(graph: IntGraph, seed: int) -> None:
