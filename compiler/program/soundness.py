@@ -4,8 +4,8 @@ Rules, each checked for every instruction:
 
 1. Waits name only earlier instructions. The oldest unfinished instruction can then always run: no deadlock.
 2. Every word read was written by an earlier instruction, or holds an input or a constant.
-3. Every hazard (RAW, WAR, WAW) is ordered by waits or by the in-order issue of a unit. Buffers that share memory are
-   then never live together.
+3. Every hazard (RAW, WAR, WAW) is ordered by waits or by the in-order issue of a unit. That a word still holds what
+   its reader wants is not among the rules: instructions do not tell which tensor they mean.
 4. Addresses are inside their memories. Stores touch neither constants, inputs nor instructions, which are disjoint.
 5. A table is used only after one has been loaded, exponentials only after all of their bytes have been, and sums are
    continued only after a CONV of as many pixels in one strip.
