@@ -2,12 +2,15 @@
 
 import pytest
 
+from intloom.compiler.program.forecast import forecast_of
+from intloom.compiler.program.layers import chains
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import load_network
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
-from intloom.sim.forecast_error import compare_forecast, worst
+from intloom.sim.forecast_error import ForecastComparison, compare_forecast, worst
 from intloom.sim.regress.graphs import GraphMaker
+from intloom.sim.result import LayerResult, RunResult
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 
@@ -26,6 +29,38 @@ def case():
     graph = maker.graph(maker.conv(x, 96, 3, stride=2))
     # Every tensor goes through memory: a fused program hides its latency.
     return compile_graph(graph, preset("base"), effort=0), maker.random_inputs()
+
+
+def test_each_chain_is_compared_with_the_cycles_of_its_layers(case):
+    """Measured here is twice the forecast of each layer, and one more; the last layer was not reached."""
+    program, _ = case
+    expected = forecast_of(program, _USUAL).layers
+    layers = tuple(
+        LayerResult(
+            name=layer.name, op="", macs=0, vector_macs=0, cycles=2 * cycles + 1, mac_use=0.0, stalls={}, busy={}
+        )
+        for layer, cycles in zip(program.layers[:-1], expected, strict=False)
+    )
+    result = RunResult(backend="rtl", outputs={}, wall_s=1.0, cycles=777, layers=layers)
+    whole, found = compare_forecast(program, result, _USUAL)
+    assert (whole.name, whole.measured, whole.expected) == (program.name, 777, forecast_of(program, _USUAL).cycles)
+    reached = [c.layers for c in chains(program) if len(program.layers) - 1 not in c.layers]
+    assert len(reached) > 2 and len(found) == len(reached)
+    for chain, error in zip(reached, found, strict=True):
+        assert error.expected == sum(expected[k] for k in chain)
+        assert error.measured == 2 * error.expected + len(chain)
+        assert error.name.split(" to ") == list(dict.fromkeys(program.layers[k].name for k in (chain[0], chain[-1])))
+
+
+def test_the_worst_chain_is_the_furthest_off_of_those_that_are_long_enough():
+    some = tuple(
+        ForecastComparison(f"{expected}/{measured}", expected, measured)
+        for expected, measured in ((10, 99), (90, 100), (130, 100), (260, 200), (140, 200))
+    )
+    assert [round(c.error, 3) for c in some] == [-0.899, -0.1, 0.3, 0.3, -0.3]
+    assert worst(some, 100) == some[2] and worst(some, 200) == some[3]
+    assert worst(some, 99) == some[0] and worst(some, 201) is None
+    assert ForecastComparison("", 5, 0).error == 0.0
 
 
 @pytest.mark.slow
