@@ -63,6 +63,8 @@ def test_a_layer_has_the_counts_from_the_end_of_the_layer_before_on(case, known)
         snapshots=tuple(Snapshot(0, counters) for counters in at_ends[: len(ends)][:known]),
     )  # fmt: skip
     layers = layer_results(program, ends, result)
+    assert sum(layer.cycles for layer in layers) == result.counters["CYCLES"]
+    assert all(layer.mac_use == layer.macs / (layer.cycles * program.params.macs) for layer in layers)
     before = dict.fromkeys(names, 0)
     for number, end in enumerate(ends):
         last = number == len(ends) - 1
