@@ -1,10 +1,12 @@
 """The host driver on a transport whose calls block, as a memory-mapped board has."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from intloom.hw.spec import regs
+from intloom.hw.spec.isa import DRAM_BITS
 from intloom.sim.host.run_program import RunSetup, run_blocking, run_program
 
 BASE = 0x1_2000_0040
@@ -70,6 +72,17 @@ def test_a_blocking_transport_runs_a_program():
     assert board.limit == 1000
     assert board.registers["BASE_LOW"] == BASE & 0xFFFF_FFFF and board.registers["BASE_HIGH"] == BASE >> 32
     assert board.writes[-1] == "CONTROL" and board.registers["LENGTH"] == 3
+
+
+@pytest.mark.parametrize("words", [1, (1 << DRAM_BITS) - 1, 1 << DRAM_BITS, 1 << 40])
+def test_a_program_may_address_as_many_words_as_offsets_reach(words):
+    board = Board()
+    run_blocking(run_program(board, None, board, replace(setup(), memory_words=words), 10))
+    written = {name: board.registers[name] for name in board.writes if name != "CONTROL"}
+    assert written == {
+        "PROGRAM": 2, "LENGTH": 3, "BASE_LOW": 0x2000_0040, "BASE_HIGH": 1, "WATCHDOG": 500, "IRQ_ENABLE": 3,
+        "LIMIT": min(words, (1 << DRAM_BITS) - 1),
+    }  # fmt: skip
 
 
 def test_the_report_tells_a_timeout():

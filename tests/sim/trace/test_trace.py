@@ -4,12 +4,15 @@ import csv
 import io
 import json
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from intloom.common.errors import UsageError
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.memory_map import memory_map
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.params import preset
@@ -17,9 +20,10 @@ from intloom.hw.spec.regs import Stall, stall_counter
 from intloom.sim.backend import RtlBackend
 from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.result import RunResult
-from intloom.sim.rtl.status import Pulses
+from intloom.sim.rtl.status import Pulses, Snapshot
 from intloom.sim.trace import events, to_chrome, to_csv
 from intloom.sim.trace.counters import counter_tracks
+from intloom.sim.trace.events import Event
 
 ORIGIN = 100
 
@@ -121,6 +125,57 @@ def test_the_tracks_of_a_run_are_its_counters(tmp_path):
         assert 0 <= result.counters[name] - count <= left
 
 
+def test_stalls_are_shares_of_the_cycles_between_two_layers_of_a_region():
+    """Regions follow each other, whatever cycle each one started at; one without counters has no samples."""
+    memory, wait = (stall_counter(Unit.MAC, s) for s in (Stall.MEMORY, Stall.WAIT))
+
+    def region(cycles, origin, *ends):
+        snapshots = tuple(Snapshot(origin + end, {memory: m, wait: w}) for end, m, w in ends)
+        return RunResult(backend="rtl", outputs={}, wall_s=0.0, cycles=cycles, origin=origin, snapshots=snapshots)
+
+    regions = (region(100, 7, (40, 8, 4), (40, 9, 9), (100, 20, 34)), region(10, 5), region(50, 3, (50, 5, 0)))
+    program = compile_graph((maker := GraphMaker(1)).graph(maker.conv(maker.input(4, 4, 4), 4)), preset("nano"))
+    tracks = counter_tracks(program, replace(regions[0], regions=regions), [])
+    (samples,) = (t.samples for t in tracks if t.name == "MAC stalls, %")
+    shown = [(cycle, values["MEMORY"], values["WAIT"]) for cycle, values in samples]
+    assert shown == [(0, 20.0, 10.0), (40, 20.0, 50.0), (100, 0.0, 0.0), (110, 10.0, 0.0), (160, 0.0, 0.0)]
+    assert {name for _, values in samples for name in values} == {s.name for s in Stall}
+    alone = next(t for t in counter_tracks(program, regions[0], []) if t.name == "MAC stalls, %")
+    assert alone.samples == samples[:3]
+
+
+def test_words_are_in_use_from_the_start_of_their_writer_to_the_end_of_their_last_reader(program, result):
+    timeline = events(program, result)
+    # What the host reads after the end is in use until it is written.
+    cycles = {e.index: (e.start, e.end) for e in timeline}
+    tracks = {t.name: t.samples for t in counter_tracks(program, result, timeline)}
+    for name, memory in (("scratchpad", Memory.SCRATCH), ("weight memory", Memory.WEIGHT)):
+        lives = [
+            (cycles[e.first][0], cycles[e.last if e.last in cycles else e.first][1], e.stop - e.start)
+            for e in memory_map(program)
+            if e.memory is memory and e.first in cycles
+        ]
+        assert lives
+        samples = tracks[f"{name} words in use"]
+        assert {cycle for cycle, _ in samples} == {cycle for life in lives for cycle in life[:2]}
+        for cycle, values in samples:
+            assert values == {"words": sum(words for start, end, words in lives if start <= cycle < end)}
+
+
+def test_what_overlaps_is_in_another_row():
+    """Of the same unit; a slice that begins where another one ends is in its row."""
+    spans = [(0, 10), (5, 20), (10, 12), (11, 30), (20, 25)]
+    timeline = [
+        Event(index=n, unit=Unit.MAC, kind="CONV", layer="", tile=0, note="", start=start, end=end)
+        for n, (start, end) in enumerate(spans)
+    ]
+    records = to_chrome(timeline, "net")["traceEvents"]
+    names = {r["tid"]: r["args"]["name"] for r in records if r["name"] == "thread_name"}
+    rows = {r["args"]["instruction"]: names[r["tid"]] for r in records if r["ph"] == "X"}
+    assert rows == {0: "MAC", 1: "MAC 2", 2: "MAC", 3: "MAC 3", 4: "MAC"}
+    assert {*names.values()} == {*(unit.name for unit in QUEUED_UNITS), "MAC 2", "MAC 3", "layers"}
+
+
 def test_the_table_has_a_row_for_every_instruction(program, result):
     timeline = events(program, result)
     rows = list(csv.DictReader(io.StringIO(to_csv(timeline))))
@@ -128,7 +183,5 @@ def test_the_table_has_a_row_for_every_instruction(program, result):
 
 
 def test_a_run_without_trace_is_refused(program, result):
-    import dataclasses
-
     with pytest.raises(UsageError, match="trace = true"):
-        events(program, dataclasses.replace(result, pulses=None))
+        events(program, replace(result, pulses=None))
