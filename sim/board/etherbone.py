@@ -45,6 +45,13 @@ def parse_answer(packet: bytes) -> tuple[int, tuple[int, ...]]:
     return identifier, tuple(words)
 
 
+def _read_data(answer: Sequence[int], words: int) -> bytes:
+    """The bytes of so many words."""
+    if len(answer) != words:
+        raise BoardError(f"an Etherbone answer must have the {words} words that were read, not {len(answer)}")
+    return struct.pack(f"<{words}I", *answer)
+
+
 def _words(data: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(data) // WORD_BYTES}I", data)
 
@@ -82,7 +89,7 @@ class UdpEtherbone(PacketBus):
             self._send(read_request(number, _addresses(address, words)))
             answer = self._answer(number)
             if answer is not None:
-                return struct.pack(f"<{words}I", *answer)
+                return _read_data(answer, words)
         raise BoardError(f"{self._host} does not answer: check address, cable and power")
 
     def _answer(self, number: int) -> tuple[int, ...] | None:
@@ -135,7 +142,7 @@ class TcpEtherbone(PacketBus):
     def _read(self, address: int, words: int) -> bytes:
         self._send(read_request(0, _addresses(address, words)))
         answer = self._receive(_PACKET.size + _RECORD.size + WORD_BYTES * (1 + words))
-        return struct.pack(f"<{words}I", *parse_answer(answer)[1])
+        return _read_data(parse_answer(answer)[1], words)
 
     def _receive(self, size: int) -> bytes:
         data = b""

@@ -54,20 +54,30 @@ class UartBus(PacketBus):
 
     def _send(self, data: bytes) -> None:
         view = memoryview(data)
-        while view:
-            view = view[os.write(self._port, view) :]
+        try:
+            while view:
+                view = view[os.write(self._port, view) :]
+        except OSError as error:
+            raise self._lost(error) from None
 
     def _receive(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
             ready, _, _ = select.select([self._port], [], [], _SECONDS)
-            more = os.read(self._port, size - len(data)) if ready else b""
+            try:
+                more = os.read(self._port, size - len(data)) if ready else b""
+            except OSError as error:
+                raise self._lost(error) from None
             if not more:
                 raise BoardError(
                     f"{self._path} gave {len(data)} of {size} bytes within {_SECONDS:.0f} s: check baud rate and bridge"
                 )
             data += more
         return data
+
+    def _lost(self, error: OSError) -> BoardError:
+        """A port that was unplugged while it was in use."""
+        return BoardError(f"{self._path} does not answer: {error}")
 
 
 def _swapped(data: bytes) -> bytes:

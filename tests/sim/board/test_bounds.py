@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from intloom.hw.spec.isa import Kind
 from intloom.sim.board.address import open_board
 from intloom.sim.board.backend import Board, BoardBackend, PolledInterrupt
 from intloom.sim.board.bus import BoardError, BusMemory, BusRegisters
+from intloom.sim.board.etherbone import write_request
 from tests.runtime.support import small_program
 
 WINDOW = "registers=0x1000,memory=0x2000,bytes=0x100"
@@ -42,8 +44,6 @@ def _litex_server(_: Path) -> Iterator[tuple[str, socket.socket | int]]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         # The client reads the server's greeting when it connects, so it must be sent from the backlog.
         address = f"litex_server:127.0.0.1:{server.getsockname()[1]},{WINDOW}"
-        import threading
-
         accepted: list[socket.socket] = []
 
         def greet() -> None:
@@ -93,6 +93,47 @@ def test_mapped_memory_is_bounded_by_the_window_not_by_the_page(offset, tmp_path
     content = device.read_bytes()
     assert content[offset : offset + 16] == b"\xff" * 16
     assert not any(content[:offset]) and not any(content[offset + 16 :])
+
+
+def _answered(answer: bytes) -> Exception | bytes:
+    """What a read of two words gives if the board sends this."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        memory = open_board(f"etherbone:127.0.0.1:{server.getsockname()[1]},{WINDOW}")._board.memory
+        server.settimeout(5)
+
+        def answer_one() -> None:
+            server.sendto(answer, server.recvfrom(2048)[1])
+
+        thread = threading.Thread(target=answer_one)
+        thread.start()
+        try:
+            return memory.read(0, 8)
+        except BoardError as error:
+            return error
+        finally:
+            thread.join()
+
+
+def test_whatever_a_board_answers_to_a_read_is_words_or_an_error_of_one_line():
+    """Each answer that is cut off, of another protocol, or has other numbers of words."""
+    valid = write_request(1, (0x04030201, 0x08070605))
+    assert _answered(valid) == bytes(range(1, 9))
+    cut = [valid[:length] for length in range(len(valid))]
+    other = [b"HTTP" + valid[4:], *(write_request(1, range(n)) for n in (0, 1, 3))]
+    for answer in (*cut, *other):
+        error = _answered(answer)
+        assert isinstance(error, BoardError) and "\n" not in str(error), answer
+
+
+def test_a_serial_port_that_is_unplugged_is_an_error_of_one_line(tmp_path):
+    master, slave = os.openpty()
+    memory = open_board(f"uart:{os.ttyname(slave)},{WINDOW}")._board.memory
+    os.close(slave)
+    os.close(master)
+    for access in (lambda: memory.read(0, 8), lambda: memory.write(0, bytes(8))):
+        with pytest.raises(BoardError, match="does not answer"):
+            access()
 
 
 class _WholeWords:
