@@ -1,5 +1,6 @@
 """Small integer graphs with random weights: a maker of any graph, and recipes by name with plain arguments."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
@@ -31,6 +32,10 @@ from intloom.hw.spec.arith import Affine, scale_from_float
 from intloom.hw.spec.softmax import largest_exponential, pack_exponentials
 from intloom.sim.result import Arrays
 
+Sizes = int | tuple[int, int]
+"""Down and across; one number for both."""
+Pads = tuple[int, int, int, int]
+"""Above, left, below and right."""
 _TYPICAL = 74 * 74
 """About the mean square of a random int8 product's factors: scales that fit it spread sums over the int8 range."""
 
@@ -44,6 +49,14 @@ class Form(TypedDict, total=False):
     group: int
     table: bool
     nine_bits: bool
+
+
+class Transposed(TypedDict, total=False):
+    """What a transposed convolution has other than no padding and one group; `extra` is the output's padding."""
+
+    pad: int | Pads
+    extra: Sizes
+    group: int
 
 
 class GraphMaker:
@@ -139,16 +152,20 @@ class GraphMaker:
             weights=weights, pads=pads, strides=strides, dilations=dilation, group=group, **fields,
         )  # fmt: skip
 
-    def transposed(self, x: str, channels: int, kernel: int, stride: int, **more: int) -> str:
-        """A transposed convolution; `more` may have a padding `pad`, output padding `extra`, and groups `group`."""
-        pad, extra, group = (more.get(name, default) for name, default in (("pad", 0), ("extra", 0), ("group", 1)))
-        inputs, height, width = self.shape(x)
-        size = [(n - 1) * stride + kernel - 2 * pad + extra for n in (height, width)]
-        weights = self.bytes((channels, inputs // group, kernel, kernel))
-        fields = self.scales(channels, inputs // group * kernel * kernel)
+    def transposed(self, x: str, channels: int, kernel: Sizes, stride: Sizes, **more: Unpack[Transposed]) -> str:
+        """A transposed convolution."""
+        kernel, strides, extra = (_two(n) for n in (kernel, stride, more.get("extra", 0)))
+        pads, group = _four(more.get("pad", 0)), more.get("group", 1)
+        inputs, *size = self.shape(x)
+        height, width = (
+            (n - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + 2] + extra[axis]
+            for axis, n in enumerate(size)
+        )
+        weights = self.bytes((channels, inputs // group, *kernel))
+        fields = self.scales(channels, inputs // group * math.prod(kernel))
         return self.node(
-            ConvTranspose, (x,), (channels, size[0], size[1]),
-            weights=weights, pads=(pad,) * 4, strides=(stride,) * 2, group=group, output_padding=(extra,) * 2, **fields,
+            ConvTranspose, (x,), (channels, height, width),
+            weights=weights, pads=pads, strides=strides, group=group, output_padding=extra, **fields,
         )  # fmt: skip
 
     def apply_table(self, x: str) -> str:
@@ -167,17 +184,16 @@ class GraphMaker:
         extra = {"zero_a": int(self.rng.integers(-9, 9)), "zero_b": int(self.rng.integers(-9, 9))}
         return self.node(Mul, (a, b), shape, affine=affine, table=self.table() if table else None, **extra)
 
-    def max_pool(self, x: str, kernel: int, stride: int = 1, pad: int = 0) -> str:
+    def max_pool(self, x: str, kernel: Sizes, stride: Sizes = 1, pad: int | Pads = 0) -> str:
         """A maximum over windows."""
-        shape = self._pooled(x, kernel, stride, pad)
-        return self.node(MaxPool, (x,), shape, kernel=(kernel, kernel), strides=(stride, stride), pads=(pad,) * 4)
+        shape, window = self._pooled(x, kernel, stride, pad)
+        return self.node(MaxPool, (x,), shape, **window)
 
-    def avg_pool(self, x: str, kernel: int, stride: int = 1, pad: int = 0, *, table: bool = False) -> str:
+    def avg_pool(self, x: str, kernel: Sizes, stride: Sizes = 1, pad: int | Pads = 0, *, table: bool = False) -> str:
         """An average over windows."""
-        shape = self._pooled(x, kernel, stride, pad)
-        affine = Affine((1 << 20) // (kernel * kernel), 0, int(self.rng.integers(-999, 999)), 20)
-        fields = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4, "affine": affine}
-        return self.node(AvgPool, (x,), shape, zp_in=-7, table=self.table() if table else None, **fields)
+        shape, window = self._pooled(x, kernel, stride, pad)
+        affine = Affine((1 << 20) // math.prod(window["kernel"]), 0, int(self.rng.integers(-999, 999)), 20)
+        return self.node(AvgPool, (x,), shape, zp_in=-7, table=self.table() if table else None, affine=affine, **window)
 
     def resize(self, x: str, factor_h: int = 2, factor_w: int = 2) -> str:
         """An enlargement."""
@@ -194,13 +210,28 @@ class GraphMaker:
         _, height, width = self.shape(x)
         return self.node(Slice, (x,), (stop - start, height, width), start=start, stop=stop)
 
-    def _pooled(self, x: str, kernel: int, stride: int, pad: int) -> tuple[int, int, int]:
-        channels, height, width = self.shape(x)
-        return channels, (height + 2 * pad - kernel) // stride + 1, (width + 2 * pad - kernel) // stride + 1
+    def _pooled(
+        self, x: str, kernel: Sizes, stride: Sizes, pad: int | Pads
+    ) -> tuple[tuple[int, int, int], dict[str, tuple[int, ...]]]:
+        """The result's shape, and the window's fields."""
+        kernel, strides, pads = _two(kernel), _two(stride), _four(pad)
+        channels, *size = self.shape(x)
+        height, width = (
+            (n + pads[axis] + pads[axis + 2] - kernel[axis]) // strides[axis] + 1 for axis, n in enumerate(size)
+        )
+        return (channels, height, width), {"kernel": kernel, "strides": strides, "pads": pads}
 
     def _tensor(self, name: str, channels: int, height: int, width: int) -> str:
         self.tensors[name] = Tensor(name, (1, channels, height, width), 0.05, int(self.rng.integers(-20, 20)), False)
         return name
+
+
+def _two(sizes: Sizes) -> tuple[int, int]:
+    return (sizes, sizes) if isinstance(sizes, int) else sizes
+
+
+def _four(pads: int | Pads) -> Pads:
+    return (pads, pads, pads, pads) if isinstance(pads, int) else pads
 
 
 Recipe = Callable[..., str]

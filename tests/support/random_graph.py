@@ -77,11 +77,11 @@ class RandomGraph:
         m, rng, x = self.maker, self.rng, self.pick()
         if m.shape(x)[0] > _MOST_TRANSPOSED:
             return self.conv()
-        kernel, stride = int(rng.integers(1, 5)), int(rng.integers(1, 4))
-        pad = int(rng.integers(0, (kernel + 1) // 2))
-        extra = int(rng.integers(0, stride))
+        kernel, stride = (tuple(int(n) for n in rng.integers(1, most, 2)) for most in (5, 4))
+        pad = tuple(int(rng.integers(0, (k + 1) // 2)) for k in kernel * 2)
+        extra = tuple(int(rng.integers(0, s)) for s in stride)
         group = m.shape(x)[0] if rng.integers(4) == 0 else 1
-        if (min(m.shape(x)[1:]) - 1) * stride + kernel - 2 * pad + extra < 1:
+        if (min(m.shape(x)[1:]) - 1) * min(stride) + min(kernel) + min(extra) <= 2 * max(pad):
             pad = 0
         channels = m.shape(x)[0] if group > 1 else self.channels()
         return m.transposed(x, channels, kernel, stride, pad=pad, extra=extra, group=group)
@@ -111,15 +111,19 @@ class RandomGraph:
         return str(self.rng.choice(found))
 
     def max_pool(self) -> str:
-        m, x = self.maker, self.pick()
-        kernel = int(self.rng.integers(1, min(5, *m.shape(x)[1:]) + 1))
-        return m.max_pool(x, kernel, int(self.rng.integers(1, 3)), int(self.rng.integers(0, kernel // 2 + 1)))
+        x = self.pick()
+        return self.maker.max_pool(x, *self._window(x))
 
     def avg_pool(self) -> str:
-        m, x = self.maker, self.pick()
-        kernel = int(self.rng.integers(1, min(5, *m.shape(x)[1:]) + 1))
-        stride, pad = int(self.rng.integers(1, 3)), int(self.rng.integers(0, kernel // 2 + 1))
-        return m.avg_pool(x, kernel, stride, pad, table=True)
+        x = self.pick()
+        return self.maker.avg_pool(x, *self._window(x), table=True)
+
+    def _window(self, x: str) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int, int, int]]:
+        """Kernel, strides and padding."""
+        kernel_h, kernel_w = (int(self.rng.integers(1, min(5, n) + 1)) for n in self.maker.shape(x)[1:])
+        stride_h, stride_w = (int(n) for n in self.rng.integers(1, 4, 2))
+        top, left, bottom, right = (int(self.rng.integers(0, k // 2 + 1)) for k in (kernel_h, kernel_w) * 2)
+        return (kernel_h, kernel_w), (stride_h, stride_w), (top, left, bottom, right)
 
     def resize(self) -> str:
         return self.maker.resize(self.pick(), int(self.rng.integers(1, 4)), int(self.rng.integers(1, 4)))
