@@ -42,10 +42,18 @@ class _Dim:
         return param if self.is_open and param not in _PLACEHOLDERS else self.place
 
     @property
+    def _is_alone(self) -> bool:
+        return len(self.value.type.tensor_type.shape.dim) == 1
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it counts images; the only dimension of a vector is its length."""
+        return self.axis == 0 and not self._is_alone
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All names that users may give it."""
-        alone = len(self.value.type.tensor_type.shape.dim) == 1
-        return (self.name, self.place, *([self.value.name] if alone else []))
+        return (self.name, self.place, *([self.value.name] if self._is_alone else []))
 
 
 def fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> dict[str, int]:
@@ -70,8 +78,7 @@ def fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> dict[str, int]:
     every = [_Dim(v, axis) for v in inputs for axis in range(len(v.type.tensor_type.shape.dim))]
     chosen = _chosen(every, dims)
     missing = [d for d in every if d.is_open and d.name not in chosen]
-    # An open first dimension of a vector is its length and not a batch.
-    if missing and all(d.axis == 0 and len(d.value.type.tensor_type.shape.dim) > 1 for d in missing):
+    if missing and all(d.is_batch for d in missing):
         name = missing[0].name
         _log.warning("the batch size %r is open: it becomes 1 (--dim %s=N sets another size)", name, name)
         chosen |= dict.fromkeys((d.name for d in missing), 1)
@@ -124,7 +131,7 @@ def _advice(every: Sequence[_Dim], missing: Sequence[_Dim], chosen: Mapping[str,
     """The options that give the missing sizes; N stands for them."""
     shapes: dict[str, list[str]] = {}
     for dim in every:
-        size = chosen.get(dim.name, 1 if dim.axis == 0 else "N") if dim.is_open else dim.proto.dim_value
+        size = chosen.get(dim.name, 1 if dim.is_batch else "N") if dim.is_open else dim.proto.dim_value
         shapes.setdefault(dim.value.name, []).append(str(size))
     return " ".join(f"--shape {n}={','.join(shapes[n])}" for n in dict.fromkeys(d.value.name for d in missing))
 

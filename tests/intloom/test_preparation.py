@@ -44,7 +44,9 @@ def test_values_and_layouts(picture: Path) -> None:
     np.testing.assert_array_equal(last.transpose(0, 3, 1, 2), first)
     ambiguous = Preparation(layout=Layout.NHWC).read(picture, (1, 3, 3, 3), FLOAT)
     np.testing.assert_array_equal(ambiguous[0, 1, 0], [1, 0, 0])
-    assert prepared.read(picture, (1, 3, 8, 16), np.dtype(np.int8))[0, 2, 0, 0] == 127
+    for dtype, white in ((np.int8, 127), (np.uint8, 255), (np.int16, 255), (np.int32, 255), (np.int64, 255)):
+        codes = prepared.read(picture, (1, 3, 8, 16), np.dtype(dtype))[0, 2, 0]
+        assert (codes.dtype, codes[0], codes[-1]) == (dtype, white, white - 255)
     assert Preparation(resize="stretch").read(picture, (1, 1, 8, 16), FLOAT)[0, 0, 0, 0] == pytest.approx(76 / 255)
     with pytest.raises(UsageError, match="mean must have one number for an input of 1 channels, not 3"):
         prepared.read(picture, (1, 1, 8, 16), FLOAT)

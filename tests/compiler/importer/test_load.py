@@ -78,6 +78,14 @@ def test_open_dimensions_are_fixed_or_refused() -> None:
     assert fixed.shape("y") == (1, 3, 5, 8)
 
 
+def test_only_a_batch_becomes_1() -> None:
+    """The open size of a vector is its length."""
+    assert from_proto(one_node(shape=["n", 3]), name="m").dims == {"n": 1}
+    with pytest.raises(UnsupportedError, match=r"'n' is open: set the sizes with --shape x=N$"):
+        from_proto(one_node(shape=["n"]), name="m")
+    assert from_proto(one_node(shape=["n"]), name="m", dims={"x": 5}).shape("y") == (5,)
+
+
 def test_question_marks_are_no_names() -> None:
     fixed = from_proto(one_node(shape=[-1, 3, "?", "?"]), name="m", dims=parse_dims(["x=1,3,48,192"]))
     assert fixed.shape("y") == (1, 3, 48, 192)

@@ -52,6 +52,8 @@ def test_precision_of_cases_computed_by_hand():
     assert average_precisions([matches([[1.0], [1.0]], [0.9, 0.8])]) == pytest.approx(np.ones(10))
     # One of two objects is found: 51 of 101 recall levels.
     assert average_precisions([matches([[1.0, 0.0]], [0.9])]) == pytest.approx(np.full(10, 51 / 101))
+    # Of two truths that are as similar the first detection takes the last one, as in pycocotools, and leaves the other.
+    assert average_precisions([matches([[1.0, 1.0], [1.0, 0.0]], [0.9, 0.8])]) == pytest.approx(np.ones(10))
     assert np.isnan(average_precisions([matches([[1.0]], [0.9], [True])])).all()
     assert average_precisions([matches(np.zeros((0, 1)), [])]) == pytest.approx(np.zeros(10))
 

@@ -17,8 +17,10 @@ from intloom.compiler.program.file import save
 from intloom.hw.spec.regs import BY_NAME
 from intloom.sim.backend import BackendRequest, backend_kind
 from intloom.sim.board.address import open_board
+from intloom.sim.board.backend import PolledInterrupt
 from intloom.sim.board.bus import BoardError
 from intloom.sim.golden import run_graph
+from intloom.sim.host.run_program import Ending
 from tests.runtime.support import small_graph, small_program
 from tests.sim.board.rtl_board import (
     REGISTERS_AT,
@@ -171,6 +173,23 @@ def test_wrong_uses_of_a_board_that_answers(rtl: RtlBoard) -> None:
             backend.run(PROGRAM, INPUTS)
         backend._board = replace(backend._board, memory_base=rtl.memory_base)
         assert backend.run(PROGRAM, INPUTS).cycles > 0
+
+
+def test_after_a_run_that_did_not_end_everything_is_sent_again(rtl: RtlBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a board may have lost its memory."""
+
+    async def give_up(_: PolledInterrupt) -> Ending:
+        return "timeout"
+
+    with uart_bridge(rtl) as path:
+        backend = open_board(f"uart:{path},{settings(rtl)}")
+        expected = backend.run(PROGRAM, INPUTS).outputs
+        with monkeypatch.context() as patch, pytest.raises(SimulationError, match="did not end within"):
+            patch.setattr(PolledInterrupt, "wait", give_up)
+            backend.run(PROGRAM, INPUTS)
+        rtl.write(rtl.memory_base, [0] * (rtl.memory_bytes // 4))
+        for name, value in backend.run(PROGRAM, INPUTS).outputs.items():
+            np.testing.assert_array_equal(value, expected[name])
 
 
 @contextlib.contextmanager
