@@ -238,6 +238,25 @@ def test_split_groups_are_one_convolution():
     assert [n.integer("group", 1) for n in model.nodes if n.op == "Conv"] == [16]
 
 
+@pytest.mark.parametrize("change", ["part", "result", "order", "one part", "activation", "kernel"])
+def test_what_is_no_split_group_stays_apart(change, tmp_path, seed):
+    """Parts or results that others read too, parts in another order, and convolutions that differ."""
+    m = TfliteMaker(seed)
+    x, parts = m.input((1, 8, 8, 16)), [m.tensor((1, 8, 8, 8)) for _ in range(2)]
+    m.add("SPLIT", [m.integers(3), x], parts, options("Split", numSplits=2))
+    read = {"order": parts[::-1], "one part": [parts[0], parts[0]]}.get(change, parts)
+    results = [
+        m.conv(read[0], 4),
+        m.conv(read[1], 4, 1 if change == "kernel" else 3, activation=int(change == "activation")),
+    ]
+    whole = m.concatenation(results)
+    other = {"part": parts[1], "result": results[1]}.get(change)
+    path = m.save(tmp_path / "file.tflite", whole, *([] if other is None else [m.conv(other, 4)]))
+    checked_outputs(path, m)
+    model = convert(parse_tflite(path.read_bytes(), "parts"))
+    assert {n.integer("group", 1) for n in model.nodes if n.op == "Conv"} == {1}
+
+
 @given(st.data())
 def test_reshape_of_a_view(data):
     """What `reshaped` returns holds the same values; where it returns nothing, the file's order is needed."""
