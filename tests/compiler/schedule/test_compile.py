@@ -34,7 +34,7 @@ def compiled(graph: IntGraph, params: HardwareParams, **options: bool) -> Progra
 
 
 def check_moves(program: Program) -> None:
-    """No instruction moves a word twice; every word of the constants is loaded, with its CRC where the hardware checks."""
+    """No instruction moves a word twice, each word of the constants is loaded, with its CRC if hardware checks it."""
     params, first = program.params, program.image_at
     image = program.image + bytes(-len(program.image) % params.word_bytes)
     constants = np.frombuffer(image, np.uint8).reshape(-1, params.word_bytes)

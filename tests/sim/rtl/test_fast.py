@@ -8,10 +8,16 @@ import psutil
 import pytest
 
 from intloom.common.errors import SimulationError
+from intloom.compiler.program.memory import initial_memory
+from intloom.sim.rtl.backend import make_job
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
+from intloom.sim.rtl.options import RtlOptions
+from intloom.sim.rtl.recording import LoadedJob, record
 from intloom.sim.rtl.status import read_pulses, read_snapshots, read_status
+from intloom.sim.rtl.verilog import verilog_of
+from tests.runtime.support import small_program
 from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
 
 WORDS = 256
@@ -53,6 +59,23 @@ def test_latency_and_bandwidth_cost_the_cycles_that_they_should(simulator, files
     assert cycles(read_latency=0, write_latency=0, bandwidth=0.125) >= 2 * WORDS * 8 - 16
     # The stand-in reads a burst, then writes it: never both at once, so one beat a cycle is all that it could use.
     assert cycles(read_latency=0, write_latency=0, bandwidth=1.0) <= near + bursts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("outstanding", [1, 2, 3])
+def test_the_memory_holds_so_many_bursts_and_no_more(outstanding, files):
+    """A write is held until its response, a read until its last beat; as many as are allowed overlap."""
+    program, inputs = small_program()
+    memory = MemorySettings(outstanding=outstanding, read_latency=40, write_latency=50)
+    job = dataclasses.replace(make_job(program, RtlOptions(memory=memory)), log_bus=True)
+    bench = FastBench()
+    loaded = LoadedJob(job, initial_memory(program, inputs))
+    bursts = record(bench, bench.build(verilog_of(program.params)), loaded, files).bursts
+    for write, latency in ((0, memory.read_latency), (1, memory.write_latency)):
+        cycles = bursts["cycle"][bursts["write"] == write]
+        assert (cycles[outstanding:] - cycles[:-outstanding] >= latency).all()
+        apart = outstanding - 1
+        assert not apart or (cycles[apart:] - cycles[:-apart] < latency).any()
 
 
 def test_pulses_name_the_cycle_of_every_start_and_end(simulator, files):
