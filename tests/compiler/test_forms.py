@@ -40,16 +40,24 @@ def test_a_gemm_without_a_result_scale_gives_floats(rng: random.Random, seed: in
     assert compare(finish(m, value), seed).largest <= 1
 
 
-def test_chains_of_matmul_integer_with_a_float_bias(rng: random.Random, seed: int) -> None:
+@pytest.mark.parametrize("integers", [False, True])
+def test_chains_of_matmul_integer_with_a_float_bias(integers: bool, rng: random.Random, seed: int) -> None:
     """MatMulInteger, Cast, Mul by the product of scales, Add, as exporters of quantization-aware training write it."""
     m = OnnxMaker(rng)
     x = entry(m)
     (value,) = m.node("MatMulInteger", [x[0], stored(m, (24, 7)), x[2]])
+    if integers:
+        (value,) = m.node("Add", [value, m.constant(np.arange(-300, 400, 100, dtype=np.int32))])
     (value,) = m.node("Cast", [value], to=TensorProto.FLOAT)
     factors = np.float32(0.02) * np.linspace(0.002, 0.01, 7, dtype=np.float32)
     (value,) = m.node("Mul", [value, m.constant(factors)])
     (value,) = m.node("Add", [value, m.constant(np.linspace(-1, 1, 7, dtype=np.float32))])
-    found = assert_equal(finish(m, value), seed)
+    model = finish(m, value)
+    if integers:  # A layer has one bias.
+        with pytest.raises(UnsupportedError, match="is not quantized"):
+            _ = fold_model(from_proto(model, name="m")).graph
+        return
+    found = assert_equal(model, seed)
     assert found.folded.final_host_part is None
     assert [v.target for v in found.folded.assignments if v.op == "MatMulInteger"] == [Target.ARRAY]
 

@@ -277,9 +277,9 @@ def _transposed(m: TfliteMaker) -> int:
     return m.moved("RESHAPE", [turned, m.integers((1, 16, 64))], (1, 16, 64))
 
 
-def _resize(m: TfliteMaker, centers: bool) -> int:
+def _resize(m: TfliteMaker, **coordinates: bool) -> int:
     x = m.conv(_image(m), 16)
-    made = options("ResizeNearestNeighbor", halfPixelCenters=centers)
+    made = options("ResizeNearestNeighbor", **coordinates)
     return m.moved("RESIZE_NEAREST_NEIGHBOR", [x, m.integers((16, 16))], (1, 16, 16, 16), made)
 
 
@@ -542,8 +542,9 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "RESIZE_BILINEAR of thirds, which LiteRT runs": lambda m: _bilinear(m, 24, 24),
     "TRANSPOSE and RESHAPE": _transposed,
     "RESHAPE to rows, which LiteRT runs": _anchors,
-    "RESIZE_NEAREST_NEIGHBOR": lambda m: _resize(m, False),
-    "RESIZE_NEAREST_NEIGHBOR, centers": lambda m: _resize(m, True),
+    "RESIZE_NEAREST_NEIGHBOR": _resize,
+    "RESIZE_NEAREST_NEIGHBOR, centers": lambda m: _resize(m, halfPixelCenters=True),
+    "RESIZE_NEAREST_NEIGHBOR, corners": lambda m: _resize(m, alignCorners=True),
     "float input and output": _float_ends,
     "float signal": _signal,
     "ARG_MAX, which LiteRT runs": _arg_max,

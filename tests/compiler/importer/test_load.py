@@ -156,6 +156,26 @@ def test_exponential_functions_are_refused_at_once() -> None:
     assert len(from_proto(doubling(3), name="m").nodes) == 8
 
 
+@pytest.mark.parametrize("callers_first", [False, True])
+def test_calls_in_branches_count(callers_first: bool) -> None:
+    """Whatever the order of the functions in the file."""
+    model = doubling(41)
+    for function in model.functions:
+        result = onnx.ValueInfoProto(name="c")
+        branch = helper.make_graph(list(function.node), "branch", [], [result])
+        del function.node[:]
+        function.node.append(helper.make_node("If", ["a"], ["c"], then_branch=branch, else_branch=branch))
+    functions = sorted(model.functions, key=lambda f: int(f.name[1:]), reverse=callers_first)
+    del model.functions[:]
+    model.functions.extend(functions)
+    with pytest.raises(UnsupportedError, match="at most 100,000 nodes"):
+        from_proto(model, name="m")
+    first = next(f for f in model.functions if f.name == "F0")
+    first.node[0].attribute[1].g.node[0].op_type, first.node[0].attribute[1].g.node[0].domain = "F40", "f"
+    with pytest.raises(ModelError, match="must not call itself"):
+        from_proto(model, name="m")
+
+
 def test_many_nodes_are_refused() -> None:
     model = one_node()
     names = ["x", *(f"v{n}" for n in range(100_000)), "y"]

@@ -22,6 +22,7 @@ from intloom.compiler.fold.graph_builder import FoldOptions
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
+from intloom.compiler.importer.tflite.batch import one_image
 from intloom.compiler.importer.tflite.file import parse_tflite, schema
 from intloom.compiler.importer.tflite.load import convert
 from intloom.compiler.importer.tflite.view import inverse, permuted, reshaped
@@ -120,6 +121,35 @@ def test_each_image_of_a_batch_runs_alone(name, tmp_path, seed):
     feeds = {i.name: rng.integers(-128, 128, (BATCH, *i.shape[1:])).astype(np.int8) for i in session.get_inputs()}
     for value, whole in zip(session.run(None, feeds), run_litert(path.read_bytes(), [*feeds.values()]), strict=True):
         np.testing.assert_array_equal(value, whole)
+
+
+RANKS = {"EXPAND_DIMS": 5, "REDUCE_MAX": 4, "MEAN": 4, "ARG_MAX": 4, "SPLIT": 4, "CONCATENATION": 4}
+
+
+@pytest.mark.parametrize(("code", "axis"), [(code, axis) for code, n in RANKS.items() for axis in range(-n, n)])
+def test_only_operators_along_the_first_axis_mix_images(code, axis):
+    shape, rank, m = (4, 8, 6, 2), RANKS[code], TfliteMaker(0)
+    front = axis % rank == 0
+    x, at = m.input(shape), m.integers(axis)
+    outputs = []
+    if code == "CONCATENATION":
+        outputs.append(m.concatenation([x, x], axis))
+    elif code == "SPLIT":
+        part = tuple(n // 2 if i == axis % rank else n for i, n in enumerate(shape))
+        outputs += [m.tensor(part, PLAIN), m.tensor(part, PLAIN)]
+        m.add(code, [at, x], outputs, options("Split", numSplits=2))
+    elif code == "EXPAND_DIMS":
+        outputs.append(m.moved(code, [x, at], np.expand_dims(np.empty(shape), axis).shape, options("ExpandDims")))
+    else:
+        reduced = np.delete(shape, axis).tolist()
+        made = options("ArgMax", outputType=2) if code == "ARG_MAX" else options("Reducer")
+        result = m.tensor(reduced, None, dtype="INT32") if code == "ARG_MAX" else m.tensor(reduced, PLAIN)
+        outputs.append(m.add(code, [x, at], [result], made))
+    file = parse_tflite(m.data(*outputs), "file")
+    made = one_image(file)
+    first = {made.tensors[i].shape[0] for i in (*made.inputs, *made.outputs)}
+    assert (made is file) == front
+    assert first == {1} or front
 
 
 def test_outputs_that_are_constant_or_listed_twice(tmp_path, seed):

@@ -90,6 +90,10 @@ def _first_tensor(data: bytes, **changes: object) -> bytes:
         ({"provenance": []}, r"manifest\.provenance must have an entry for each"),
         ({"fingerprint": 1}, r"manifest\.fingerprint must be that of the hardware parameters"),
         ({"local_results": [[0, 0, 0, 0, 0]]}, r"manifest\.local_results\[0\] must name an instruction that writes"),
+        (
+            {"local_tensors": [{"name": "a", "shape": [1, 4, 2, 2], "buffer": 0, "first_block": 1 << 30}]},
+            r"manifest\.local_tensors must have at most 4,294,967,296 bytes together, not",
+        ),
     ],
 )  # fmt: skip
 def test_each_rule_names_the_value(program, changes, said):

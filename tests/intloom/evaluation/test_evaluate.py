@@ -195,6 +195,15 @@ def test_suppression_keeps_the_best_of_each_class():
     assert suppress(boxes, np.array([0, 0, 1, 0]), 0.7).tolist() == [0, 2, 3]
 
 
+def test_boxes_of_different_classes_never_suppress_each_other(seed):
+    """Wherever they are: the picture's border may cut an object on any side."""
+    rng = np.random.default_rng(seed)
+    corners = np.sort(rng.integers(0, 50, (60, 2, 2)), axis=1) - 50 * rng.integers(0, 2, (60, 1, 1))
+    boxes, labels = corners.reshape(60, 4).astype(np.float64), rng.integers(0, 5, 60)
+    alone = [np.flatnonzero(labels == c)[suppress(boxes[labels == c], labels[labels == c], 0.3)] for c in range(5)]
+    assert suppress(boxes, labels, 0.3).tolist() == sorted(np.concatenate(alone).tolist())
+
+
 def test_the_cost_of_a_layer_is_the_error_that_its_float_form_removes(float_models, quantized_models):
     floats, quantized = onnx.load(float_models("tiny")), onnx.load(quantized_models("tiny"))
     (name,) = (n.name for n in floats.graph.node if n.op_type == "Conv")

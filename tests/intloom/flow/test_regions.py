@@ -9,7 +9,7 @@ import pytest
 import intloom
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.fold.target import Target
-from intloom.compiler.program.file import load, load_regions, save_regions
+from intloom.compiler.program.file import load, load_regions, save_regions, to_bytes
 from intloom.compiler.program.program import Role
 from intloom.flow.bundle import load_bundle
 from tests.support.onnx_maker import OnnxMaker
@@ -116,9 +116,11 @@ def test_the_file_holds_all_regions(model, tmp_path):
         path.write_bytes(broken)
         with pytest.raises(FileFormatError, match=r"truncated|trailing data"):
             load_regions(path)
-    path.write_bytes(data[second:])
-    with pytest.raises(FileFormatError, match=r"each region|truncated"):
-        load_regions(path)
+    of_three = data[:second] + to_bytes(replace(programs[1], regions=3))
+    for broken in (data[second:], of_three):
+        path.write_bytes(broken)
+        with pytest.raises(FileFormatError, match=r"each region|truncated"):
+            load_regions(path)
     with pytest.raises(UsageError, match="saved together"):
         save_regions(programs[:1], path)
 

@@ -84,6 +84,26 @@ def test_lost_packets_are_sent_again(rtl: RtlBoard, monkeypatch: pytest.MonkeyPa
 
 
 @NEEDS_LITEX
+@pytest.mark.parametrize("words", [2, 127, 128, 129, 130, 257])
+def test_any_lost_packet_is_sent_again(rtl: RtlBoard, words: int, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """The first of a write, the last, however short, and those that read back."""
+    monkeypatch.setattr("intloom.sim.board.etherbone._SECONDS", 0.05)
+    chance, packets = random.Random(seed), iter(())
+
+    def lose() -> bool:
+        return next(packets, False)
+
+    with udp_server(rtl, lose) as port:
+        memory = open_board(f"etherbone:127.0.0.1:{port},{settings(rtl)}")._board.memory
+        for lost in range(9):
+            data = chance.randbytes(4 * words)
+            packets = iter([False] * lost + [True])
+            memory.write(0, data)
+            packets = iter(())
+            assert memory.read(0, len(data)) == data
+
+
+@NEEDS_LITEX
 def test_litex_server(rtl: RtlBoard) -> None:
     with litex_server(rtl) as port:
         assert_runs(f"litex_server:127.0.0.1:{port},{settings(rtl)}")

@@ -89,6 +89,8 @@ def test_before_a_clamp_and_a_convolution(rng, seed):
     [
         ((2, 2), "half_pixel", 0.1, 0.1, "rounds results between two codes irregularly"),
         ((4, 3), "half_pixel", 0.25, 0.25, "rounds results between two codes irregularly"),
+        ((2, 3), "half_pixel", 0.1, 0.1, "rounds results between two codes irregularly"),
+        ((3, 2), "half_pixel", 0.1, 0.1, "rounds results between two codes irregularly"),
         ((3, 3), "half_pixel", 0.1, 0.2, "rounds results between two codes irregularly"),
         ((3, 3), "align_corners", 0.1, 0.1, "with align_corners"),
         ((5, 5), "half_pixel", 0.1, 0.1, "by (5, 5)"),
@@ -100,3 +102,16 @@ def test_what_is_not_exact_runs_on_the_host_with_the_reason(factors, transform, 
     (found,) = (a for a in fold_model(from_proto(m.model(), name="m")).assignments if a.op == "Resize")
     assert (found.target, found.row) == (Target.HOST, 21)
     assert reason in found.reason
+
+
+@pytest.mark.parametrize("scales", [(2.1, 2), (2, 2.1)])
+def test_scales_between_whole_factors_select_other_pixels(scales, rng):
+    """6 x 5 pixels become 12 x 10, as with factors of 2."""
+    m = OnnxMaker(rng)
+    x = m.image(3, 6, 5)
+    modes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    (value,) = m.node("Resize", [x.name, "", m.constant(np.array([1, 1, *scales], np.float32))], **modes)
+    m.output(m.conv(m.pair(value, (1, 3, 12, 10), x.scale), 4))
+    (found,) = (a for a in fold_model(from_proto(m.model(), name="m")).assignments if a.op == "Resize")
+    assert (found.target, found.row) == (Target.HOST, 21)
+    assert "its scales are" in found.reason
