@@ -173,6 +173,18 @@ def test_the_value_of_a_byte_beyond_the_channels_wraps(params):
     assert len(set(machine.scratch[OUT + blocks - 1, last:].flat)) > 1
 
 
+@pytest.mark.parametrize("params", PARAMS)
+@pytest.mark.parametrize("channels", [200, 256, 257, 600])
+def test_the_sum_of_exponentials_saturates(params, channels):
+    """Each channel is the largest. With 600, a sum of more bits or one that wraps gives another result."""
+    machine = random_machine(params, np.random.default_rng(2))
+    blocks = -(-channels // params.rows)
+    machine.scratch[:blocks] = 5
+    machine.exponentials[:] = 255
+    shape = {"blocks": blocks, "last_bytes": (channels - 1) % params.rows + 1, "a_plane": 1, "out_plane": 1}
+    check(machine, make(Kind.VSOFTMAX, **shape, a_base=0, out_base=OUT, out_h=1, out_w=1, zp_out=-128))
+
+
 def put_depthwise_constants(machine: Machine, at: int, kernel: tuple[int, int], rng: np.random.Generator) -> None:
     """Constants of a VDEPTHWISE; results saturate now and then, and one channel has a scale of 0."""
     p = machine.params
