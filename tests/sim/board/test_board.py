@@ -14,11 +14,12 @@ import pytest
 import intloom
 from intloom.common.errors import CapacityError, HardwareMismatchError, SimulationError, UsageError
 from intloom.compiler.program.file import save
-from intloom.hw.spec.regs import BY_NAME
+from intloom.hw.spec.regs import ADDRESS_BITS, BY_NAME
 from intloom.sim.backend import BackendRequest, backend_kind
-from intloom.sim.board.address import open_board
+from intloom.sim.board.address import open_board, parse_address
 from intloom.sim.board.backend import PolledInterrupt
 from intloom.sim.board.bus import BoardError
+from intloom.sim.board.etherbone import PORT
 from intloom.sim.golden import run_graph
 from intloom.sim.host.run_program import Ending
 from tests.runtime.support import small_graph, small_program
@@ -162,10 +163,15 @@ def test_pynq(rtl: RtlBoard, monkeypatch: pytest.MonkeyPatch) -> None:
             self[:] = np.frombuffer(rtl._memory[: self.size], np.uint8)
 
     def read(offset: int) -> int:
+        assert offset < 1 << ADDRESS_BITS
         rtl.run_on()
         return rtl.read(REGISTERS_AT + offset)
 
-    device = SimpleNamespace(read=read, write=lambda offset, value: rtl.write(REGISTERS_AT + offset, value))
+    def write(offset: int, value: int) -> None:
+        assert offset < 1 << ADDRESS_BITS
+        rtl.write(REGISTERS_AT + offset, value)
+
+    device = SimpleNamespace(read=read, write=write)
     fake = SimpleNamespace(
         Overlay=lambda name: SimpleNamespace(npu_0=device) if name == "design.bit" else None,
         allocate=lambda shape, dtype: np.zeros(shape, dtype).view(Buffer),
@@ -255,6 +261,12 @@ def test_a_board_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatc
 def test_wrong_addresses_say_what_is_allowed(address: str, message: str) -> None:
     with pytest.raises((UsageError, BoardError), match=message):
         open_board(address)
+
+
+def test_a_network_address_may_leave_out_the_port() -> None:
+    settings = ",memory=0x40000000,registers=0x80000000,bytes=64"
+    assert parse_address("etherbone:192.168.1.50" + settings).host() == ("192.168.1.50", PORT)
+    assert parse_address("etherbone:board:99" + settings).host() == ("board", 99)
 
 
 def test_only_boards_have_an_address() -> None:

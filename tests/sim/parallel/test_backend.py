@@ -19,7 +19,7 @@ from intloom.sim.parallel.backend import ParallelRtlBackend
 from intloom.sim.parallel.plan import Planner
 from intloom.sim.parallel.state import states
 from intloom.sim.regress.graphs import GraphMaker
-from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.job import InjectedError, MemorySettings
 from intloom.sim.rtl.options import RtlOptions
 from tests.sim.parallel.networks import require_equal, residual_network, vector_network
 
@@ -120,8 +120,9 @@ def test_a_short_program_runs_in_one_simulator(residual):
 
 
 def test_what_depends_on_all_earlier_cycles_is_refused():
-    for memory in (MemorySettings(stall_permille=1), replace(SLOW, stall_permille=5)):
-        with pytest.raises(UsageError, match="without random stalls"):
+    error = InjectedError(word=3)
+    for memory in (MemorySettings(stall_permille=1), replace(SLOW, stall_permille=5), MemorySettings(error=error)):
+        with pytest.raises(UsageError, match="without random stalls and bus errors"):
             open_rtl(RtlOptions(jobs=2, memory=memory))
 
 
