@@ -106,6 +106,17 @@ def test_other_sums_stay(mask):
     assert model.SerializeToString() == before
 
 
+@pytest.mark.parametrize("reader", ["Exp", "Abs"])
+def test_a_constant_that_others_read_stays(reader):
+    """Only sums before a Softmax may read another value in its place."""
+    model = attention(mask="causal", lowest=-50.0)
+    model.graph.node.append(helper.make_node(reader, ["causal"], ["other"], name="other"))
+    model.graph.output.append(helper.make_tensor_value_info("other", onnx.TensorProto.FLOAT, [1, TOKENS, TOKENS]))
+    kept = next(t for t in model.graph.initializer if t.name == "causal").SerializeToString()
+    bound_masks(model)
+    assert next(t for t in model.graph.initializer if t.name == "causal").SerializeToString() == kept
+
+
 def test_padding_is_quantized_well_and_in_one_region(tmp_path, monkeypatch):
     onnx.save(attention(lowest=-1e4), tmp_path / "f.onnx")
     samples = [sample(k) for k in range(8)]

@@ -9,7 +9,7 @@ import pytest
 
 from intloom.common.errors import SimulationError
 from intloom.compiler.program.memory import initial_memory
-from intloom.sim.rtl.backend import make_job
+from intloom.sim.rtl.backend import RtlBackend, make_job
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
@@ -18,6 +18,7 @@ from intloom.sim.rtl.recording import LoadedJob, record
 from intloom.sim.rtl.status import read_pulses, read_snapshots, read_status
 from intloom.sim.rtl.verilog import verilog_of
 from tests.runtime.support import small_program
+from tests.sim.parallel.networks import residual_network
 from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
 
 WORDS = 256
@@ -76,6 +77,17 @@ def test_the_memory_holds_so_many_bursts_and_no_more(outstanding, files):
         assert (cycles[outstanding:] - cycles[:-outstanding] >= latency).all()
         apart = outstanding - 1
         assert not apart or (cycles[apart:] - cycles[:-apart] < latency).any()
+
+
+@pytest.mark.slow
+def test_two_beats_a_cycle_are_one_of_each_direction():
+    program, inputs = residual_network()
+
+    def cycles(bandwidth):
+        return RtlBackend(RtlOptions(memory=MemorySettings(bandwidth=bandwidth))).run(program, inputs).cycles
+
+    unlimited = cycles(0.0)
+    assert cycles(2.0) == cycles(3.0) == unlimited < cycles(1.0) < cycles(0.5)
 
 
 def test_pulses_name_the_cycle_of_every_start_and_end(simulator, files):
