@@ -1,5 +1,6 @@
 """Files of a fixed batch: compiled for one image where the images stay apart, and run once for each."""
 
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -99,11 +100,53 @@ def test_images_that_stay_apart_become_one(nodes: list[onnx.NodeProto], constant
     whole = model(nodes, constants)
     single = one_image(whole)
     assert single is not whole
-    image = np.random.default_rng(1).normal(size=(BATCH, 8, 6, 6)).astype(np.float32)
+    image = np.random.default_rng(1).integers(-4, 5, (BATCH, 8, 6, 6)).astype(np.float32)
     run = [onnxruntime.InferenceSession(m.SerializeToString()) for m in (whole, single)]
     (expected,) = run[0].run(None, {"image": image})
     found = np.concatenate([run[1].run(None, {"image": image[n : n + 1]})[0] for n in range(BATCH)])
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def along(op: str, axis: int) -> tuple[list[onnx.NodeProto], dict[str, np.ndarray]]:
+    """The operator along an axis, in the form of opset 17, or where this has two, behind a node of the other."""
+    axes, half = {"axes": np.array([axis])}, {"starts": np.array([0]), "ends": np.array([1])}
+    cast = helper.make_node("Cast", ["i"], ["out"], to=TensorProto.FLOAT)
+    pads = np.zeros((2, 4), np.int64)
+    pads[int(op == "Pad at the end"), axis % 4] = 1
+    node = helper.make_node
+    forms = {
+        "Concat": ([node("Concat", ["image", "image"], ["out"], axis=axis)], {}),
+        "Gather": ([node("Gather", ["image", "axes"], ["out"], axis=axis)], {"axes": np.array([0])}),
+        "ArgMax": ([node("ArgMax", ["image"], ["i"], axis=axis), cast], {}),
+        "Slice": ([node("Slice", ["image", "starts", "ends", "axes"], ["out"])], axes | half),
+        "Unsqueeze": ([node("Unsqueeze", ["image", "axes"], ["out"])], axes),
+        "ReduceSum": ([node("ReduceSum", ["image", "axes"], ["out"])], axes),
+        "Pad": ([node("Pad", ["image", "pads"], ["out"])], {"pads": pads.ravel()}),
+        "Pad at the end": ([node("Pad", ["image", "pads"], ["out"])], {"pads": pads.ravel()}),
+        **{o: ([node(o, ["image"], ["out"], axes=[axis])], {}) for o in ("ReduceMean", "ReduceMax", "ReduceMin")},
+        **{o: ([node(o, ["image"], ["out"], axis=axis)], {}) for o in ("Softmax", "LogSoftmax")},
+    }
+    return forms[op]
+
+
+ALONG = ("Concat", "Gather", "ArgMax", "Slice", "Unsqueeze", "ReduceSum", "Pad", "Pad at the end", "ReduceMean",
+         "ReduceMax", "ReduceMin", "Softmax", "LogSoftmax")  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [-4, -3, -2, -1, 0, 1, 2, 3])
+@pytest.mark.parametrize("op", ALONG)
+def test_images_meet_only_along_the_first_axis(op: str, axis: int) -> None:
+    rank = 5 if op == "Unsqueeze" else 4
+    whole = model(*along(op, axis))
+    assert (one_image(whole) is whole) == (axis % rank == 0)
+    if axis % rank:
+        test_images_that_stay_apart_become_one(*along(op, axis))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_a_transposition_that_moves_the_batch_stays(order: tuple[int, ...]) -> None:
+    whole = model([helper.make_node("Transpose", ["image"], ["out"], perm=order)], {})
+    assert (one_image(whole) is whole) == (order[0] != 0)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +165,8 @@ def test_images_that_stay_apart_become_one(nodes: list[onnx.NodeProto], constant
         ([helper.make_node("CumSum", ["image", "a"], ["out"])], {"a": np.array(0)}),
         ([helper.make_node("Slice", ["image", "a", "b", "a"], ["out"])], {"a": np.array([0]), "b": np.array([1])}),
         ([helper.make_node("Pad", ["image", "p"], ["out"])], {"p": np.array([1, 0, 0, 0, 0, 0, 0, 0])}),
+        ([helper.make_node("Pad", ["image", "p"], ["out"])], {"p": np.array([1, 0, 0, 0, -1, 0, 0, 0])}),
+        ([helper.make_node("Pad", ["image", "p"], ["out"])], {"p": np.array([-1, 0, 0, 0, 1, 0, 0, 0])}),
         ([helper.make_node("Mine", ["image"], ["out"], domain="my")], {}),
     ],
 )
