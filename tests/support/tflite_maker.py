@@ -138,11 +138,13 @@ def _image(m: TfliteMaker, channels: int = 12, size: int = 8) -> int:
     return m.input((1, size, size, channels))
 
 
-def _transpose_conv(m: TfliteMaker) -> int:
+def _transpose_conv(m: TfliteMaker, kernel: int = 2, stride: int = 2, padding: int = 0, bias: bool = False) -> int:
     x = _image(m)
-    weights = m.weights((8, 2, 2, 12))
-    made = options("TransposeConv", padding=0, strideH=2, strideW=2)
-    return m.add("TRANSPOSE_CONV", [m.integers((1, 16, 16, 8)), weights, x], [m.tensor((1, 16, 16, 8), (0.1, 2))], made)
+    weights = m.weights((8, kernel, kernel, 12))
+    made = options("TransposeConv", padding=padding, strideH=stride, strideW=stride)
+    size = 8 * stride + padding * max(0, kernel - stride)
+    inputs = [m.integers((1, size, size, 8)), weights, x, *([m.bias(x, weights, 8)] if bias else [])]
+    return m.add("TRANSPOSE_CONV", inputs, [m.tensor((1, size, size, 8), (0.1, 2))], made, 3 if bias else 1)
 
 
 def _fully_connected(m: TfliteMaker, shape: Sequence[int], activation: int = 0) -> int:
@@ -256,6 +258,27 @@ def _slice(m: TfliteMaker) -> int:
     made = options("StridedSlice", beginMask=0b0111, endMask=0b1111)
     bounds = [m.integers(v) for v in ((0, 0, 0, 16), (0, 0, 0, 0), (1, 1, 1, 1))]
     return m.moved("STRIDED_SLICE", [x, *bounds], (1, 8, 8, 16), made)
+
+
+def _row(m: TfliteMaker, begin: int) -> int:
+    """One row of an image, whose dimension goes, named from either end."""
+    x = m.conv(_image(m), 16)
+    made = options("StridedSlice", beginMask=0b1101, endMask=0b1101, shrinkAxisMask=0b0010)
+    bounds = [m.integers(v) for v in ((0, begin, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1))]
+    return m.conv(m.moved("EXPAND_DIMS", [m.moved("STRIDED_SLICE", [x, *bounds], (1, 8, 16), made), m.integers(1)],
+                          (1, 1, 8, 16), options("ExpandDims")), 4, 1)  # fmt: skip
+
+
+def _packed(m: TfliteMaker) -> int:
+    """Two vectors as the rows of a matrix, as of the outputs of two heads."""
+    rows = [_fully_connected(m, (1, 40)) for _ in range(2)]
+    return m.moved("PACK", rows, (1, 2, 9), options("Pack", valuesCount=2, axis=1))
+
+
+def _computed_weights(m: TfliteMaker) -> int:
+    x, w = (m.moved("RESHAPE", [m.conv(_image(m), 16), m.integers((64, 16))], (64, 16)) for _ in range(2))
+    result = m.tensor((64, 64), (0.6, 7))
+    return m.add("FULLY_CONNECTED", [x, w, -1], [result], options("FullyConnected"), 4)
 
 
 def _padded_channels(m: TfliteMaker) -> int:
@@ -476,6 +499,9 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "DEPTHWISE_CONV_2D": lambda m: m.depthwise(_image(m)),
     "DEPTHWISE_CONV_2D, two filters a channel": lambda m: m.depthwise(_image(m), stride=2, multiplier=2),
     "TRANSPOSE_CONV": _transpose_conv,
+    "TRANSPOSE_CONV with an odd border": lambda m: _transpose_conv(m, 3, 2),
+    "TRANSPOSE_CONV with a bias, without a border": lambda m: _transpose_conv(m, 3, 2, 1, bias=True),
+    "TRANSPOSE_CONV with a wide border": lambda m: _transpose_conv(m, 5, 2, bias=True),
     "FULLY_CONNECTED": lambda m: _fully_connected(m, (1, 40)),
     "FULLY_CONNECTED over rows, RELU": lambda m: _fully_connected(m, (1, 6, 24), 1),
     "FULLY_CONNECTED of an image": lambda m: _flattened(m, m.conv(_image(m), 8)),
@@ -527,6 +553,10 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "SPLIT to groups of a convolution": _grouped,
     "SPLIT of a float spectrogram": _spectrogram,
     "STRIDED_SLICE": _slice,
+    "STRIDED_SLICE of a row": lambda m: _row(m, 3),
+    "STRIDED_SLICE of the last row": lambda m: _row(m, -1),
+    "PACK": _packed,
+    "FULLY_CONNECTED with computed weights": _computed_weights,
     "SLICE": _rows,
     "PAD": _pad,
     "PAD of channels": _padded_channels,

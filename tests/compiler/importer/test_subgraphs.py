@@ -5,11 +5,13 @@ import random
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper, parser
+from onnx.reference import ReferenceEvaluator
 
 import intloom
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.importer import from_proto
+from intloom.compiler.importer.subgraphs import inline_branches
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import assert_equal
 
@@ -57,6 +59,55 @@ def test_an_inlined_branch_keeps_names_unique():
     for attribute in node.attribute:
         attribute.g.node[0].output[0] = attribute.g.output[0].name = model.graph.node[0].output[0]
     assert not [n for n in from_proto(model, name="m").nodes if n.op == "If"]
+
+
+INNER = """
+agraph (float[2,3] x) => (float[2,3] y)
+<bool flag = {FLAG}, float[3] w = {1, 2, 3}>
+{
+  a = Add (x, w)
+  y = If (flag) <
+    then_branch = g1 () => (float[2,3] r) <float[3] w1 = {5, 7, 9}> {
+      a1 = Mul (a, w1)
+      total = ReduceSum <keepdims = 0> (a1)
+      zero = Constant <value = float {0}> ()
+      more = Greater (total, zero)
+      s = If (more) <
+        then_branch = g2 () => (float[2,3] q) <float[3] w2 = {1, 0, 1}> { q = Mul (a1, w2) },
+        else_branch = g3 () => (float[2,3] p) { p = Sub (a1, w1) }
+      >
+      r = Add (s, a1)
+    },
+    else_branch = g4 () => (float[2,3] u) { u = Neg (a) }
+  >
+}
+"""
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+@pytest.mark.parametrize("names", ["own", "taken", "shadowing"])
+def test_nested_branches_compute_the_same_inlined(flag, names):
+    """With initializers of their own, names that the graph around them uses, and values that hide others."""
+    graph = parser.parse_graph(INNER.replace("{FLAG}", f"{{{flag}}}"))
+    if names == "taken":  # a name that the first choice for a renamed value would collide with
+        graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "y/w1"))
+        graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "y/a1"))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    hiding = onnx.ModelProto.FromString(model.SerializeToString())
+    if names == "shadowing":  # w1 of the inner branch is another one than that of the outer one
+        for made, name in ((model, "other"), (hiding, "w1")):
+            then = made.graph.node[1].attribute[0].g
+            inner = next(n for n in then.node if n.op_type == "If").attribute[1].g
+            inner.initializer.append(numpy_helper.from_array(np.array([8, 8, 8], np.float32), name))
+            inner.node[0].input[1] = name
+    inlined = onnx.ModelProto.FromString(hiding.SerializeToString())
+    inline_branches(inlined.graph)
+    onnx.checker.check_model(inlined)
+    assert [n.op_type for n in inlined.graph.node].count("If") == flag
+    for values in ([1, 2, 3, 4, 5, 6], [-9, -8, -7, -6, -5, -4]):
+        feeds = {"x": np.array(values, np.float32).reshape(2, 3)}
+        found, expected = (ReferenceEvaluator(m).run(None, feeds)[0] for m in (inlined, model))
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_branches_of_different_shapes_are_refused():

@@ -73,9 +73,11 @@ def test_a_quantized_constant(rng, seed):
     assert "AvgPool" in kinds(compared(m, seed))
 
 
-def test_with_axes_and_a_clamp(rng, seed):
+@pytest.mark.parametrize("border", [0.3, -0.2])
+def test_with_axes_and_a_clamp(border, rng, seed):
+    """The clamp also holds for the border."""
     m = OnnxMaker(rng, opset=19)
-    x = padded(m, m.image(2, 6, 6, 100), (2, 1), 0.3, axes=(-1,))
+    x = padded(m, m.image(2, 6, 6, 100), (2, 1), border, axes=(-1,))
     (value,) = m.node("Relu", [x.name])
     m.output(m.pair(value, x.shape, 0.003, 9))
     compared(m, seed)
