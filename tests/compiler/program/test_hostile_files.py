@@ -66,6 +66,9 @@ def test_changed_files_are_used_or_refused(program, count):
     _assert_harmless(_many(program, count, seed=2))
 
 
+LOCAL = {"name": "a", "shape": [1, 4, 2, 2], "buffer": 0, "first_block": 0}
+
+
 def _with(data: bytes, **changes: object) -> bytes:
     manifest, code, image = sections(data)
     return joined(json.dumps(json.loads(manifest) | changes).encode(), code, image)
@@ -91,9 +94,15 @@ def _first_tensor(data: bytes, **changes: object) -> bytes:
         ({"fingerprint": 1}, r"manifest\.fingerprint must be that of the hardware parameters"),
         ({"local_results": [[0, 0, 0, 0, 0]]}, r"manifest\.local_results\[0\] must name an instruction that writes"),
         (
-            {"local_tensors": [{"name": "a", "shape": [1, 4, 2, 2], "buffer": 0, "first_block": 1 << 30}]},
+            {"local_tensors": [LOCAL | {"first_block": 1 << 30}]},
             r"manifest\.local_tensors must have at most 4,294,967,296 bytes together, not",
         ),
+        (
+            {"local_tensors": [LOCAL | {"shape": [1, 1 << 20, 64, 64]}] * 2},
+            r"manifest\.local_tensors must have at most 4,294,967,296 bytes together, not 8,589,934,592",
+        ),
+        ({"local_tensors": [LOCAL, LOCAL | {"shape": [1, 4, 2, 3]}]}, r"\[1\]\.shape must have the rows and pixels"),
+        ({"local_tensors": [LOCAL | {"buffer": -1}]}, r"local_tensors\[0\]\.buffer must not be negative"),
     ],
 )  # fmt: skip
 def test_each_rule_names_the_value(program, changes, said):
@@ -118,6 +127,13 @@ def test_each_rule_names_the_value(program, changes, said):
 def test_each_rule_of_a_tensor_names_the_value(program, changes, said):
     with pytest.raises(FileFormatError, match=said):
         from_bytes(_first_tensor(to_bytes(program), **changes), FILE)
+
+
+def test_tensors_have_names_of_their_own(program):
+    tensors = json.loads(sections(to_bytes(program))[0])["tensors"]
+    doubled = [tensors[0], *(t | {"name": tensors[0]["name"]} for t in tensors[1:])]
+    with pytest.raises(FileFormatError, match=r"manifest\.tensors must have different names"):
+        from_bytes(_with(to_bytes(program), tensors=doubled), FILE)
 
 
 def test_the_largest_scale_of_float32_is_accepted(program):

@@ -1,5 +1,6 @@
 """Random programs: RTL and instruction simulator agree; programs are legal; failing ones are found and shrunk."""
 
+import re
 from collections import Counter
 from dataclasses import fields, replace
 from itertools import combinations
@@ -163,6 +164,11 @@ def test_a_wrong_instruction_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch
         shrunk, failure = shrink(candidate, simulator(EVERY))
         assert [s.instruction.kind for s in shrunk.steps] == [Kind.VMUL]
         assert "scratchpad word" in failure.problem
+    # Without the log of writes, the memories at the end are compared.
+    at_end = compare(small, simulator(EVERY), taps=False)
+    assert re.match(
+        r"scratchpad word (6[4-9]|[7-9]\d|1[01]\d|12[0-7]), byte [0-3]: \d+ instead of \d+$", at_end.problem
+    )
 
 
 def test_contents_do_not_overlap() -> None:

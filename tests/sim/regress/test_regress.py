@@ -11,9 +11,12 @@ import pytest
 from intloom.common.errors import CapacityError, EnvironmentFault, UsageError
 from intloom.compiler.ir import Add
 from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Kind, make
 from intloom.sim import dask_cluster
+from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.processes import Processes
 from intloom.sim.random_programs.hardware import RANDOM_SETS
+from intloom.sim.random_programs.program import NO_LAG, Step, random_program
 from intloom.sim.regress import runner
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.execute import execute
@@ -23,6 +26,7 @@ from intloom.sim.regress.runner import Summary, run_cases
 from intloom.sim.regress.store import RESULTS, Store
 from intloom.sim.regress.suites import GROUPS, SUITES, stress_hardware, suite
 from intloom.sim.regress.version import project_version
+from tests.support.shapes import SHAPES
 
 TOOLS = Tools(compile_graph)
 
@@ -173,7 +177,39 @@ def test_smoke_passes_on_the_rtl(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.nightly
+@pytest.mark.parametrize("fault", ["", *dict.fromkeys(c.fault for c in suite("soak") if c.fault)])
+def test_random_programs_end_as_they_must(fault):
+    """With their faults, on one accelerator instead of many."""
+    case = next(c for c in suite("soak") if c.fault == fault)
+    found = execute(dataclasses.replace(case, hardware=SHAPES["whole"].to_toml()), TOOLS)
+    assert (found.outcome, found.message) == (Outcome.PASS, "")
+    assert found.cycles > 0
+    assert found.instructions > 0
+
+
+@pytest.mark.slow
+def test_a_random_program_that_fails_is_told_by_the_instructions_that_are_needed(monkeypatch):
+    def wrong(machine, instruction):
+        right(machine, instruction)
+        machine.scratch[instruction["out_base"]] ^= 1
+
+    def short(seed, hardware):
+        steps = [Step(make(kind, m1=1, m2=1, shift=6, out_base=64), NO_LAG) for kind in (Kind.VMUL, Kind.VADD)]
+        return random_program(seed, hardware).with_steps(steps)
+
+    right = SEMANTICS[Kind.VADD]
+    monkeypatch.setitem(SEMANTICS, Kind.VADD, wrong)
+    monkeypatch.setattr("intloom.sim.regress.execute.random_program", short)
+    found = execute(dataclasses.replace(suite("random")[0], hardware=SHAPES["whole"].to_toml()), TOOLS)
+    first, *needed = found.message.splitlines()
+    assert found.outcome is Outcome.FAIL
+    assert "VADD" in first
+    assert "scratchpad word 0x40, byte" in first
+    assert first.endswith("; the 1 of 2 instructions that are needed:")
+    assert [line.split()[0] for line in needed] == ["VADD"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("case", suite("faults"), ids=lambda c: c.name)
 def test_every_fault_ends_in_its_own_error(case: Case):
     found = execute(case, TOOLS)
