@@ -344,3 +344,14 @@ def test_what_no_memory_could_hold_is_refused_without_false_advice():
     graph = maker.graph(maker.conv(maker.input(4096, 5, 5), 32, 15, pads=(7, 7, 7, 7), group=2))
     with pytest.raises(CapacityError, match="no weight_kib up to 1024 would do"):
         compile_graph(graph, preset("base"))
+
+
+@pytest.mark.parametrize("kernel", [(32, 32), (31, 33), (8, 128), (33, 32), (25, 41)])
+def test_a_window_has_as_many_pixels_as_its_sum_has_bits_for(kernel):
+    maker = GraphMaker(9)
+    graph = maker.graph(maker.avg_pool(maker.input(4, 40, 130), kernel, 15))
+    if kernel[0] * kernel[1] <= 1024:
+        compiled(graph, preset("nano"))
+    else:
+        with pytest.raises(UnsupportedError, match="the window may have 1024 pixels"):
+            compile_graph(graph, preset("nano"))

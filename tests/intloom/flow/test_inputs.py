@@ -7,7 +7,9 @@ from PIL import Image
 
 import intloom
 from intloom.cli import main
-from intloom.common.errors import ExitCode
+from intloom.common.errors import ExitCode, UsageError
+from intloom.flow.inputs import read_batch, read_inputs
+from intloom.flow.model_interface import NodeArg
 from intloom.images import seeded_input
 from tests.support.corpus import MODELS
 from tests.support.corpus.builder import maker
@@ -87,3 +89,26 @@ def test_without_an_input_indices_are_valid(tmp_path):
     m.output(m.pair(value, (1, 12, 8), 0.02))
     intloom.compile(m.model(), "nano").save(tmp_path / "program.loom")
     assert len(np.unique(run(tmp_path / "program.loom", tmp_path / "run")[1])) > 5
+
+
+@pytest.mark.parametrize(("kind", "shape", "highest"), [
+    ("int32", [1, 3, 6, 6], 255), ("int64", [1, 3, 6, 6], 255), ("uint8", [1, 9], 255), ("int32", [1, 9], 1),
+    ("int64", [4], 1),
+])  # fmt: skip
+def test_synthetic_integers_are_an_image_or_valid_indices(kind, shape, highest):
+    (value,) = read_inputs([], [NodeArg("x", f"tensor({kind})", shape)], 3).values()
+    assert (str(value.dtype), list(value.shape)) == (kind, shape)
+    assert 0 <= value.min() <= value.max() <= highest
+    assert highest == 1 or value.max() > 1
+
+
+@pytest.mark.parametrize("counts", [(2, 3), (3, 2), (1, 2), (2, 1), (2, 2), (1, 1), (0, 0)])
+def test_files_hold_as_many_images_for_each_input(counts, tmp_path):
+    inputs = [NodeArg("a", "tensor(float)", [1, 2]), NodeArg("b", "tensor(float)", [1, 3])]
+    arrays = {"a": np.ones((counts[0], 2), np.float32), "b": np.ones((counts[1], 3), np.float32)}
+    np.savez(tmp_path / "x.npz", **arrays)
+    if counts[0] == counts[1] > 0:
+        assert len(read_batch(tmp_path / "x.npz", inputs)) == counts[0]
+    else:
+        with pytest.raises(UsageError, match="as many for each input, not "):
+            read_batch(tmp_path / "x.npz", inputs)

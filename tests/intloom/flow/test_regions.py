@@ -116,6 +116,13 @@ def test_the_file_holds_all_regions(model, tmp_path):
         path.write_bytes(broken)
         with pytest.raises(FileFormatError, match=r"truncated|trailing data"):
             load_regions(path)
+    # The bytes that fill up the first program are in no checksum.
+    longer = to_bytes(replace(programs[0], image=programs[0].image + bytes(4)))
+    path.write_bytes(longer + bytes(-len(longer) % 64) + data[second:])
+    assert len(load_regions(path)) == 2
+    path.write_bytes(longer + b"\1".rjust(-len(longer) % 64, b"\0") + data[second:])
+    with pytest.raises(FileFormatError, match="altered between its programs"):
+        load_regions(path)
     of_three = data[:second] + to_bytes(replace(programs[1], regions=3))
     for broken in (data[second:], of_three):
         path.write_bytes(broken)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from onnx.reference.ops.op_quantize_linear import QuantizeLinear_21
 
 from intloom.common.errors import ModelError, UnsupportedError
-from intloom.compiler.fold.patterns.qparams import dequantize, quantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import QParams, dequantize, quantize, read_qparams
 from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType
 
 INT8_NUMBER, UINT8_NUMBER, INT16_NUMBER = 3, 2, 5
@@ -102,3 +102,19 @@ def test_values_equal_onnx_reference(values: list[float], scale: float, zero: in
     np.testing.assert_array_equal(quantize(x, params), QuantizeLinear_21.eval(x, s, z))
     back = dequantize(quantize(x, params), params)
     np.testing.assert_array_equal(quantize(back, params), quantize(x, params))
+
+
+def test_parameters_are_the_same_where_each_part_is() -> None:
+    def made(**changes: object) -> QParams:
+        fields = {"scale": np.full(3, 0.5, np.float32), "zero_point": np.arange(3, dtype=np.int32), "dtype": "int8"}
+        return QParams(**{**fields, "axis": 1, "block": 0, **changes})  # type: ignore[arg-type]
+
+    assert made().same(made())
+    others: list[dict[str, object]] = [
+        {"scale": np.array([0.5, 0.5, 0.25], np.float32)}, {"scale": np.full(2, 0.5, np.float32)},
+        {"zero_point": np.array([0, 1, 3], np.int32)}, {"dtype": "uint8"}, {"axis": 0}, {"block": 2},
+    ]  # fmt: skip
+    for change in others:
+        assert not made().same(made(**change)), change
+    whole = {"scale": np.float32(0.5).reshape(()), "zero_point": np.int32(4).reshape(())}
+    assert made(**whole).same(made(**whole, axis=0)), "one scale has no axis"
