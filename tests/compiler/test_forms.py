@@ -73,14 +73,20 @@ def test_weights_of_four_bits_with_a_negative_axis(rng: random.Random, seed: int
     assert assert_equal(m.opened(), seed).folded.final_host_part is None
 
 
-def test_an_unknown_operator_is_unsupported(rng: random.Random) -> None:
+@pytest.mark.parametrize("op", ["Mystery", "Relu", "Clip", "Conv", "MaxPool", "Sigmoid", "Reshape"])
+@pytest.mark.parametrize("quantized", [False, True])
+def test_an_operator_of_an_unknown_domain_is_unsupported(op: str, quantized: bool, rng: random.Random) -> None:
+    """Whatever the standard domain calls so."""
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 8)
-    (value,) = m.node("Mystery", [x.name], domain="acme")
-    m.outputs.append(value)
-    assignment = next(v for v in fold_model(from_proto(m.opened(), name="m")).assignments if v.op == "Mystery")
+    (value,) = m.node(op, [x.name], domain="acme")
+    if quantized:
+        m.output(m.pair(value, x.shape, x.scale))
+    else:
+        m.outputs.append(value)
+    *_, assignment = (v for v in fold_model(from_proto(m.opened(), name="m")).assignments if v.op == op)
     assert assignment.target is Target.UNSUPPORTED
-    assert "acme::Mystery" in assignment.reason
+    assert f"acme::{op}" in assignment.reason
     assert "register" in assignment.remedy
 
 

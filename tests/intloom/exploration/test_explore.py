@@ -19,7 +19,7 @@ from intloom.cli.entry import run as main
 from intloom.common.errors import ParameterError
 from intloom.compiler.ir import Conv
 from intloom.compiler.program.footprint import Memory, addresses, footprint
-from intloom.compiler.program.program import MemoryTiming
+from intloom.compiler.program.program import MemoryTiming, Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.exploration import advice, points
 from intloom.exploration.device import Device, clock_of, device_of
@@ -31,8 +31,9 @@ from intloom.exploration.space import Space, device_space, read_space
 from intloom.exploration.work import Cycles, _accesses, work_of
 from intloom.flow.compiling import compile_model
 from intloom.hw.area.model import total
-from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.isa import Kind, make
 from intloom.hw.spec.params import changed, preset
+from intloom.hw.spec.softmax import PASSES
 from intloom.sim.processes import Processes
 from intloom.sim.regress.graphs import GraphMaker
 
@@ -70,6 +71,10 @@ def test_a_point_has_the_cycles_and_traffic_of_the_program_compiled_by_itself(mo
 
 def test_a_port_transfers_at_most_a_beat_per_cycle_in_each_direction():
     assert [memory_of(preset("nano"), 100, mbs, 100).bandwidth for mbs in (None, 200, 800, 1e9)] == [1.0, 0.5, 2.0, 2.0]
+    # A beat of a wide port takes the time of all its bytes, though it carries a word.
+    for bits in (32, 64, 128):
+        wide = preset("nano").replace(axi_data_bits=bits)
+        assert memory_of(wide, 100, 200, 100).bandwidth == 200 / (100 * bits // 8)
 
 
 def test_the_front_is_what_no_other_point_beats(explored):
@@ -199,6 +204,31 @@ def test_the_array_waits_for_what_a_layer_has_most_of():
         cycles = vars(work_of([compile_graph(graph, preset("nano"), memory=memory)]).cycles)
         assert max(cycles, key=cycles.__getitem__) == most
         assert cycles["weights" if most == "memory" else "memory"] < cycles[most] / 4
+
+
+@pytest.mark.parametrize("last", ["weights", "memory"])
+def test_the_array_waits_for_the_load_that_ends_last(last):
+    """The first load is short, the second one long."""
+    maker = GraphMaker(3)
+    program = compile_graph(maker.graph(maker.conv(maker.input(4, 4, 4), 4, 1)), preset("nano"))
+    sizes = {0: 20, 1: 20} | {int(last == "weights"): 400}
+    loads = [make(Kind.LOAD, target=t, n0=n) for t, n in sorted(sizes.items(), key=lambda item: item[1])]
+    code = (
+        program.instructions[0],
+        *loads,
+        make(Kind.CONV, wait_load=2),
+        make(Kind.STORE, wait_mac=1, n0=1),
+        make(Kind.END, wait_store=1),
+    )
+    origin = tuple(Provenance(layer=0, tile=0) for _ in code)
+    cycles = vars(work_of([replace(program, instructions=code, provenance=origin)]).cycles)
+    assert cycles[last] > 300 > cycles["memory" if last == "weights" else "weights"]
+
+
+def test_a_softmax_reads_its_words_in_each_pass():
+    params = preset("nano").replace(vector_softmax=True)
+    made = make(Kind.VSOFTMAX, out_h=3, out_w=5, blocks=7)
+    assert _accesses(made, params) == {"scratch": (PASSES + 1) * 3 * 5 * 7}
 
 
 def test_a_space_has_each_valid_point_once(tmp_path):

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from intloom.compiler.fold.target import Target
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
 from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker, Value
 
@@ -29,6 +32,24 @@ def test_slices_pick_pixels(starts, ends, axes, steps, rng, seed):
     x = sliced(m, m.conv(m.image(3, 24, 9), 4), starts, ends, axes, steps)
     m.output(m.pair(x.name, x.shape, x.scale))
     assert "Conv" in kinds(compared(m, seed))[1:]
+
+
+@pytest.mark.parametrize("bounds", [(0, 8, 2), (1, 8, 3), (5, 8, 2)])
+def test_channels_in_steps(bounds, rng, seed):
+    m = OnnxMaker(rng)
+    first, last, step = bounds
+    x = sliced(m, m.conv(m.image(3, 8, 9), 8), [first], [last], [1], [step])
+    m.output(m.conv(m.pair(x.name, x.shape, x.scale), 4))
+    compared(m, seed)
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_an_empty_result_stays_with_the_host(axis, rng):
+    m = OnnxMaker(rng)
+    x = sliced(m, m.conv(m.image(3, 8, 9), 4), [3], [3], [axis])
+    m.output(m.pair(x.name, x.shape, x.scale))
+    (found,) = (a for a in fold_model(from_proto(m.model(), name="m")).assignments if a.op == "Slice")
+    assert found.target is Target.HOST
 
 
 def test_the_focus_of_yolov5(rng, seed):
