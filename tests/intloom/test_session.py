@@ -1,5 +1,6 @@
 """`intloom.Session` in place of `onnxruntime.InferenceSession`."""
 
+import random
 import re
 import runpy
 import sys
@@ -16,6 +17,7 @@ import intloom
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch, synthetic_image
+from tests.support.onnx_maker import OnnxMaker
 
 SCRIPTS = sorted((Path(__file__).parent / "yolo_scripts").glob("*.py"))
 FLOATS = np.zeros((1, 3, 32, 32), np.float32)
@@ -91,6 +93,22 @@ def test_every_source_gives_the_same_bytes(model, program_file, theirs, kind):
     for names in (None, [], ["output0"], ("output0",)):
         np.testing.assert_array_equal(session.run(names, {"images": image})[0], expected[0])
     assert fields(session.get_outputs()) == fields(theirs.get_outputs())
+
+
+def test_outputs_come_in_the_order_in_which_they_are_named():
+    m = OnnxMaker(random.Random(4))
+    image = m.image(3, 6, 6)
+    m.output(*(m.conv(image, channels) for channels in (4, 5, 6)))
+    session = intloom.Session(m.model(), backend="golden")
+    feeds = {"image1": np.ones((1, 3, 6, 6), np.float32)}
+    names = [o.name for o in session.get_outputs()]
+    every = dict(zip(names, session.run(None, feeds), strict=True))
+    assert len({v.shape for v in every.values()}) == 3
+    for chosen in ([names[1]], names[::-1], [names[2], names[0]], [names[0], names[0]]):
+        found = session.run(chosen, feeds)
+        assert len(found) == len(chosen)
+        for name, value in zip(chosen, found, strict=True):
+            np.testing.assert_array_equal(value, every[name])
 
 
 def test_a_model_in_memory_is_checked_compiled_and_saved(model, tmp_path):

@@ -199,6 +199,11 @@ def _softmax(m: TfliteMaker) -> int:
     )
 
 
+def _softmax_of_image(m: TfliteMaker, beta: float) -> int:
+    x, result = m.conv(_image(m), 16), m.tensor((1, 8, 8, 16), (1 / 256, -128))
+    return m.add("SOFTMAX", [x], [result], options("Softmax", beta=beta))
+
+
 def _mean(m: TfliteMaker) -> int:
     x = _image(m)
     return m.moved("MEAN", [x, m.integers((1, 2))], (1, 1, 1, 12), options("Reducer", keepDims=True))
@@ -402,6 +407,12 @@ def _extreme(m: TfliteMaker, code: str) -> int:
     return m.moved(code, [_image(m), _image(m)], (1, 8, 8, 12), options("MaximumMinimum"))
 
 
+def _broadcast_extreme(m: TfliteMaker, code: str) -> int:
+    x, means = m.conv(_image(m), 12), m.tensor((1, 1, 1, 12), (0.1, -5))
+    m.add("REDUCE_MAX", [x, m.integers((1, 2))], [means], options("Reducer", keepDims=True))
+    return m.moved(code, [x, means], (1, 8, 8, 12), options("MaximumMinimum"))
+
+
 def _limit(m: TfliteMaker) -> int:
     limit = m.tensor((), data=np.array(17, np.int8))
     return m.moved("MINIMUM", [_image(m), limit], (1, 8, 8, 12), options("MaximumMinimum"))
@@ -520,6 +531,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "MUL by a gate": _gate,
     "MUL by channels of rows": _flat_gate,
     "MAXIMUM": lambda m: _extreme(m, "MAXIMUM"),
+    "MAXIMUM of an image and a pixel, which LiteRT runs": lambda m: _broadcast_extreme(m, "MAXIMUM"),
     "MINIMUM": lambda m: _extreme(m, "MINIMUM"),
     "MINIMUM of a scalar": _limit,
     "LOGISTIC": lambda m: m.unary("LOGISTIC", _image(m), (1 / 256, -128)),
@@ -545,6 +557,8 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "REDUCE_MAX of rows": lambda m: _largest(m, (1,), (1, 8, 16)),
     "REDUCE_MAX of channels": lambda m: _largest(m, (3,), (1, 8, 8)),
     "SOFTMAX": _softmax,
+    "SOFTMAX of halves, which LiteRT runs": lambda m: m.conv(_softmax_of_image(m, 0.5), 4),
+    "SOFTMAX of doubles, which LiteRT runs": lambda m: m.conv(_softmax_of_image(m, 2.0), 4),
     "CONCATENATION with constant channels": lambda m: _constant_part(m, 3),
     "CONCATENATION with constant channels that fill words": lambda m: _constant_part(m, 3, 16),
     "CONCATENATION with constant rows": lambda m: _constant_part(m, 1),

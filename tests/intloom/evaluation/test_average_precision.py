@@ -58,6 +58,16 @@ def test_precision_of_cases_computed_by_hand():
     assert average_precisions([matches(np.zeros((0, 1)), [])]) == pytest.approx(np.zeros(10))
 
 
+def test_a_crowd_takes_any_number_of_detections():
+    """They count neither as found nor as wrong; an object that does not count takes one."""
+    table, scores, yes, no = np.ones((3, 1)), np.array([0.9, 0.8, 0.7]), np.array([True]), np.array([False])
+    crowd = assign(table, scores, yes, yes, 100)
+    assert crowd.ignored.all() and not crowd.hit.any()
+    other = assign(table, scores, yes, no, 100)
+    assert other.ignored.tolist() == [[True, False, False]] * 10
+    assert not other.hit.any()
+
+
 def test_masks_count_pixels():
     a = np.zeros((1, 4, 4), bool)
     b = a.copy()
