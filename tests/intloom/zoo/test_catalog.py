@@ -110,6 +110,34 @@ def test_every_model_is_valid_and_alive(name):
         assert np.unique(value).size >= min(LEAST_CODES, value.size), f"{tensor} is stuck"
 
 
+@pytest.mark.parametrize("name", ["yolov8n-pose", "yolo11n-pose", "yolo26n-pose"])
+def test_key_points_are_pixels_and_a_visibility(name):
+    """17 points of each of 84 cells; end-to-end networks list cells along rows, with the class behind the score."""
+    (found,) = outputs(name)
+    rows = found[0] if "26" in name else found[0].T
+    assert rows.shape == (84, 57 if "26" in name else 56)
+    points = rows[:, -51:].reshape(84, 17, 3)
+    assert 0 <= points[..., 2].min() < points[..., 2].max() <= 1
+    assert 0 <= rows[:, 4].min() <= rows[:, 4].max() <= 1
+    # With random weights, points lie around the cells, of which half are 8 pixels and more from the border.
+    assert 8 < np.median(points[..., :2]) < 56
+
+
+@pytest.mark.parametrize("name", ["yolov8n-seg", "yolo11n-seg", "yolo26n-seg"])
+def test_masks_have_coefficients_of_each_cell_and_prototypes(name):
+    cells, prototypes = outputs(name)
+    assert cells.shape == ((1, 84, 38) if "26" in name else (1, 116, 84))
+    assert prototypes.shape == (1, 32, 16, 16)
+    assert np.isfinite(cells).all()
+    assert np.ptp(prototypes) > 0
+
+
+def outputs(name):
+    session = open_session(build(name, 64, 0).SerializeToString())
+    image = np.random.default_rng(0).random((1, 3, 64, 64), np.float32)
+    return session.run(None, {session.get_inputs()[0].name: image})
+
+
 def test_same_seed_same_bytes_and_other_seed_other_weights():
     first, again, other = build("c2f", seed=1), build("c2f", seed=1), build("c2f", seed=2)
     assert first.SerializeToString(deterministic=True) == again.SerializeToString(deterministic=True)
