@@ -44,6 +44,18 @@ def network():
     return IntGraph("net", graph.tensors, tuple(renamed), graph.inputs, graph.outputs), maker.random_inputs()
 
 
+def test_a_block_is_named_by_the_first_part_of_a_name_of_the_file(network):
+    """A node whose names have one part, or none, is a block of its own."""
+    graph, _ = network
+    names = [("conv", "/a/b/c"), ("a/x",), ("/y",), (), ("/b/z", "/a/w"), ("add",)]
+    nodes = tuple(replace(n, origin=origin) for n, origin in zip(graph.nodes, names, strict=True))
+    found = blocks(replace(graph, nodes=nodes))
+    own = [n.name for n in nodes]
+    assert {block: [n.name for n in part] for block, part in found.items()} == {
+        "a": own[:2], own[2]: [own[2]], own[3]: [own[3]], "b": [own[4]], own[5]: [own[5]],
+    }  # fmt: skip
+
+
 def test_layers_are_chosen_by_pattern(network):
     graph, _ = network
     assert [n.origin[0] for n in select(graph, "model.1.*")] == ["/model.1/cv/conv", "/model.1/add"]

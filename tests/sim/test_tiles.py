@@ -72,6 +72,19 @@ def test_a_tile_that_is_not_there_is_refused_with_the_range(case):
         list(tile_slices(program, inputs, {program.layers[0].name}, 99))
 
 
+def test_a_tile_that_continues_sums_cannot_run_alone():
+    maker = GraphMaker(7)
+    program = compile_graph(
+        maker.graph(maker.conv(maker.input(4000, 1, 1), 8, 1)), preset("nano").replace(weight_kib=2)
+    )
+    inputs, layers = maker.random_inputs(), {layer.name for layer in program.layers}
+    continued = {
+        program.provenance[n].tile for n in computing(program) if program.instructions[n].values.get("continue_sums")
+    }
+    with pytest.raises(UsageError, match="continues the sums of the tile before it, so it cannot run alone"):
+        list(tile_slices(program, inputs, layers, max(continued)))
+
+
 @pytest.mark.slow
 def test_tiles_run_alone_on_the_rtl(case):
     program, inputs = case

@@ -15,7 +15,8 @@ from intloom.compiler.program.soundness import _touches, check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Instruction, Kind, TableUse, make
 from intloom.hw.spec.params import preset
-from intloom.sim.regress.graphs import GraphMaker
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.sim.regress.graphs import GraphMaker, softmax
 
 WAITS = ("wait_load", "wait_mac", "wait_vec", "wait_store")
 
@@ -137,3 +138,17 @@ def test_frame_is_checked(program):
     for broken in (program.instructions[1:], program.instructions[:-1], (), (*program.instructions, make(Kind.END))):
         with pytest.raises(ProgramError, match="BEGIN"):
             check_program(dataclasses.replace(program, instructions=tuple(broken)))
+
+
+@pytest.mark.parametrize("missing", range(EXPONENTIAL_BYTES))
+def test_a_softmax_needs_each_byte_of_its_exponentials(missing):
+    maker = GraphMaker(1)
+    graph = maker.graph(softmax(maker, maker.conv(maker.input(4, 3, 4), 8)))
+    program = compile_graph(graph, preset("nano").replace(vector_softmax=True))
+    check_program(program)
+    parts = [n for n, i in enumerate(program.instructions) if i.kind is Kind.VEXP]
+    assert [program.instructions[n]["part"] for n in parts] == [*range(EXPONENTIAL_BYTES)]
+    # Another byte is loaded twice instead.
+    again = program.instructions[parts[missing]].with_fields(part=(missing + 1) % EXPONENTIAL_BYTES)
+    with pytest.raises(ProgramError, match="uses exponentials, but not all of their bytes have been loaded"):
+        check_program(with_instruction(program, parts[missing], again))

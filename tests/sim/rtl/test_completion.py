@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from intloom.common.errors import ExitCode, SimulationError
+from intloom.common.errors import ExitCode, HardwareMismatchError, SimulationError
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.spec.isa import QUEUED_UNITS
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.params import preset
-from intloom.hw.spec.regs import COUNTERS
+from intloom.hw.spec.regs import COUNTERS, Cause
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.regress.graphs import GraphMaker
 from intloom.sim.rtl.completion import require_completed
@@ -86,3 +86,29 @@ def test_stalls_that_are_not_counted_are_found(program):
     complete(program, CYCLES=1 << 20, uncounted=fewest + 1)
     with pytest.raises(SimulationError, match=f"unit {unit.name} counts 0 busy"):
         complete(program, CYCLES=1 << 20, uncounted=fewest + 2)
+
+
+def test_every_other_end_is_an_error(program):
+    """A broken rule of the bus, no interrupt, an interrupt without a reason, and an error with its cause and place."""
+    units = (0,) * len(QUEUED_UNITS)
+    counters = dict.fromkeys((register.name for register in COUNTERS), 0) | {"CYCLES": 1 << 20}
+    counters |= {
+        f"{u.name}_DONE": n for u, n in Counter(i.unit for i in program.instructions).items() if u in QUEUED_UNITS
+    }
+    good = HostReport(
+        ended="interrupt", fingerprint=NANO.fingerprint(), seconds=1.0, first_cycle=100, last_cycle=100,
+        status={"error": 0, "done": 1}, error_index=0, counters=counters,
+    )  # fmt: skip
+    status = Status(10, units, units, 0, 0, 0, "W fell")
+    error = {"error": 1, "done": 0, "cause": Cause.READ_SLVERR, "unit": Unit.LOAD}
+    for changes, said in (
+        ({"ended": "violation"}, "broke a rule of AXI4 after 1048576 cycles: W fell"),
+        ({"ended": "timeout"}, "gave no interrupt within 77 cycles"),
+        ({"status": {"error": 0, "done": 0}}, "is neither done nor in error"),
+        ({"status": error, "error_index": 1}, "with cause READ_SLVERR in unit LOAD at instruction #1 LOAD"),
+        ({"status": error, "error_index": 10**6}, r"#1000000 \(past the program's"),
+    ):
+        with pytest.raises(SimulationError, match=said):
+            require_completed(program, replace(good, **changes), status, 77)
+    with pytest.raises(HardwareMismatchError, match="compile it for these parameters"):
+        require_completed(program, replace(good, fingerprint=1), status, 77)

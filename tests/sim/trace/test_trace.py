@@ -185,3 +185,15 @@ def test_the_table_has_a_row_for_every_instruction(program, result):
 def test_a_run_without_trace_is_refused(program, result):
     with pytest.raises(UsageError, match="trace = true"):
         events(program, replace(result, pulses=None))
+
+
+def test_what_did_not_finish_has_no_time_and_the_others_keep_theirs(program, result):
+    """As after an error: each unit has finished some of its instructions, of which it had started one more."""
+    whole = events(program, result)
+    for kept in (0, 1, 3):
+        pulses = Pulses(
+            tuple(c[: kept + 1] for c in result.pulses.started), tuple(c[:kept] for c in result.pulses.done)
+        )
+        found = events(program, replace(result, pulses=pulses))
+        expected = [e for unit in QUEUED_UNITS for e in [w for w in whole if w.unit is unit][:kept]]
+        assert found == sorted(expected, key=lambda e: e.index)
