@@ -15,8 +15,9 @@ from intloom.hw.spec import regs
 from intloom.hw.spec.isa import Kind
 from intloom.sim.board.address import open_board
 from intloom.sim.board.backend import Board, BoardBackend, PolledInterrupt
-from intloom.sim.board.bus import BoardError, BusMemory, BusRegisters
+from intloom.sim.board.bus import BoardError, BusMemory, BusRegisters, PacketBus
 from intloom.sim.board.etherbone import write_request
+from intloom.sim.host.run_program import run_blocking
 from tests.runtime.support import small_program
 
 WINDOW = "registers=0x1000,memory=0x2000,bytes=0x100"
@@ -189,3 +190,73 @@ def test_an_unsound_program_never_reaches_the_board():
     with pytest.raises(ProgramError, match="is outside its"):
         BoardBackend(board).run(replace(program, instructions=instructions), inputs)
     assert bus.writes == []
+
+
+class Registers(PacketBus):
+    """A bus with registers alone, each of which reads as it is told, or else as it was written."""
+
+    most_read = most_written = 4
+
+    def __init__(self, **fixed: int) -> None:
+        self.fixed = {regs.register(name).offset: value for name, value in fixed.items()}
+        self.written: dict[int, int] = {}
+
+    def _read(self, address: int, words: int) -> bytes:
+        values = (self.fixed.get(a, self.written.get(a, 0)) for a in range(address, address + 4 * words, 4))
+        return b"".join(value.to_bytes(4, "little") for value in values)
+
+    def _write(self, address: int, data: bytes, *, checked: bool) -> None:
+        assert not checked  # a register may read as another value
+        self.written[address] = int.from_bytes(data, "little")
+
+
+@pytest.mark.parametrize(
+    ("status", "ended"), [({}, "timeout"), ({"done": 1}, "interrupt"), ({"error": 1}, "interrupt")]
+)
+def test_polling_ends_with_a_flag_or_with_the_time(status, ended):
+    bits = {field.name: 0 for field in regs.register("STATUS").fields} | {"busy": 1} | status
+    waiting = PolledInterrupt(BusRegisters(Registers(STATUS=regs.pack("STATUS", **bits)), 0), 0.01)
+    waiting.arm(0)
+    assert run_blocking(waiting.wait()) == ended
+
+
+def test_settings_must_be_kept_and_a_reset_must_end():
+    for register in regs.REGISTERS:
+        if register.access is not regs.Access.WO:
+            write = BusRegisters(Registers(**{register.name: 5}), 0).write(register.name, 4)
+            if register.access is regs.Access.RW:
+                with pytest.raises(BoardError, match=f"register {register.name} must keep 0x4, but reads as 0x5"):
+                    run_blocking(write)
+            else:
+                run_blocking(write)
+    registers = BusRegisters(Registers(STATUS=regs.pack("STATUS", busy=1)), 0)
+    memory = BusMemory(Registers(), 0, 64)
+    board = Board(
+        registers=registers,
+        memory=memory,
+        interrupt=PolledInterrupt(registers, 0.01),
+        memory_base=0,
+        memory_bytes=64,
+        seconds=0.01,
+    )
+    with pytest.raises(BoardError, match="stays busy after a reset"):
+        BoardBackend(board)._reset()
+
+
+def test_a_board_that_keeps_nothing_or_is_silent_ends_after_some_tries(monkeypatch):
+    """Every read is answered with zeros, or none is."""
+    monkeypatch.setattr("intloom.sim.board.etherbone._SECONDS", 0.02)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        server.settimeout(0.5)
+        memory = open_board(f"etherbone:127.0.0.1:{server.getsockname()[1]},{WINDOW}")._board.memory
+        with pytest.raises(BoardError, match="does not answer: check address, cable and power"):
+            memory.read(0, 8)
+        requests = 0
+        while True:
+            try:
+                server.recv(2048)
+            except TimeoutError:
+                break
+            requests += 1
+        assert requests > 1

@@ -10,6 +10,7 @@ from intloom.hw.spec.isa import Instruction, Kind, LoadTarget, TableUse, make
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.compare import compare
 from intloom.sim.random_programs.program import NO_LAG, Step, random_program
+from intloom.sim.random_programs.writes import _by_word, _difference, _Writes
 from intloom.sim.rtl.bare import build_bare
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.disturbed import simulator
@@ -123,3 +124,32 @@ def test_a_wrong_table_or_weight_memory_at_the_end_is_found(
 
     monkeypatch.setitem(SEMANTICS, instruction.kind, wrong)
     assert compare(program, simulator(EVERY)).problem.startswith(problem)
+
+
+def _made(words: list[int], data: list[list[int]], mask: list[list[int]]) -> _Writes:
+    return _Writes(np.array(words), np.array(data, np.uint8), np.array(mask, bool))
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (_made([3, 7], [[1, 2], [3, 4]], [[1, 1], [1, 0]]), ""),
+        (_made([3, 7], [[1, 2], [3, 9]], [[1, 1], [1, 0]]), ""),
+        (_made([3, 7], [[1, 2], [9, 4]], [[1, 1], [1, 0]]), "it word 0x7, byte 0: 9 instead of 3"),
+        (_made([3, 7], [[1, 8], [9, 4]], [[1, 1], [1, 0]]), "it word 0x3, byte 1: 8 instead of 2"),
+        (_made([3, 7], [[1, 2], [3, 4]], [[1, 1], [1, 1]]), "it word 0x7, byte 1: written, but must not be"),
+        (_made([3, 7], [[1, 2], [3, 4]], [[0, 1], [1, 0]]), "it word 0x3, byte 0: not written"),
+        (_made([3, 8], [[1, 2], [3, 4]], [[1, 1], [1, 0]]), "it word 0x8 is written instead of word 0x7"),
+        (_made([3], [[1, 2]], [[1, 1]]), "it word 0x7 is not written"),
+        (_made([3, 7, 9], [[1, 2], [3, 4], [0, 0]], [[1, 1], [1, 0], [1, 1]]), "it word 0x9 is written too much"),
+    ],
+)
+def test_the_first_difference_of_writes_is_named(found: _Writes, said: str) -> None:
+    assert _difference(_made([3, 7], [[1, 2], [3, 4]], [[1, 1], [1, 0]]), found, "it") == said
+
+
+def test_parts_of_a_word_are_one_write_unless_a_byte_comes_twice() -> None:
+    parts = _made([5, 3, 5], [[1, 0], [7, 8], [0, 2]], [[1, 0], [1, 1], [0, 1]])
+    assert _difference(_made([3, 5], [[7, 8], [1, 2]], [[1, 1], [1, 1]]), _by_word(parts), "it") == ""
+    twice = _made([5, 5], [[1, 0], [1, 2]], [[1, 0], [1, 1]])
+    assert _by_word(twice).words.tolist() == [5, 5]
