@@ -1,7 +1,9 @@
 """Labeled images in each layout, and clear errors for anything else."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -57,6 +59,27 @@ def test_coco_identifiers_become_class_numbers(tmp_path):
     (tmp_path / "annotations/val.json").write_text(json.dumps(content))
     with pytest.raises(FileFormatError, match="polygons"):
         load_dataset(tmp_path, Task.SEGMENT)
+
+
+def test_coco_objects_have_all_their_polygons_points_and_areas(tmp_path):
+    """The area is that of the annotation, which is not that of the box; polygons of one object are one mask."""
+    entry = {"image_id": 9, "category_id": 3, "bbox": [2, 4, 30, 10], "area": 77.5, "keypoints": [5, 6, 2, 0, 0, 0]}
+    entry["segmentation"] = [[2, 4, 8, 4, 8, 10, 2, 10], [20, 4, 30, 4, 30, 14, 20, 14]]
+    content = {
+        "images": [{"id": 9, "file_name": "a.png"}],
+        "categories": [{"id": 3, "name": "car"}],
+        "annotations": [entry],
+    }
+    (tmp_path / "annotations.json").write_text(json.dumps(content))
+    (truth,) = load_dataset(tmp_path, Task.SEGMENT).samples[0].truths
+    assert (truth.area, len(truth.polygons), truth.crowd) == (77.5, 2, False)
+    mask = truth.mask(40, 20)
+    assert mask.shape == (20, 40)
+    assert mask[5, 3] and mask[8, 25] and not mask[5, 12] and not mask[16].any()
+    (truth,) = load_dataset(tmp_path, Task.POSE).samples[0].truths
+    assert truth.keypoints.tolist() == [[5, 6, 2], [0, 0, 0]]
+    whole = np.eye(20, 40, dtype=bool)
+    np.testing.assert_array_equal(replace(truth, pixels=whole).mask(40, 20), whole)
 
 
 def test_class_folders(tmp_path):

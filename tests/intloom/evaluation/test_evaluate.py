@@ -14,11 +14,12 @@ from intloom.cli import main
 from intloom.common.errors import ExitCode
 from intloom.evaluation.agreement import labeled_by
 from intloom.evaluation.average_precision import Score
-from intloom.evaluation.dataset import Dataset, Sample, Task
-from intloom.evaluation.decode import decode, suppress
+from intloom.evaluation.dataset import Dataset, Sample, Task, Truth
+from intloom.evaluation.decode import Found, decode, suppress
+from intloom.evaluation.engines import _arrays, _read
 from intloom.evaluation.evaluate import suggest
 from intloom.evaluation.layer_cost import LayerCost, layer_costs, with_float_layer
-from intloom.evaluation.scoring import score_objects
+from intloom.evaluation.scoring import score_classes, score_objects
 from intloom.images import synthetic_image
 from intloom.pictures import letterbox
 from intloom.quantization import Calibration, QuantizeOptions, quantize
@@ -188,6 +189,49 @@ def test_key_points_and_masks_are_decoded_into_the_image():
     prototypes[0, 0, 8:] = 0.0
     found = decode([*outputs([row], 37), prototypes], Task.SEGMENT, 1, picture)
     assert found.masks[0, 30, 60] and not found.masks[0, 37:].any()
+
+
+def test_networks_without_suppression_give_corners_score_and_class():
+    picture = letterbox(Image.new("RGB", (128, 64)), 64, 64)
+    rows = [[24, 28, 40, 36, 0.9, 3], [25, 28, 40, 36, 0.8, 3], [0, 0, 9, 60, 0.0005, 1], [60, 20, 70, 40, 0.001, 0]]
+    found = decode([np.array([rows], np.float32)], Task.DETECT, 4, picture)
+    assert found.scores.tolist() == pytest.approx([0.9, 0.8, 0.001])
+    assert found.labels.tolist() == [3, 3, 0]
+    assert found.boxes[0].tolist() == pytest.approx([48, 24, 80, 40])
+    # The second half of the last box lies right of the picture.
+    assert found.boxes[2].tolist() == pytest.approx([120, 8, 128, 48])
+    assert found.keypoints.shape == (3, 0, 3)
+
+
+def test_class_scores_of_images():
+    data = Dataset(
+        ("a", "b", "c", "d", "e", "f", "g"), tuple(Sample(Path("x"), (Truth(n, (0, 0, 0, 0), 0),)) for n in (2, 6, 0))
+    )
+    scores = [np.array([0, 1, 5, 0, 0, 0, 0.5]), np.array([9, 8, 7, 6, 5, 4, 3.0])]
+    found = score_classes(scores, data)
+    assert found.score.figures == {"top-1": 0.5, "top-5": 0.5}
+    assert found.score.classes == {"c": {"top-1": 1.0, "top-5": 1.0}, "g": {"top-1": 0.0, "top-5": 0.0}}
+    assert found.images == (5.0, 3.0)
+
+
+@pytest.mark.parametrize("task", [Task.CLASSIFY, Task.SEGMENT, Task.POSE])
+def test_stored_results_come_back_as_they_were(task, tmp_path):
+    rng = np.random.default_rng(1)
+    if task is Task.CLASSIFY:
+        made = rng.random(5)
+    else:
+        made = Found(
+            rng.random((3, 4)), rng.random(3), np.array([2, 0, 1]), rng.random((3, 2, 3)), rng.random((3, 7, 5)) > 0.5
+        )
+    path = tmp_path / "x.npz"
+    np.savez_compressed(path, **_arrays(made))
+    found = _read(path, task)
+    for one, other in zip(*([r] if task is Task.CLASSIFY else vars(r).values() for r in (found, made)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    for data in (path.read_bytes()[:-9], b"", b"PK"):
+        path.write_bytes(data)
+        assert _read(path, task) is None
+    assert _read(tmp_path / "none.npz", task) is None
 
 
 def test_suppression_keeps_the_best_of_each_class():
