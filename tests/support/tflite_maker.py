@@ -274,6 +274,14 @@ def _row(m: TfliteMaker, begin: int) -> int:
                           (1, 1, 8, 16), options("ExpandDims")), 4, 1)  # fmt: skip
 
 
+def _new_axis(m: TfliteMaker) -> int:
+    x = m.conv(_image(m), 16)
+    made = options("StridedSlice", beginMask=0b11110, endMask=0b11110, newAxisMask=0b00001)
+    bounds = [m.integers((n,) * 5) for n in (0, 0, 1)]
+    rows = m.moved("STRIDED_SLICE", [x, *bounds], (1, 1, 8, 8, 16), made)
+    return m.conv(m.moved("RESHAPE", [rows, m.integers((1, 8, 8, 16))], (1, 8, 8, 16)), 4)
+
+
 def _packed(m: TfliteMaker) -> int:
     """Two vectors as the rows of a matrix, as of the outputs of two heads."""
     rows = [_fully_connected(m, (1, 40)) for _ in range(2)]
@@ -569,6 +577,7 @@ FILES: dict[str, Callable[[TfliteMaker], int]] = {
     "STRIDED_SLICE": _slice,
     "STRIDED_SLICE of a row": lambda m: _row(m, 3),
     "STRIDED_SLICE of the last row": lambda m: _row(m, -1),
+    "STRIDED_SLICE with a new axis, which LiteRT runs": _new_axis,
     "PACK": _packed,
     "FULLY_CONNECTED with computed weights": _computed_weights,
     "SLICE": _rows,
