@@ -1,9 +1,11 @@
 """What waits guarantee, and which accesses conflict."""
 
+import random
+
 import pytest
 
 from intloom.common.errors import ProgramError
-from intloom.compiler.program.footprint import Access, Memory
+from intloom.compiler.program.footprint import Access, Memory, addresses
 from intloom.compiler.program.hazards import AccessTracker, Order
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.params import preset
@@ -116,3 +118,55 @@ def test_random_waits_guarantee_what_follows_from_them_and_no_more(rng, instruct
             assert waits[k] == need[k] > fewer[k]
         order.append(unit, waits)
         finished[unit].append(done)
+
+
+USERS = {
+    # Units that write, and that read.
+    Memory.DRAM: ((Unit.STORE,), (Unit.LOAD,)),
+    Memory.SCRATCH: ((Unit.LOAD, Unit.MAC, Unit.VEC), (Unit.MAC, Unit.VEC, Unit.STORE)),
+    Memory.WEIGHT: ((Unit.LOAD,), (Unit.MAC,)),
+}
+
+
+def random_access(rng: random.Random) -> tuple[Unit, Access]:
+    """A few words near each other; those of the weight memory are the last and the first."""
+    memory, write = rng.choice(list(Memory)), rng.random() < 0.5
+    base = rng.randrange(12) + (preset("base").weight_words - 14 if memory is Memory.WEIGHT else 0)
+    dims = ((rng.randint(1, 3), rng.randrange(8)), (rng.randint(1, 2), rng.randrange(6)), (rng.randint(1, 5), 1))
+    return rng.choice(USERS[memory][not write]), Access(memory, write, base, dims)
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_conflicts_are_those_of_the_words_one_by_one(seed, number):
+    rng, tracker = random.Random(f"{seed} {number}"), AccessTracker(preset("base"), 100)
+    counts = dict.fromkeys(QUEUED_UNITS, 0)
+    last: dict[tuple[Memory, int, Unit, bool], int] = {}
+    written: set[tuple[Memory, int]] = set()
+    for _ in range(25):
+        unit, access = random_access(rng)
+        words = [int(w) % tracker.sizes[access.memory] for w in addresses(access)]
+        needs = []
+        for other in QUEUED_UNITS:
+            before = [
+                last.get((access.memory, word, other, wrote), 0)
+                for word in words
+                for wrote in (True, False)
+                # Two reads are no hazard. The array and the vector unit keep their own writes in order.
+                if (access.write or wrote) and not (other is unit and access.write and unit in (Unit.MAC, Unit.VEC))
+            ]
+            needs.append(max(before, default=0))
+        assert tracker.conflicts(unit, [access]) == tuple(needs), (unit, access)
+        blank = next((w for w in words if (access.memory, w) not in written), None)
+        assert tracker.uninitialized(access) == blank, access
+        counts[unit] += 1
+        tracker.record(unit, counts[unit], [access])
+        last |= {(access.memory, word, unit, access.write): counts[unit] for word in words}
+        if access.write:
+            written |= {(access.memory, word) for word in words}
+
+
+def test_one_run_of_the_weight_memory_is_at_most_all_of_it(tracker):
+    size = preset("base").weight_words
+    assert tracker.conflicts(Unit.MAC, [span(Memory.WEIGHT, 5, 5 + size, write=False)]) == (0, 0, 0, 0)
+    with pytest.raises(ProgramError, match=rf"weight word {size + 5} is outside its {size} words"):
+        tracker.conflicts(Unit.MAC, [span(Memory.WEIGHT, 5, 6 + size, write=False)])

@@ -11,7 +11,7 @@ from intloom.common.errors import ProgramError
 from intloom.compiler.program.footprint import Access, Memory, addresses
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program
-from intloom.compiler.program.soundness import _touches, check_program
+from intloom.compiler.program.soundness import SoundnessChecker, _touches, check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Instruction, Kind, TableUse, make
 from intloom.hw.spec.params import preset
@@ -152,3 +152,89 @@ def test_a_softmax_needs_each_byte_of_its_exponentials(missing):
     again = program.instructions[parts[missing]].with_fields(part=(missing + 1) % EXPONENTIAL_BYTES)
     with pytest.raises(ProgramError, match="uses exponentials, but not all of their bytes have been loaded"):
         check_program(with_instruction(program, parts[missing], again))
+
+
+def test_begin_comes_once_and_waits_for_nothing(program):
+    twice = (*program.instructions[:3], program.instructions[0], *program.instructions[3:])
+    with pytest.raises(ProgramError, match="one BEGIN and one END"):
+        check_program(dataclasses.replace(program, instructions=twice))
+    early = (*program.instructions[:3], program.instructions[-1], *program.instructions[3:])
+    with pytest.raises(ProgramError, match="one BEGIN and one END"):
+        check_program(dataclasses.replace(program, instructions=early))
+    for wait in WAITS:
+        with pytest.raises(ProgramError, match="must not wait in BEGIN"):
+            check_program(with_instruction(program, 0, program.instructions[0].with_fields(**{wait: 1})))
+
+
+def state_error(program: Program, *instructions: Instruction) -> str:
+    """The first error of the rules on a unit's state; its words and waits are not checked."""
+    long = dataclasses.replace(program, instructions=instructions, provenance=())
+    checker = SoundnessChecker(dataclasses.replace(program, instructions=()))
+    checker._program = long
+    try:
+        for index, instruction in enumerate(instructions):
+            checker._check_state(index, instruction)
+    except ProgramError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("used", ["CONV", "VCOPY"])
+def test_a_table_belongs_to_the_unit_that_has_loaded_it(program, used):
+    loads = {"CONV": make(Kind.CONV, table=TableUse.LOAD), "VCOPY": make(Kind.VTABLE)}
+    user = make(Kind[used], table=TableUse.KEEP)
+    for name, load in loads.items():
+        error = state_error(program, load, make(Kind.CONV), make(Kind.VCOPY), user)
+        assert ("none has been loaded" in error) == (name != used), error
+
+
+def test_sums_are_continued_by_as_many_pixels_of_one_strip_and_block(program):
+    strip = program.params.strip
+
+    def conv(pixels: int, **fields: int) -> Instruction:
+        return make(Kind.CONV, out_h=1, out_w=pixels, **fields)
+
+    for pixels in (1, 2, strip - 1, strip):
+        good = conv(pixels), conv(pixels, continue_sums=1), make(Kind.VCOPY), conv(pixels, continue_sums=1)
+        assert state_error(program, *good) == ""
+        for other in {1, 2, strip - 1, strip} - {pixels}:
+            assert f"continues sums of {pixels} pixels" in state_error(program, conv(other), good[1])
+            # The CONV directly before counts, not an earlier one.
+            assert "continues sums" in state_error(program, good[0], conv(other), good[1])
+    assert "continues sums of 0" in state_error(program, conv(strip + 1), conv(strip + 1, continue_sums=1))
+    two = conv(4, out_blocks=2), conv(4, out_blocks=2, continue_sums=1)
+    assert "continues sums of 0" in state_error(program, *two)
+    assert "the CONV before has 0" in state_error(program, two[0], conv(4, continue_sums=1))
+    square = make(Kind.CONV, out_h=2, out_w=3), conv(6, continue_sums=1)
+    assert state_error(program, *square) == ""
+
+
+def test_a_store_beside_what_is_fixed_passes(program):
+    given, code = program.tensor("in0"), instruction_words(len(program.instructions), program.params)
+    image = -(-len(program.image) // program.params.word_bytes)
+    regions = ((program.image_at, image), (given.address, given.words), (program.instructions_at, code))
+    fixed = {word for at, words in regions for word in range(at, at + words)}
+    checker = SoundnessChecker(program)
+    for word in {near for at, words in regions for near in (at - 1, at, at + words - 1, at + words)}:
+        access = Access(Memory.DRAM, True, word, ((1, 0), (1, 0), (1, 1)))
+        for part in (access, access._replace(write=False), access._replace(memory=Memory.SCRATCH)):
+            try:
+                checker._check_stores(0, [part])
+                refused = False
+            except ProgramError:
+                refused = True
+            assert refused == (part is access and word in fixed), (word, part)
+
+
+def test_regions_may_touch_but_not_overlap(program):
+    given, word = program.tensor("in0"), program.params.word_bytes
+    others = [t for t in program.tensors if t is not given]
+    bare = dataclasses.replace(program, instructions=(), image=bytes(10 * word - 1), image_at=8100, memory_words=20_000)
+    for at, apart in ((100 - given.words, True), (101 - given.words, False), (105, False), (109, False), (110, True)):
+        tensors = (dataclasses.replace(given, address=8000 + at), *others)
+        moved = dataclasses.replace(bare, tensors=tensors)
+        if apart:
+            SoundnessChecker(moved)
+        else:
+            with pytest.raises(ProgramError, match="belongs to two of them"):
+                SoundnessChecker(moved)

@@ -1,6 +1,7 @@
 """Parameters: presets, files, and an error with the numbers for every contradiction."""
 
 import dataclasses
+import itertools
 import re
 import tomllib
 from pathlib import Path
@@ -10,12 +11,15 @@ from hypothesis import given
 
 from intloom.common.errors import FileFormatError, ParameterError
 from intloom.hw.spec.arith import RoundingMode
+from intloom.hw.spec.norm import CONSTANT_WORDS
 from intloom.hw.spec.params import (
     PRESETS,
     HardwareParams,
     changed,
+    changed_name,
     from_dict,
     from_toml,
+    named_changes,
     parse_changes,
     preset,
     preset_name,
@@ -218,3 +222,141 @@ def test_parameters_have_the_name_of_their_preset():
     assert [preset_name(p) for p in PRESETS.values()] == list(PRESETS)
     assert preset_name(BASE.replace(match="exact")) == "base"
     assert preset_name(BASE.replace(weight_kib=256)) == "custom"
+
+
+@pytest.mark.parametrize(("name", "low", "high", "power"), [(n, *r) for n, r in RANGES.items()])
+def test_every_value_in_range_is_accepted(name: str, low: int, high: int, power: bool):
+    # 4 beats are 4 words of 4 bytes only, and lanes are at most the rows.
+    wide = {"cols": 32, "rows": 32, "strip": 64, "match": "exact"}
+    base = changed(BASE, wide if name == "lanes" else {**wide, "rows": 4, "cols": 4})
+    values = [1 << n for n in range(low.bit_length() - 1, high.bit_length())] if power else range(low, high + 1)
+    assert [getattr(changed(base, {name: value}), name) for value in values] == list(values)
+
+
+@pytest.mark.parametrize("bits", range(33))
+def test_axi_user_fits_its_bits(bits: int):
+    largest = (1 << bits) - 1
+    assert BASE.replace(axi_user_bits=bits, axi_user=largest).axi_user == largest
+    for value in (-1, largest + 1):
+        with pytest.raises(ParameterError, match=f"^axi_user must be from 0 to {largest}, not {value}$"):
+            BASE.replace(axi_user_bits=bits, axi_user=value)
+
+
+def accepted(**changes: object) -> bool:
+    try:
+        PRESETS["large"].replace(weight_kib=1024, strip=256, **changes)
+    except ParameterError:
+        return False
+    return True
+
+
+def test_lanes_divide_rows_and_columns():
+    sizes = [1 << n for n in range(7)]
+    for rows, cols, lanes in itertools.product(sizes[2:6], sizes[2:], sizes[:6]):
+        fits = rows % lanes == cols % lanes == 0
+        assert accepted(rows=rows, cols=cols, lanes=lanes, vector_lanes=1, axi_data_bits=32) == fits, (
+            rows,
+            cols,
+            lanes,
+        )
+
+
+def test_vector_lanes_divide_rows_and_a_quarter_of_them_computes_depthwise_and_norms():
+    for rows, lanes in itertools.product((4, 8, 16, 32), (1, 2, 4, 8, 16, 32)):
+        changes = {"rows": rows, "lanes": 1, "vector_lanes": lanes, "axi_data_bits": 32}
+        assert accepted(**changes) == (lanes <= rows)
+        if lanes <= rows:
+            for depthwise, norm in itertools.product((False, True), repeat=2):
+                p = PRESETS["large"].replace(**changes, vector_depthwise=depthwise, vector_norm=norm)
+                quarter = lanes >= rows // 4
+                assert (p.vector_depthwise, p.vector_norm) == (depthwise and quarter, norm and quarter)
+                assert p.vector_slices == rows // lanes
+                # Half of a word at most, and half as many dividers, at least one.
+                assert p.softmax_lanes == min(lanes, rows // 2)
+                assert p.softmax_dividers == {1: 1, 2: 1, 4: 2, 8: 4, 16: 8}[p.softmax_lanes]
+                if quarter:
+                    assert p.norm_words * rows == CONSTANT_WORDS * p.softmax_lanes
+                assert p.depthwise_products == (5 * rows if p.vector_depthwise else 0)
+                assert p.depthwise_lanes == rows // 4
+
+
+def test_a_burst_has_four_words_and_stays_inside_4_kib():
+    for rows, bits, burst in itertools.product((4, 8, 16, 32), (32, 64, 128, 256), [1 << n for n in range(2, 9)]):
+        beat = min(rows, bits // 8)
+        fits = burst * beat >= 4 * rows and burst * beat <= 4096
+        assert accepted(rows=rows, lanes=1, vector_lanes=1, axi_data_bits=bits, axi_burst=burst) == fits
+        follows = changed(BASE, {"rows": rows, "axi_data_bits": bits}).axi_burst
+        assert follows == min(max(64, 4 * rows // beat), 4096 // beat)
+
+
+def test_the_weight_memory_holds_two_output_blocks_of_one_tile():
+    for rows, cols, kib in itertools.product((4, 8, 16, 32), (4, 8, 16, 32, 64), (2, 4, 8, 16)):
+        # In bytes: weights, zero points and residual constants in whole words, constants of a channel, a table.
+        block = rows * cols + -(-cols // rows) * rows + 8 * cols + 256 + -(-16 // rows) * rows
+        one = {"rows": rows, "cols": cols, "lanes": 1, "vector_lanes": 1, "strip": 64, "axi_data_bits": 32}
+        try:
+            fits = PRESETS["large"].replace(**one, weight_kib=kib).weight_kib == kib
+        except ParameterError as error:
+            assert str(error).startswith(f"weight_kib must hold at least {2 * block // rows} words")  # noqa: PT017
+            fits = False
+        assert fits == (2 * block <= kib * 1024), (rows, cols, kib)
+
+
+@given(hardware())
+def test_products_in_luts_are_those_of_depthwise_first(params: HardwareParams):
+    depthwise = 5 * params.rows * params.vector_depthwise
+    for count in (0, depthwise - 1, depthwise, depthwise + 1, depthwise + params.macs, depthwise + params.macs + 1):
+        p = params.replace(lut_products=max(count, 0))
+        assert p.lut_products == p.depthwise_lut_products + p.array_lut_products
+        assert p.lut_products == min(max(count, 0), depthwise + params.macs)
+        assert p.depthwise_lut_products == min(p.lut_products, depthwise)
+
+
+def test_every_field_is_part_of_the_fingerprint():
+    others: dict[str, object] = {
+        "axi_user": 1,
+        "axi_data_bits": 64,
+        "lut_products": 7,
+        "multiplier_bits": 25,
+        "match": "exact",
+    }
+    base = BASE.replace(axi_user_bits=2, vector_lanes=16)
+    for f in dataclasses.fields(HardwareParams):
+        old, shared = getattr(base, f.name), base
+        if f.name == "mantissa_bits":
+            shared = base.replace(match="exact")
+        if f.name == "rows":
+            shared = base.replace(axi_data_bits=256)
+        new = others[f.name] if f.name in others else not old if isinstance(old, bool) else old - 1
+        near = [new, *([old * 2, old // 2, old + 1] if isinstance(old, int) else [])]
+        other = next(p for v in near if v != old and (p := replaced(shared, f.name, v)) is not None)
+        assert getattr(other, f.name) != getattr(shared, f.name)
+        assert other.fingerprint() != shared.fingerprint(), f.name
+        assert from_dict(tomllib.loads(other.to_toml())).fingerprint() == other.fingerprint()
+
+
+def replaced(params: HardwareParams, name: str, value: object) -> HardwareParams | None:
+    try:
+        return params.replace(**{name: value})
+    except ParameterError:
+        return None
+
+
+def test_runs_in_flight_are_as_many_as_bursts_but_at_least_four():
+    bursts = (1, 2, 4, 8, 16, 32)
+    assert [BASE.replace(axi_outstanding=n).runs_in_flight for n in bursts] == [4, 4, 4, 8, 16, 32]
+
+
+def test_short_strips_with_slow_readout_share_a_read_port_and_few_bits_are_no_block_ram():
+    for strip, cycles in itertools.product((16, 32), (1, 4, 8, 16)):
+        p = BASE.replace(cols=16, lanes=16 // cycles, strip=strip)
+        assert p.single_ported_accumulators == (strip == 16 and cycles >= 8)
+        for bits, multiplier in itertools.product(range(20, 33), (18, 25)):
+            beyond = 16 * bits % 72
+            few = beyond <= 8 and multiplier == 25 and not p.single_ported_accumulators
+            assert p.replace(acc_bits=bits, multiplier_bits=multiplier).accumulator_surplus == (beyond if few else 0)
+
+
+@pytest.mark.parametrize("words", [(), ("rows=8",), ("match=exact", "trace=false", "lut_products=3")])
+def test_the_name_of_a_preset_with_changes_gives_them_back(words: tuple[str, ...]):
+    assert named_changes(changed_name("small", words)) == ("small", parse_changes(words))
