@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intloom.common.errors import UnsupportedError
+from intloom.common.errors import ModelError, UnsupportedError
 from intloom.compiler.ir import (
     Add,
     AvgPool,
@@ -34,7 +34,7 @@ from intloom.compiler.ir.node import operator, operators
 from intloom.compiler.ir.onnx_export import to_onnx
 from intloom.compiler.ir.verify import verify
 from intloom.hw.spec.arith import Affine, RoundingMode
-from intloom.hw.spec.softmax import largest_exponential, pack_exponentials
+from intloom.hw.spec.softmax import LARGEST_TOTAL, MOST_LESS, largest_exponential, pack_exponentials
 from intloom.sim.golden import run_graph
 from tests.compiler.ir.plain import PLAIN
 from tests.support.parity import run_onnxruntime
@@ -241,3 +241,126 @@ def test_long_sums_of_extreme_values_stay_exact(channels: int) -> None:
     graph = IntGraph("g", tensors, (node,), ("x",), ("y",))
     total = 127 * 127 * (2 * (channels // 2) - channels) + 1
     assert run_graph(graph, {"x": x}, match=RoundingMode.EXACT)["y"].item() == max(-128, min(127, total))
+
+
+def accepts(kind: type[Node], shapes: list[Shape], zero_point: int = 0, **fields: Any) -> bool:
+    """Whether an operator's rules hold for these fields and operands."""
+    tensors = [Tensor(str(k), (1, *shape), 1.0, zero_point, False) for k, shape in enumerate(shapes)]
+    node = kind(name="n", inputs=tuple(t.name for t in tensors), output="y", **fields)
+    try:
+        shape = node.result_shape(tensors, (1, 1, 1, 1))
+    except ModelError as error:
+        return not str(error).startswith("integer graph, 'n': ")
+    assert len(shape) == 4
+    return True
+
+
+def check_limits(kind: type[Node], shapes: list[Shape], fields: dict[str, Any], cases: dict[str, Any]) -> None:
+    """Of each field some values that are accepted, and some that are not; the others keep theirs."""
+    assert accepts(kind, shapes, **fields)
+    for name, (good, bad) in cases.items():
+        for values, expected in ((good, True), (bad, False)):
+            for value in values:
+                assert accepts(kind, shapes, **fields | {name: value}) == expected, (kind.__name__, name, value)
+
+
+@pytest.mark.parametrize("kind", [Add, Mul, AvgPool])
+def test_affine_coefficients_fit_their_fields(kind: type[Node]) -> None:
+    more: dict[str, Any] = {AvgPool: {"kernel": (2, 2), "zp_in": 0}, Mul: {"zero_a": 0, "zero_b": 0}}.get(kind, {})
+    shapes = [(3, 4, 4)] * (2 - (kind is AvgPool))
+    for name, largest in (("m1", (1 << 24) - 1), ("m2", (1 << 24) - 1), ("c", (1 << 43) - 1), ("shift", 43)):
+        lowest = 0 if name == "shift" else -largest
+        for value in (lowest - 1, lowest, largest, largest + 1):
+            k = Affine(**{"m1": 1, "m2": 1, "c": 0, "shift": 0} | {name: value})
+            assert accepts(kind, shapes, affine=k, **more) == (lowest <= value <= largest), (name, value)
+
+
+@pytest.mark.parametrize("kind", [Conv, ConvTranspose])
+def test_constants_of_a_convolution_fit_their_fields(kind: type[Node]) -> None:
+    channels = {"bias": (np.int32, 9), "mantissa": (np.uint32, 1), "shift": (np.uint8, 63)}
+    fields: dict[str, Any] = {name: np.full(4, value, dtype) for name, (dtype, value) in channels.items()}
+    fields |= {"weights": np.ones((4, 6, 2, 3), np.int8), "zp_in": 0, "zp_out": 0, "pads": (0, 0, 0, 0), "group": 1}
+    wide = [np.zeros((4, 6, 2, 3), np.int16) for _ in range(5)]
+    for weights, (low, high) in zip(wide, ((-255, 0), (0, 255), (-128, 127), (-256, 0), (-128, 128)), strict=True):
+        weights[2].flat[:2] = low, high
+    apart = np.zeros((4, 6, 2, 3), np.int16)
+    # Only weights of one channel meet.
+    apart[0, 0, 0, 0], apart[1, 0, 0, 0] = -200, 200
+    ones = np.ones((4, 6, 2, 3))
+    cases: dict[str, Any] = {
+        "weights": ([*wide[:3], apart], [*wide[3:], ones.astype(np.int32), ones[..., 0].astype(np.int8)]),
+        "mantissa": (
+            [np.array([0, 1, 1, (1 << 24) - 1], np.uint32)],
+            [np.array([1, 1, 1, 1 << 24], np.uint32), np.array([1 << 24, 1, 1, 1], np.uint32)],
+        ),
+        "shift": ([np.array([0, 1, 63, 2], np.uint8)], [np.array([0, 64, 1, 0], np.uint8)]),
+        "zp_in": ([0], [-1, 1]),
+        "pads": ([(1, 0, 0, 1)], [tuple(-(k == at) for k in range(4)) for at in range(4)]),
+        "strides": ([(1, 2), (2, 1)], [(0, 1), (1, 0), (-1, 1)]),
+        "dilations": ([(1, 2), (2, 1)], [(0, 1), (1, 0), (1, -1)]),
+        "group": ([1], [0, -1, 2, 3]),
+    }
+    for name, (dtype, value) in channels.items():
+        good, bad = cases.get(name, ([], []))
+        other = np.int64 if dtype is not np.int64 else np.int32
+        cases[name] = (good, [*bad, np.full(3, value, dtype), np.full(5, value, dtype), np.full(4, value, other)])
+    check_limits(kind, [(6, 8, 8)], fields, cases)
+    for channels_in, group in ((12, 2), (24, 4)):
+        assert accepts(kind, [(channels_in, 8, 8)], **fields | {"group": group})
+    # Three groups cover 18 channels, but four output channels are no three groups.
+    assert not accepts(kind, [(18, 8, 8)], **fields | {"group": 3})
+    assert not accepts(kind, [(5, 8, 8)], **fields)
+
+
+def test_fields_of_the_other_operators_have_limits() -> None:
+    product = {"zp_a": 3, "zp_b": 3, "zp_out": 0, "mantissa": 1, "shift": 1, "zero_point": 3}
+    int8 = ([-128, 127], [-129, 128])
+    limits = {"mantissa": ([0, (1 << 24) - 1], [-1, 1 << 24]), "shift": ([0, 63], [-1, 64]), "zp_out": int8}
+    zeros = {name: ([3], [2, 4]) for name in ("zp_a", "zp_b")}
+    check_limits(MatMul, [(4, 2, 2), (4, 1, 3)], product, limits | zeros)
+    assert not accepts(MatMul, [(4, 2, 2), (5, 1, 3)], **product)
+
+    constants = {name: np.zeros(1024, np.int16) for name in ("gamma", "beta")}
+    norm: dict[str, Any] = {**constants, "center": True, "zp_in": 3, "epsilon": 1, "zero_point": 3}
+    others = [np.zeros(1023, np.int16), np.zeros(1025, np.int16), np.zeros(1024, np.int32)]
+    cases = {"epsilon": ([0, (1 << 45) - 1], [-1, 1 << 45]), "zp_in": ([3], [2]), "gamma": ([], others)}
+    check_limits(Norm, [(1024, 2, 2)], norm, cases | {"beta": ([], others)})
+    longer = {name: np.zeros(1025, np.int16) for name in ("gamma", "beta")}
+    assert not accepts(Norm, [(1025, 2, 2)], **norm | longer)
+
+    # So many that the largest exponential is not the limit.
+    count = 1000
+    exact = pack_exponentials([*[0] * 255, LARGEST_TOTAL // count])
+    fields = {"exponentials": exact, "less": 0, "zp_out": 0}
+    above = pack_exponentials([*[0] * 254, LARGEST_TOTAL // count + 1, 0])
+    cases = {"less": ([0, 1, 2, MOST_LESS], [-1, MOST_LESS + 1]), "zp_out": int8}
+    check_limits(
+        Softmax, [(count, 2, 2)], fields, {**cases, "exponentials": ([exact], [exact[3:], exact + b"000", above])}
+    )
+
+    check_limits(Slice, [(4, 2, 2)], {"start": 0, "stop": 4}, {"start": ([3], [-1, 4, 5]), "stop": ([1], [0, 5])})
+    check_limits(Resize, [(4, 2, 2)], {"factors": (1, 1)}, {"factors": ([(1, 2)], [(0, 1), (1, 0), (2, -1)])})
+    good, bad = np.zeros((1, 2, 3), np.int8), [np.zeros((1, 2), np.int8), np.zeros((1, 2, 3), np.int16)]
+    check_limits(Constant, [], {"values": good}, {"values": ([good], bad)})
+
+
+@pytest.mark.parametrize("kind", [MaxPool, AvgPool])
+def test_windows_are_positive_and_only_single_pixels_leave_some_out(kind: type[Node]) -> None:
+    fields: dict[str, Any] = {"kernel": (1, 1), "strides": (1, 1), "pads": (0, 0, 0, 0)}
+    if kind is AvgPool:
+        fields |= {"affine": Affine(1, 0, 0, 0), "zp_in": 0}
+    less = [tuple(-(k == at) for k in range(4)) for at in range(4)]
+    pairs = [(2, 1), (1, 2)], [(0, 1), (1, 0), (-1, 2)]
+    check_limits(kind, [(3, 6, 6)], fields, {"pads": (less, []), "kernel": pairs, "strides": pairs})
+    for name, values in (("kernel", (1, 2)), ("kernel", (2, 1)), ("strides", (2, 1)), ("strides", (1, 2))):
+        check_limits(kind, [(3, 6, 6)], fields | {name: values}, {"pads": ([(1, 0, 0, 1)], less)})
+
+
+def test_operands_of_a_pair_are_equal_or_one_is_a_pixel() -> None:
+    shapes = [(c, h, w) for c in (2, 3) for h in (1, 4) for w in (1, 4)]
+    for a in shapes:
+        for b in shapes:
+            fits = a == b or (a[0] == b[0] and (1, 1) in (a[1:], b[1:]))
+            assert accepts(Add, [a, b], affine=Affine(1, 1, 0, 0)) == fits, (a, b)
+            assert accepts(Concat, [a, b]) == (a[1:] == b[1:])
+    assert not accepts(Concat, [])

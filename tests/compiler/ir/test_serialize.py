@@ -122,3 +122,43 @@ def test_the_onnx_file_runs_to_the_same_bytes(rng: random.Random) -> None:
 @pytest.mark.parametrize("number", range(8))
 def test_random_graphs_export(number: int, seed: int) -> None:
     check_export(fold_model(from_proto(random_model(seed + number), name="random")).graph, seed)
+
+
+def test_each_size_scale_and_zero_point_of_a_tensor_is_checked(rng: random.Random) -> None:
+    graph = small_graph(rng)
+    name = graph.inputs[0]
+    tensor = replace(graph.tensors[name], name="unused")
+    shape = tensor.shape
+    wrong_shapes = [(*shape[:k], size, *shape[k + 1 :]) for k in range(4) for size in (0, -1)] + [(2, *shape[1:])]
+    bad: list[dict[str, object]] = [{"shape": wrong} for wrong in wrong_shapes]
+    bad += [{"zero_point": -129}, {"zero_point": 128}, {"scale": 0.0}, {"scale": -1.0}]
+    good: list[dict[str, object]] = [
+        {"zero_point": -128},
+        {"zero_point": 127},
+        {"scale": 1e-45},
+        {"shape": (1, 1, 1, 1)},
+    ]
+    for values, right in [(f, False) for f in bad] + [(f, True) for f in good]:
+        # An input that no node reads: no node has a rule for it.
+        more = replace(tensor, **values)  # type: ignore[arg-type]  # by name
+        changed = replace(graph, inputs=(*graph.inputs, "unused"), tensors={**graph.tensors, "unused": more})
+        if right:
+            verify(changed)
+        else:
+            with pytest.raises(ModelError, match=r"shape must be|zero point must be|scale must be"):
+                verify(changed)
+
+
+def test_a_node_has_as_many_operands_as_its_kind(rng: random.Random) -> None:
+    graph = small_graph(rng)
+    for k, node in enumerate(graph.nodes):
+        for inputs in ((), node.inputs * 3):
+            changed = replace(graph, nodes=(*graph.nodes[:k], replace(node, inputs=inputs), *graph.nodes[k + 1 :]))
+            if node.OPERANDS is not None:
+                with pytest.raises(ModelError, match=f"{node.name}.*must have {node.OPERANDS} operands"):
+                    verify(changed)
+        if getattr(node, "table", None) is not None:
+            for size in (0, 255, 257):
+                other = replace(node, table=bytes(size))  # type: ignore[call-arg]  # it has one
+                with pytest.raises(ModelError, match=f"{node.name}.*its table must have 256 bytes"):
+                    verify(replace(graph, nodes=(*graph.nodes[:k], other, *graph.nodes[k + 1 :])))

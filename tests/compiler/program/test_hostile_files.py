@@ -1,5 +1,7 @@
 """Program files made by an attacker: each ends in a result or in one line, never in another exception."""
 
+import dataclasses
+import itertools
 import json
 import random
 from collections import Counter
@@ -12,6 +14,7 @@ from intloom.cli.disasm import listing, rows
 from intloom.common.errors import FileFormatError, IntloomError
 from intloom.compiler.program.device_image import device_image
 from intloom.compiler.program.file import FORMAT_VERSION, from_bytes, to_bytes
+from intloom.compiler.program.manifest import check_program_values
 from intloom.compiler.program.program import Program, Role
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
@@ -167,3 +170,105 @@ def test_constants_cannot_replace_the_checked_instructions(program):
     hidden = _with(to_bytes(program), instructions_at=program.image_at)
     with pytest.raises(IntloomError, match="belongs to two of them"):
         check_program(from_bytes(hidden, FILE)[0])
+
+
+def _accepted(data: bytes) -> bool:
+    try:
+        from_bytes(data, FILE)
+    except FileFormatError:
+        return False
+    return True
+
+
+MOST = 1 << 20
+"""Pixels, rows, channels or blocks, and a size of a model."""
+
+
+def test_both_sides_of_each_limit_of_a_program(program):
+    data, word = to_bytes(program), program.params.word_bytes
+    code, image = 64 * len(program.instructions) // word, -(-len(program.image) // word)
+    end, writer = program.memory_words, next(k for k, i in enumerate(program.instructions) if i.unit.name == "VEC")
+    count, layers = len(program.instructions), len(program.layers)
+    origins = [[p.layer, p.tile, p.note] for p in program.provenance]
+
+    def result(at: int, value: int) -> list[list[int]]:
+        return [[writer, *(value if k == at else 0 for k in range(1, 5))]]
+
+    limits = {
+        "image_at": ([end - image], [end - image + 1, -1]),
+        "instructions_at": ([(end - code) // 16 * 16], [(end - code) // 16 * 16 + 16, -16, 8]),
+        "memory_words": ([end, 1 << 30], [0, -1, (1 << 30) + 1]),
+        "predicted_cycles": ([0], [-1]),
+        "dims": ([{}, {"n": 1, "m": MOST - 1}], [{"n": 0}, {"n": MOST}, {"n": 1, "m": 0}]),
+        "local_results": (
+            [result(k, v) for k in range(2, 5) for v in (0, MOST - 1)] + [[]],
+            [result(k, v) for k in range(1, 5) for v in (-1, MOST)] + [[[count, 0, 0, 0, 0]], [[-1, 0, 0, 0, 0]]],
+        ),
+        "provenance": (
+            [[[layer, tile, ""], *origins[1:]] for layer, tile in ((-1, -1), (layers - 1, MOST - 1))],
+            [[[layer, tile, ""], *origins[1:]] for layer, tile in ((-2, 0), (layers, 0), (0, -2), (0, MOST))]
+            + [origins[1:], [*origins, origins[0]]],
+        ),
+        "local_tensors": (
+            [[LOCAL | {"shape": [1, 4, 1 << 10, MOST]}], [LOCAL, LOCAL | {"buffer": 1, "shape": [1, 4, 2, 3]}]],
+            [
+                [LOCAL | {"shape": [1, 5, 1 << 10, MOST]}],
+                [LOCAL | {"shape": [1, 4, 1 << 10, MOST], "first_block": 1}],
+                [LOCAL, LOCAL | {"shape": [1, 4, 3, 2]}],
+                [LOCAL | {"first_block": -1}],
+                [LOCAL | {"shape": [1, 0, 2, 2]}],
+            ],
+        ),
+    }  # fmt: skip
+    for name, (good, bad) in limits.items():
+        for values, expected in ((good, True), (bad, False)):
+            for value in values:
+                assert _accepted(_with(data, **{name: value})) == expected, (name, value)
+    for regions, region in itertools.product(range(4), range(-1, 4)):
+        failures = check_program_values(dataclasses.replace(program, regions=regions, region=region))
+        assert (not list(failures)) == (0 <= region < regions)
+
+
+def test_both_sides_of_each_limit_of_a_tensor(program):
+    data = to_bytes(program)
+    first = program.tensors[0]
+    assert (first.role, first.layout.value, first.shape) == (Role.INPUT, "blocked", (1, 3, 12, 12))
+    count, end, words = len(program.instructions), program.memory_words, first.words
+    assert words == 144
+    limits = {
+        "address": ([0, end - words], [-1, end - words + 1]),
+        "words": ([], [words - 1, words + 1, words + 144, 0]),
+        "scale": ([1e-40, 1.0], [0, -1.0]),
+        "zero_point": ([-128, 127], [-129, 128]),
+        "first_instruction": ([None, 0, count - 1], [-1, count]),
+        "shape": ([[1, 1, 12, 12], [1, 4, 12, 12]], [[1, 5, 12, 12], [2, 3, 12, 12], [1, 0, 12, 12], [1, 3, 12, 13]]),
+    }
+    for name, (good, bad) in limits.items():
+        for values, expected in ((good, True), (bad, False)):
+            for value in values:
+                assert _accepted(_first_tensor(data, **{name: value})) == expected, (name, value)
+    # Words of four channels hold one pixel of either layout, but the packed one has no second block.
+    for layout, channels, fits in (("pixels4", 4, True), ("pixels4", 5, False), ("blocked", 4, True)):
+        assert _accepted(_first_tensor(data, layout=layout, shape=[1, channels, 12, 12])) == fits
+    assert not _accepted(_first_tensor(data, layout="pixels4", shape=[1, 5, 12, 12], words=288, address=0))
+    # Of blocks: five channels are two words a pixel, and what is no input may have whole blocks more.
+    blocks: dict[str, object] = {"layout": "blocked", "shape": [1, 5, 12, 12], "address": 0}
+    assert end >= 5 * 144
+    for role in ("input", "intermediate"):
+        for n in (143, 144, 287, 288, 289, 431, 432, 433):
+            fits = n == 288 or (n == 432 and role == "intermediate")
+            assert _accepted(_first_tensor(data, **blocks, words=n, role=role)) == fits, (role, n)
+
+
+@pytest.mark.parametrize(
+    ("part", "names"),
+    [("layers", ("macs", "predicted_cycles", "dram_words")), ("residences", ("words", "rows", "height"))],
+)
+def test_counts_of_layers_and_residences_are_not_negative(program, part, names):
+    data = to_bytes(program)
+    values = json.loads(sections(data)[0])[part]
+    assert values
+    for name in names:
+        for value in (0, -1):
+            changed = [*values[:-1], values[-1] | {name: value}]
+            assert _accepted(_with(data, **{part: changed})) == (value == 0), (part, name)
