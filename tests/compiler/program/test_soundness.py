@@ -205,6 +205,8 @@ def test_sums_are_continued_by_as_many_pixels_of_one_strip_and_block(program):
     two = conv(4, out_blocks=2), conv(4, out_blocks=2, continue_sums=1)
     assert "continues sums of 0" in state_error(program, *two)
     assert "the CONV before has 0" in state_error(program, two[0], conv(4, continue_sums=1))
+    # Of two strips nothing is left to continue, nor of the CONV before them.
+    assert "the CONV before has 0" in state_error(program, conv(4), conv(strip + 1), conv(4, continue_sums=1))
     square = make(Kind.CONV, out_h=2, out_w=3), conv(6, continue_sums=1)
     assert state_error(program, *square) == ""
 
