@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import onnx
 import pytest
@@ -9,9 +10,11 @@ import pytest
 import intloom
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.fold.target import Target
+from intloom.compiler.partition.regions import _is_small
 from intloom.compiler.program.file import load, load_regions, save_regions, to_bytes
 from intloom.compiler.program.program import Role
 from intloom.flow.bundle import load_bundle
+from intloom.sim.regress.graphs import GraphMaker
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import assert_equal, folded, random_feeds
 
@@ -177,3 +180,19 @@ def test_what_nothing_needs_is_not_made_by_the_host(rng, seed):
     found = assert_equal(m.model(), seed)
     assert len(found.folded.regions) == 1
     assert found.folded.graph.inputs == found.folded.regions[0].inputs
+
+
+@pytest.mark.parametrize(
+    ("channels", "small"),
+    [((32, 32), False), ((31, 32), True), ((32, 31), True), ((20, 80), False), ((20, 79), True), ((20, 20, 20), False)],
+)
+def test_a_region_does_sixteen_multiplications_for_each_byte_that_crosses_its_border(channels, small):
+    """Of products of pixels in a row, of which only the first reads and the last writes what crosses it."""
+    maker = GraphMaker(0)
+    x = maker.input(channels[0], 2, 3)
+    for count in channels[1:]:
+        x = maker.conv(x, count)
+    graph = maker.graph(x)
+    builder = SimpleNamespace(nodes={n.name: n for n in graph.nodes}, tensors=graph.tensors)
+    levels = dict.fromkeys(graph.tensors, 1)
+    assert _is_small(builder, levels, 1) == small
