@@ -107,7 +107,7 @@ def test_values_equal_onnx_reference(values: list[float], scale: float, zero: in
 def test_parameters_are_the_same_where_each_part_is() -> None:
     def made(**changes: object) -> QParams:
         fields = {"scale": np.full(3, 0.5, np.float32), "zero_point": np.arange(3, dtype=np.int32), "dtype": "int8"}
-        return QParams(**{**fields, "axis": 1, "block": 0, **changes})  # type: ignore[arg-type]
+        return QParams(**{**fields, "axis": 1, "block": 0, **changes})  # type: ignore[arg-type]  # by name
 
     assert made().same(made())
     others: list[dict[str, object]] = [
