@@ -64,11 +64,11 @@ def test_networks_equal_onnxruntime(name: str, form: Form, size: int, tmp_path: 
 
 LIKE_OTHERS = (
     "yolo11n", "yolo11n-pose", "yolo11n-seg", "yolo26n-seg", "yolo26n-pose", "yolox_nano", "efficientnet_lite0",
-    "mobilenet_v4_conv_small", "c2psa", "deit_tiny", "minilm_l6",
+    "mobilenet_v4_conv_small", "c2psa", "deit_tiny", "minilm_l6", "shufflenet_v2",
 )  # fmt: skip
 """Other heads and sizes. YOLO26 has the blocks of YOLO11, YOLOv8 its head; YOLOX's slices are in `test_slices.py` and
-in its TFLite form; two blocks of the transformers are below; the blocks of the others are those of MobileNetV2, or
-depthwise convolutions as in MobileNetV3.
+in its TFLite form; two blocks of the transformers are below; shuffles are in `test_transpose.py`; the blocks of the
+others are those of MobileNetV2, or depthwise convolutions as in MobileNetV3.
 """
 
 
@@ -76,7 +76,7 @@ depthwise convolutions as in MobileNetV3.
 @pytest.mark.parametrize(
     "name",
     [
-        "yolo26n", "mobilenet_v3_large", "shufflenet_v2", "ssd_mobilenet_v1", "ocr_recognizer", "mobilevit_xxs",
+        "yolo26n", "mobilenet_v3_large", "ssd_mobilenet_v1", "ocr_recognizer", "mobilevit_xxs",
         *(pytest.param(name, marks=pytest.mark.nightly) for name in LIKE_OTHERS),
     ],
 )  # fmt: skip
