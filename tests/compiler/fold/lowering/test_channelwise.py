@@ -171,16 +171,17 @@ def test_a_prelu_is_two_lines_that_meet_at_zero(dtype, low, high, zero, operatio
     assert found.count("Table") - operations.count("Table") in (0, 1)
 
 
-def test_no_constants_are_tried_where_a_channel_is_far_from_every_line(rng, seed, monkeypatch):
+def test_no_constants_are_tried_where_a_channel_is_far_from_every_line(seed, monkeypatch):
     """A PRelu is no line: before its two lines, 253 weights and biases were tried for the whole of it."""
     tried, candidates = [], channelwise._candidates
     monkeypatch.setattr(channelwise, "_candidates", lambda *given: tried.append(given) or candidates(*given))
-    m = OnnxMaker(rng)
+    # With some zero points, all channels are near a line.
+    m = OnnxMaker(random.Random(1))
     x = m.conv(m.image(3, 6, 6), 8)
     (value,) = m.node("PRelu", [x.name, m.constant(np.linspace(0.05, 0.6, 8, dtype=np.float32).reshape(8, 1, 1))])
     m.output(m.pair(value, x.shape, x.scale * 1.1371, 100))
     compared(m, seed)
-    assert 0 < len(tried) < 200
+    assert 0 < len(tried) < 10
 
 
 def test_prelus_of_a_face_network_take_little_time(seed):
